@@ -1,0 +1,59 @@
+"""The one schema of ``format("jms")``: what the source emits, and what the sink takes a subset of.
+
+Two renderings of the same columns, kept side by side because Spark compares them field by field: the
+DDL that Spark reads, and the Arrow schema that ``to_arrow_schema(…, timezone="UTC")`` makes of it.
+"""
+
+import pyarrow as pa
+
+__all__ = ["ARROW_SCHEMA", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
+
+TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
+"""One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+_COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
+    ("sequence", "bigint", pa.int64()),
+    ("JMSMessageID", "string", pa.string()),
+    ("JMSDestination", "string", pa.string()),
+    ("JMSTimestamp", "timestamp", _TIMESTAMP),
+    ("JMSCorrelationID", "string", pa.string()),
+    ("JMSType", "string", pa.string()),
+    ("JMSReplyTo", "string", pa.string()),
+    ("JMSDeliveryMode", "int", pa.int32()),
+    ("JMSPriority", "int", pa.int32()),
+    ("JMSExpiration", "timestamp", _TIMESTAMP),
+    ("JMSDeliveryTime", "timestamp", _TIMESTAMP),
+    ("JMSRedelivered", "boolean", pa.bool_()),
+    ("properties", "map<string,string>", pa.map_(pa.string(), pa.string())),
+    ("property_types", "map<string,string>", pa.map_(pa.string(), pa.string())),
+    ("body_type", "string", pa.string()),
+    ("text", "string", pa.string()),
+    ("bytes", "binary", pa.binary()),
+    ("map", "map<string,struct<type:string,value:string>>", pa.map_(pa.string(), TYPED_VALUE)),
+    ("stream", "array<struct<type:string,value:string>>", pa.list_(TYPED_VALUE)),
+    ("content_type", "string", pa.string()),
+    ("body_error", "string", pa.string()),
+    ("delivery_id", "string", pa.string()),
+)
+
+COLUMNS: tuple[str, ...] = tuple(name for name, _, _ in _COLUMNS)
+DDL: str = ", ".join(f"`{name}` {ddl}" for name, ddl, _ in _COLUMNS)
+ARROW_SCHEMA: pa.Schema = pa.schema([pa.field(name, arrow) for name, _, arrow in _COLUMNS])
+
+SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
+"""Columns the sink takes beyond the schema: where to, and two lengths of time in milliseconds."""
+
+IGNORED_BY_SINK: frozenset[str] = frozenset(
+    {
+        "sequence",
+        "JMSMessageID",
+        "JMSDestination",
+        "JMSTimestamp",
+        "JMSRedelivered",
+        "body_error",
+        "delivery_id",
+    }
+)
+"""Set by the provider on send, as JMS 3.1 §3.4 has it, or of no meaning to a receiver."""

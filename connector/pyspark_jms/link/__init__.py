@@ -1,0 +1,1 @@
+"""The only sockets: addresses and failover, TLS, the connection (stomp.py and our tap), consumer and producer."""

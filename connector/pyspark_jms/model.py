@@ -1,0 +1,49 @@
+"""The words of JMS 3.1 that every station shares: destinations, delivery modes, body types."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Self
+
+__all__ = ["BodyType", "DeliveryMode", "Destination", "DestinationKind"]
+
+
+class DestinationKind(StrEnum):
+    QUEUE = "queue"
+    TOPIC = "topic"
+
+
+class DeliveryMode(IntEnum):
+    """JMS 3.1 §3.4.2: the values of ``jakarta.jms.DeliveryMode``."""
+
+    NON_PERSISTENT = 1
+    PERSISTENT = 2
+
+
+class BodyType(StrEnum):
+    """JMS 3.1 §3.11: the five bodies, and a message without one."""
+
+    TEXT = "text"
+    BYTES = "bytes"
+    MAP = "map"
+    STREAM = "stream"
+    OBJECT = "object"
+    MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """``queue://NAME`` or ``topic://NAME``, the one spelling of the schema and of the sink's ``destination``."""
+
+    kind: DestinationKind
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``queue://NAME`` or ``topic://NAME``; anything else is a ``ValueError``."""
+        kind, separator, name = text.partition("://")
+        if not separator or kind not in DestinationKind or not name:
+            raise ValueError(f"{text!r} is neither queue://NAME nor topic://NAME")
+        return cls(DestinationKind(kind), name)
+
+    def __str__(self) -> str:
+        return f"{self.kind}://{self.name}"
