@@ -1,0 +1,108 @@
+"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
+
+from pyspark_jms.dialect.base import BodyRule, Dialect, SendHeaders
+from pyspark_jms.model import DestinationKind
+
+__all__ = ["ARTEMIS"]
+
+ARTEMIS = Dialect(
+    name="artemis",
+    server_prefix="ActiveMQ-Artemis/",
+    # Always given: without it a new address becomes MULTICAST, and what is sent to it is confirmed and dropped.
+    subscribe_headers={
+        DestinationKind.QUEUE: {"subscription-type": "ANYCAST"},
+        DestinationKind.TOPIC: {"subscription-type": "MULTICAST"},
+    },
+    window_header="consumer-window-size",
+    message_headers={
+        "message-id": "@message-id",
+        "destination": "@destination",
+        "subscription": "@subscription",
+        "ack": "@ack",
+        "content-length": "@content-length",
+        "correlation-id": "JMSCorrelationID",
+        "expires": "JMSExpiration",
+        "redelivered": "JMSRedelivered",
+        "priority": "JMSPriority",
+        "persistent": "JMSDeliveryMode",
+        "reply-to": "JMSReplyTo",
+        "timestamp": "JMSTimestamp",
+        "type": "JMSType",
+        "content-type": "content_type",
+        "_AMQ_SCHED_DELIVERY": "JMSDeliveryTime",
+    },
+    property_names={"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"},
+    # A SEND's own headers come back as properties (destination-type even twice); __AMQ_CID is the id of a
+    # Java producer's connection, _AMQ_LARGE_SIZE a large message's length.
+    noise=frozenset(
+        {
+            "content-length",
+            "destination",
+            "destination-type",
+            "receipt",
+            "transaction",
+            "__AMQ_CID",
+            "_AMQ_LARGE_SIZE",
+        }
+    ),
+    # BytesMessage: second header; sent over STOMP with content-length:0: among the properties; TextMessage:
+    # last header, or none when the text is empty. The frame has nothing else that would tell.
+    body_rule=BodyRule.CONTENT_LENGTH_NOT_LAST,
+    reply_to_prefixes={
+        "queue://": "queue://",
+        "topic://": "topic://",
+        "temp-queue://": "queue://",
+        "temp-topic://": "topic://",
+    },
+    stable_id_separator=",",
+    send_types={
+        DestinationKind.QUEUE: {"destination-type": "ANYCAST"},
+        DestinationKind.TOPIC: {"destination-type": "MULTICAST"},
+    },
+    send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY", delivery_time="AMQ_SCHEDULED_TIME"),
+    send_property_names={"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"},
+    reserved_properties=frozenset(
+        {
+            "destination",
+            "destination-type",
+            "content-length",
+            "content-type",
+            "receipt",
+            "transaction",
+            "persistent",
+            "priority",
+            "expires",
+            "correlation-id",
+            "reply-to",
+            "type",
+            "AMQ_SCHEDULED_DELAY",
+            "AMQ_SCHEDULED_TIME",
+            "AMQ_SCHEDULED_REPEAT",
+            "AMQ_SCHEDULED_PERIOD",
+            "AMQ_SCHEDULED_CRON",
+            "_AMQ_SCHED_DELIVERY",
+            "_AMQ_ROUTE_TO",
+            "_AMQ_ROUTING_TYPE",
+            "_AMQ_GROUP_SEQUENCE",
+            "_AMQ_LARGE_SIZE",
+            "__AMQ_CID",
+            "JMSCorrelationID",
+            "JMSDeliveryMode",
+            "JMSDeliveryTime",
+            "JMSDestination",
+            "JMSExpiration",
+            "JMSMessageID",
+            "JMSPriority",
+            "JMSRedelivered",
+            "JMSReplyTo",
+            "JMSTimestamp",
+            "JMSType",
+        }
+    ),
+    security_errors=(
+        "Security Error occurred",
+        "AMQ229032",  # user does not have permission
+        "AMQ229031",  # unable to validate user
+        "AMQ339016",  # error creating subscription: no permission to consume; the frame gives no reason
+    ),
+)
