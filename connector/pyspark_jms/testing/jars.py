@@ -1,0 +1,142 @@
+"""The broker's jars, by coordinates, fetched once by the resolver that Spark itself uses for ``spark.jars.packages``.
+
+Where they come from is Ivy's and the user's affair: the same settings as Spark's are honoured. The
+resulting class path is cached, so only the first start on a machine needs a registry.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing.java import JavaMachine, spark_jars, tail
+
+__all__ = ["ARTEMIS_VERSION", "ResolverSettings", "broker_classpath", "cache_directory", "resolve"]
+
+ARTEMIS_VERSION = "2.55.0"
+"""Pinned: the newest version whose server, STOMP and client jars were all found published."""
+
+_PACKAGES = (
+    f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
+    f"org.apache.artemis:artemis-stomp-protocol:{ARTEMIS_VERSION}",
+    f"org.apache.artemis:artemis-jakarta-client:{ARTEMIS_VERSION}",
+    "jakarta.jms:jakarta.jms-api:3.1.0",  # by name: Ivy alone picks 2.0.3, which lacks classes the client needs
+    "org.slf4j:slf4j-jdk14:2.0.17",
+)
+
+_RESOLVE_SECONDS = 600
+"""A cold download of 49 jars took 25 s; a slow line may need minutes, a silent one must end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolverSettings:
+    """Spark's three keys. An environment variable wins over ``spark-defaults.conf``; None: Spark's default."""
+
+    ivy: str | None = None
+    """``spark.jars.ivy``, PYSPARK_JMS_IVY: the folder that keeps the jars."""
+
+    ivy_settings: str | None = None
+    """``spark.jars.ivySettings``, PYSPARK_JMS_IVY_SETTINGS: an Ivy settings file."""
+
+    repositories: str | None = None
+    """``spark.jars.repositories``, PYSPARK_JMS_REPOSITORIES: more repositories, comma-separated."""
+
+    @classmethod
+    def from_environment(cls) -> "ResolverSettings":
+        get = os.environ.get
+        return cls(
+            ivy=get("PYSPARK_JMS_IVY"),
+            ivy_settings=get("PYSPARK_JMS_IVY_SETTINGS"),
+            repositories=get("PYSPARK_JMS_REPOSITORIES"),
+        )
+
+
+def cache_directory() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyspark-jms"
+
+
+def broker_classpath() -> list[str]:
+    return resolve(_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+
+
+def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) -> list[str]:
+    """The jars of ``packages`` and what they need; asks Ivy only when ``cache`` does not know them."""
+    digest = hashlib.sha256(repr((packages, settings)).encode()).hexdigest()[:16]
+    listing = cache / f"{digest}.classpath"
+    if jars := _known(listing):
+        return jars
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache / "resolve.lock"):
+        if jars := _known(listing):  # another process was faster
+            return jars
+        jars = _ask_ivy(packages, settings, cache / "resolve.log")
+        unfinished = listing.with_suffix(".tmp")
+        unfinished.write_text("\n".join(jars))
+        unfinished.replace(listing)
+    return jars
+
+
+def _known(listing: Path) -> list[str]:
+    try:
+        jars = listing.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return jars if all(Path(jar).exists() for jar in jars) else []
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Ivy's own cache does not bear two resolvers at a time."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _ask_ivy(packages: tuple[str, ...], settings: ResolverSettings, log: Path) -> list[str]:
+    log.unlink(missing_ok=True)
+    machine = JavaMachine([str(spark_jars() / "*")], log=log)
+    try:
+        with machine.killed_after(_RESOLVE_SECONDS):
+            return _resolve_in(machine.connect().jvm, packages, settings)
+    except Py4JError as error:
+        cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else "Java went away"
+        raise EmbeddedBrokerError(
+            f"The broker's jars could not be fetched: {cause}.",
+            "The first start needs a package registry: check the network and proxy, or name your own with "
+            f"PYSPARK_JMS_IVY_SETTINGS or PYSPARK_JMS_REPOSITORIES. {tail(log)}",
+        ) from None
+    finally:
+        machine.kill()
+
+
+def _resolve_in(jvm: Any, packages: tuple[str, ...], settings: ResolverSettings) -> list[str]:
+    defaults = _spark_defaults(jvm)
+    ivy_settings = settings.ivy_settings or defaults.getProperty("spark.jars.ivySettings")
+    paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(
+        True,  # with what the packages need  # noqa: FBT003
+        "",  # without exclusions
+        ",".join(packages),
+        settings.repositories or defaults.getProperty("spark.jars.repositories"),
+        settings.ivy or defaults.getProperty("spark.jars.ivy"),
+        jvm.scala.Option.apply(ivy_settings),
+    )
+    return str(paths.mkString("\n")).splitlines()
+
+
+def _spark_defaults(jvm: Any) -> Any:
+    """``spark-defaults.conf``, which is a Java properties file."""
+    properties = jvm.java.util.Properties()
+    conf = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME", "")) / "conf"
+    path = Path(conf) / "spark-defaults.conf"
+    if path.is_file():
+        reader = jvm.java.io.FileReader(str(path))
+        properties.load(reader)
+        reader.close()
+    return properties

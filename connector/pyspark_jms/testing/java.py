@@ -1,0 +1,155 @@
+"""A Java virtual machine of our own, driven through py4j. Knows neither Artemis nor Ivy.
+
+The machine lives no longer than this process: it ends when its standard input closes, which the
+operating system does even for a parent that was killed.
+"""
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, Self
+
+from py4j.java_gateway import GatewayParameters, JavaGateway
+
+from pyspark_jms.errors import EmbeddedBrokerError
+
+__all__ = ["MINIMUM_JAVA", "JavaMachine", "find_java", "spark_jars", "tail"]
+
+MINIMUM_JAVA = 17
+"""Artemis 2.55 and Spark 4 both ask for it."""
+
+_INSTALL = f"Install Java {MINIMUM_JAVA} or newer, or point JAVA_HOME at one."
+_TAIL_LINES = 20
+
+
+def spark_jars() -> Path:
+    """The folder of jars inside the installed pyspark, found without importing pyspark."""
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedBrokerError("pyspark is not installed.", "pip install pyspark.")
+    return Path(spec.submodule_search_locations[0]) / "jars"
+
+
+def find_java() -> str:
+    """The ``java`` that Spark would take: JAVA_HOME's, else the one on the PATH; refused when too old."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if java is None:
+        place = f"JAVA_HOME={home}" if home else "PATH"
+        raise EmbeddedBrokerError(f"No java found in {place}.", _INSTALL)
+    version = _major_version(java)
+    if version < MINIMUM_JAVA:
+        raise EmbeddedBrokerError(f"{java} is Java {version}; the broker needs {MINIMUM_JAVA}.", _INSTALL)
+    return java
+
+
+@functools.cache
+def _major_version(java: str) -> int:
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EmbeddedBrokerError(f"{java} -version failed: {error}.", _INSTALL) from None
+    # "1.8.0_392" is Java 8, "17.0.15" and "21" are what they say.
+    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    if match is None:
+        raise EmbeddedBrokerError(f"{java} -version does not tell a version.", _INSTALL)
+    return int(match[1])
+
+
+def tail(log: Path) -> str:
+    """The end of a log, as the last paragraph of an error message."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+    except OSError:
+        lines = []
+    return "\n".join([f"The end of {log}:", *(f"    {line}" for line in lines or ["(empty)"])])
+
+
+class JavaMachine:
+    """One JVM with a py4j gateway. Everything Java prints goes to ``log``, nothing to our own streams."""
+
+    def __init__(self, classpath: Sequence[str], *, log: Path, options: Sequence[str] = ()) -> None:
+        self._java = find_java()
+        self._classpath = os.pathsep.join([str(next(spark_jars().glob("py4j-*.jar"))), *classpath])
+        self._options = tuple(options)
+        self._log = log
+        self._gateway: JavaGateway | None = None
+        self._process = self._spawn()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        command = [self._java, *self._options, "-classpath", self._classpath]
+        command += ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self._log.parent,
+                start_new_session=True,  # a Ctrl-C in the terminal is for Python, which stops the broker cleanly
+            )
+
+    def connect(self) -> Self:
+        """Wait until the gateway answers."""
+        port, token = self._stdout.readline().strip(), self._stdout.readline().strip()
+        if not port.isdigit() or not token:
+            raise EmbeddedBrokerError("The Java virtual machine did not start.", tail(self._log))
+        self._gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(
+                port=int(port),
+                auth_token=token.decode(),
+                # Its finalizers would talk to a machine that may have been killed.
+                enable_memory_management=False,
+            )
+        )
+        self.jvm.System.setOut(self.jvm.System.err)
+        return self
+
+    @property
+    def _stdout(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    @property
+    def gateway(self) -> Any:
+        assert self._gateway is not None, "connect() comes first"
+        return self._gateway
+
+    @property
+    def jvm(self) -> Any:
+        return self.gateway.jvm
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it at once, as a crash would, and leave nothing open."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        if self._gateway is not None:
+            self._gateway.close()
+
+    @contextlib.contextmanager
+    def killed_after(self, seconds: float) -> Iterator[None]:
+        """Bound what happens inside: a call into Java has no time limit of its own."""
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
