@@ -1,19 +1,51 @@
 """One broker and one Spark for the whole session; a queue of its own for every test."""
 
+import contextlib
 import uuid
 
 import pytest
+from pyspark.sql import SparkSession
 
-from pyspark_jms.testing import EmbeddedArtemis
+from pyspark_jms import testing
+
+
+def pytest_collection_modifyitems(items):
+    """`make unit` leaves out what starts a broker or a Spark; asking for the fixture is the mark."""
+    marks = {"broker": "broker", "fresh_broker": "broker", "spark": "spark"}
+    for item in items:
+        for fixture in marks.keys() & set(item.fixturenames):
+            item.add_marker(marks[fixture])
 
 
 @pytest.fixture(scope="session")
 def broker():
-    with EmbeddedArtemis(max_delivery_attempts=10, heap="1g") as artemis:
-        yield artemis
+    """The broker of JMS_BROKER_URL, or an embedded one. Never kill or reconfigure it: take ``fresh_broker``."""
+    with testing.broker(max_delivery_attempts=10, heap="1g") as shared:
+        yield shared
+
+
+@pytest.fixture
+def fresh_broker():
+    """``fresh_broker(**options)`` starts an EmbeddedArtemis of the test's own."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **options: stack.enter_context(testing.EmbeddedArtemis(**options))
 
 
 @pytest.fixture
 def queue(request):
     """A queue name nobody used before, even on a broker that other sessions use too."""
     return f"{request.node.originalname}.{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="session")
+def spark():
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("pyspark-jms tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

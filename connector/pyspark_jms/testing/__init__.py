@@ -2,6 +2,17 @@
 
 from pyspark_jms.testing.config import PERMISSIONS, AddressSettings, Tls, User
 from pyspark_jms.testing.embedded import EmbeddedArtemis
-from pyspark_jms.testing.operations import DeadLetter
+from pyspark_jms.testing.external import ExternalBroker, broker
+from pyspark_jms.testing.operations import Broker, DeadLetter
 
-__all__ = ["PERMISSIONS", "AddressSettings", "DeadLetter", "EmbeddedArtemis", "Tls", "User"]
+__all__ = [
+    "PERMISSIONS",
+    "AddressSettings",
+    "Broker",
+    "DeadLetter",
+    "EmbeddedArtemis",
+    "ExternalBroker",
+    "Tls",
+    "User",
+    "broker",
+]

@@ -18,7 +18,7 @@ from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.config import Acceptor, AddressSettings, Tls, User, broker_xml, logging_properties
 from pyspark_jms.testing.jars import broker_classpath
 from pyspark_jms.testing.java import JavaMachine, tail
-from pyspark_jms.testing.operations import BrokerOperations
+from pyspark_jms.testing.operations import Broker
 from pyspark_jms.testing.ports import free_port, is_free
 from pyspark_jms.testing.probe import stomp_answer
 
@@ -32,7 +32,7 @@ _BENCHMARK_MACHINE = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100")
 _STOP_SECONDS = 30
 
 
-class EmbeddedArtemis(BrokerOperations):
+class EmbeddedArtemis(Broker):
     """A broker for a demo, a notebook or a test::
 
         with EmbeddedArtemis() as broker:
@@ -83,7 +83,6 @@ class EmbeddedArtemis(BrokerOperations):
 
     @property
     def url(self) -> str:
-        """What option ``brokerUrl`` takes."""
         return f"{'stomp+ssl' if self._tls else 'stomp'}://{self.host}:{self.port}"
 
     @property
@@ -147,6 +146,11 @@ class EmbeddedArtemis(BrokerOperations):
         if self._lock is not None:
             self._lock.close()
         self._lock = None
+
+    def wait(self) -> None:
+        """Block until the broker's machine ends, by whatever cause."""
+        if self._machine is not None:
+            self._machine.wait()
 
     def restart(self) -> Self:
         """Stop cleanly, unless it was killed before, and start on the same port and folder."""
@@ -247,8 +251,8 @@ class EmbeddedArtemis(BrokerOperations):
         if not self.running:
             raise EmbeddedBrokerError("The broker is not running.", "start() it first.")
 
-    def _release(self, reference: Any) -> None:
-        self._running_machine.gateway.detach(reference)
+    def _release(self, _reference: Any) -> None:
+        self._running_machine.gateway.detach(_reference)
 
 
 def _general_settings(max_delivery_attempts: int) -> AddressSettings:

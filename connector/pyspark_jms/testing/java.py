@@ -133,6 +133,9 @@ class JavaMachine:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def wait(self) -> None:
+        self._process.wait()
+
     def kill(self) -> None:
         """End it at once, as a crash would, and leave nothing open."""
         self._process.kill()

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
-__all__ = ["BrokerOperations", "DeadLetter"]
+__all__ = ["Broker", "DeadLetter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +19,18 @@ class DeadLetter:
     """The queue it came from."""
 
     message_id: int
-    """The broker's id in that queue: the part of a STOMP ``message-id`` after the last ``_``."""
+    """The broker's id in that queue: the part of a STOMP ``message-id`` after the comma."""
 
 
-class BrokerOperations(ABC):
+class Broker(ABC):
+    user: str
+    password: str
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """What option ``brokerUrl`` takes."""
+
     @property
     @abstractmethod
     def jvm(self) -> Any:
@@ -34,7 +42,7 @@ class BrokerOperations(ABC):
         """The running ``org.apache.activemq.artemis.core.server.ActiveMQServer``."""
 
     @abstractmethod
-    def _release(self, reference: Any) -> None:
+    def _release(self, _reference: Any) -> None:
         """Forget a Java object this process holds; py4j keeps it for ever otherwise."""
 
     @contextlib.contextmanager
