@@ -1,6 +1,7 @@
 """One broker and one Spark for the whole session; a queue of its own for every test."""
 
 import contextlib
+import sys
 import uuid
 
 import pytest
@@ -39,7 +40,16 @@ def queue(request):
 
 @pytest.fixture(scope="session")
 def spark():
-    session = (
+    with pytest.MonkeyPatch.context() as environment:
+        # Spark starts its workers with the first python3 of the PATH, which need not be this one.
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        session = _spark_session()
+        yield session
+        session.stop()
+
+
+def _spark_session():
+    return (
         SparkSession.builder.master("local[2]")
         .appName("pyspark-jms tests")
         .config("spark.ui.enabled", "false")
@@ -47,5 +57,3 @@ def spark():
         .config("spark.python.unix.domain.socket.enabled", "true")
         .getOrCreate()
     )
-    yield session
-    session.stop()
