@@ -5,7 +5,6 @@ import sys
 import uuid
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pyspark_jms import testing
 
@@ -39,21 +38,24 @@ def queue(request):
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(tmp_path_factory):
     with pytest.MonkeyPatch.context() as environment:
         # Spark starts its workers with the first python3 of the PATH, which need not be this one.
         environment.setenv("PYSPARK_PYTHON", sys.executable)
-        session = _spark_session()
+        session = _spark_session(tmp_path_factory.mktemp("spark"))
         yield session
         session.stop()
 
 
-def _spark_session():
+def _spark_session(directory):
+    from pyspark.sql import SparkSession  # half a second that `make unit` need not pay
+
     return (
         SparkSession.builder.master("local[2]")
         .appName("pyspark-jms tests")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.sql.warehouse.dir", str(directory))
         .getOrCreate()
     )

@@ -3,6 +3,7 @@
 from pyspark_jms.testing.config import PERMISSIONS, AddressSettings, Tls, User
 from pyspark_jms.testing.embedded import EmbeddedArtemis
 from pyspark_jms.testing.external import ExternalBroker, broker
+from pyspark_jms.testing.jms_client import JmsClient, JmsMessage, Typed
 from pyspark_jms.testing.operations import Broker, DeadLetter
 
 __all__ = [
@@ -12,7 +13,10 @@ __all__ = [
     "DeadLetter",
     "EmbeddedArtemis",
     "ExternalBroker",
+    "JmsClient",
+    "JmsMessage",
     "Tls",
+    "Typed",
     "User",
     "broker",
 ]

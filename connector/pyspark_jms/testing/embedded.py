@@ -109,6 +109,11 @@ class EmbeddedArtemis(Broker):
         return self._running_machine.jvm
 
     @property
+    def gateway(self) -> Any:
+        """The py4j gateway to that JVM."""
+        return self._running_machine.gateway
+
+    @property
     def server(self) -> Any:
         self._require_running()
         return self._embedded.getActiveMQServer()
@@ -252,7 +257,7 @@ class EmbeddedArtemis(Broker):
             raise EmbeddedBrokerError("The broker is not running.", "start() it first.")
 
     def _release(self, _reference: Any) -> None:
-        self._running_machine.gateway.detach(_reference)
+        self.gateway.detach(_reference)
 
 
 def _general_settings(max_delivery_attempts: int) -> AddressSettings:

@@ -1,0 +1,108 @@
+"""``pyspark-jms``: the commands around the connector. A command is one function that adds it and one that runs it."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark_jms import __version__
+from pyspark_jms.errors import EmbeddedBrokerError, JMSError
+
+if TYPE_CHECKING:
+    from pyspark_jms.testing import EmbeddedArtemis
+
+__all__ = ["main"]
+
+_DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the one every Artemis container starts with; printed, so no secret
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its return value is the exit code. A [JMS_...] error is one message and code 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except JMSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyspark-jms", description="JMS queues and topics as Spark streaming sources and sinks."
+    )
+    parser.add_argument("--version", action="version", version=f"pyspark-jms {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_add_broker,):
+        add(commands)
+    return parser
+
+
+# --- broker ----------------------------------------------------------------------------------
+
+
+def _add_broker(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "broker",
+        help="run a real Artemis broker on this machine, no Docker needed",
+        description="Run an Apache Artemis broker until Ctrl-C or SIGTERM. Needs Java 17 or newer; the first "
+        "start fetches the broker's jars as Spark fetches packages. Messages stay in --dir.",
+        epilog="The one line printed when the broker is ready holds url and user; the password only while it is "
+        "the default one.",
+    )
+    parser.set_defaults(run=_run_broker)
+    add = parser.add_argument
+    shown = "(default: %(default)s)"
+    add("--dir", default="artemis-data", help=f"folder of messages, configuration and broker.log {shown}")
+    add("--host", default="127.0.0.1", help=f"address to listen on; 0.0.0.0 lets other machines in {shown}")
+    add("--port", default=61613, type=int, help=f"STOMP port; 0 takes any free one {shown}")
+    add("--user", default=os.environ.get("JMS_BROKER_USER", "artemis"), help=f"or JMS_BROKER_USER {shown}")
+    add("--password", metavar="WORD", help="or JMS_BROKER_PASSWORD, which other users of the machine cannot see")
+    add("--tls-cert", metavar="PEM", help="speak TLS on --port with this certificate")
+    add("--tls-key", metavar="PEM", help="its key, if not in the same file")
+    add("--tls-client-ca", metavar="PEM", help="ask clients for a certificate of this authority")
+    add("--plain-port", type=int, metavar="PORT", help="with --tls-cert: a second port without TLS")
+    add("--max-delivery-attempts", default=10, type=int, metavar="N", help=f"then a message goes to DLQ {shown}")
+    add("--heap", default="512m", help=f"memory of the Java virtual machine {shown}")
+    add("--benchmark", action="store_true", help="a server's garbage collector and compiler; raise --heap too")
+
+
+def _run_broker(options: argparse.Namespace) -> int:
+    from pyspark_jms.testing import EmbeddedArtemis, Tls
+
+    if options.tls_cert is None and (options.tls_key or options.tls_client_ca or options.plain_port is not None):
+        raise EmbeddedBrokerError("--tls-key, --tls-client-ca and --plain-port belong to TLS.", "Give --tls-cert.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tls = options.tls_cert and Tls(cert=options.tls_cert, key=options.tls_key, client_ca=options.tls_client_ca)
+    password = options.password or os.environ.get("JMS_BROKER_PASSWORD", _DEFAULT_PASSWORD)
+    began = time.monotonic()
+    try:
+        with EmbeddedArtemis(
+            options.dir,
+            options.port,
+            options.user,
+            password,
+            host=options.host,
+            tls=tls,
+            plain_port=options.plain_port,
+            max_delivery_attempts=options.max_delivery_attempts,
+            heap=options.heap,
+            benchmark=options.benchmark,
+        ) as broker:
+            print(_ready_line(broker, time.monotonic() - began), flush=True)
+            broker.wait()
+            raise EmbeddedBrokerError("The broker ended by itself.", f"Its log is {broker.log}.")
+    except KeyboardInterrupt:
+        return 0
+
+
+def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
+    urls = " ".join(filter(None, dict.fromkeys((broker.url, broker.plain_url))))
+    shown = f" password={broker.password}" if broker.password == _DEFAULT_PASSWORD else ""
+    return f"{urls} user={broker.user}{shown} (ready in {seconds:.1f} s, data in {broker.directory}; Ctrl-C stops it)"

@@ -1,0 +1,291 @@
+"""A Java JMS client inside the embedded broker's JVM: what a Java application would send and see.
+
+Python values in, Jakarta messages out, and back with the class every value has on the Java side.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
+
+from pyspark_jms.model import BodyType, DeliveryMode, Destination, DestinationKind
+from pyspark_jms.testing.embedded import EmbeddedArtemis
+from pyspark_jms.testing.java_types import JavaTypes, strings
+
+__all__ = ["JmsClient", "JmsMessage", "Typed"]
+
+Body: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | JavaObject | None
+
+_INT = range(-(2**31), 2**31)
+_AUTO_ACKNOWLEDGE = 1
+
+
+class Typed(NamedTuple):
+    """A value with its Java type: boolean, byte, short, int, long, float, double, char, string or bytes."""
+
+    type: str
+    value: Any
+
+    @classmethod
+    def of(cls, value: Any) -> "Typed":
+        """The type a Python value has when it does not say."""
+        match value:
+            case Typed():
+                return value
+            case bool():
+                return Typed("boolean", value)
+            case int():
+                return Typed("int" if value in _INT else "long", value)
+            case float():
+                return Typed("double", value)
+            case bytes():
+                return Typed("bytes", value)
+            case str():
+                return Typed("string", value)
+        raise TypeError(f"a {type(value).__name__} has no JMS type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JmsMessage:
+    """A received message. ``properties``, and the body of a map or stream, hold :class:`Typed` values."""
+
+    body_type: BodyType
+    body: Any
+    """str, bytes, dict, list; of an ObjectMessage its object's ``toString()``; None of a plain Message."""
+
+    properties: dict[str, Typed | None]
+    message_id: str | None
+    correlation_id: str | None
+    type: str | None
+    reply_to: str | None
+    """``queue://NAME`` or ``topic://NAME``; the bare name where the sender, as STOMP's may, did not say which."""
+
+    destination: str | None
+    delivery_mode: DeliveryMode
+    priority: int
+    expiration: int
+    timestamp: int
+    delivery_time: int
+    redelivered: bool
+
+
+class JmsClient:
+    """One connection and one session, acknowledging what it receives::
+
+        with JmsClient(broker) as java:
+            java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
+            message = java.receive("orders")
+
+    Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``.
+    """
+
+    def __init__(self, broker: EmbeddedArtemis, user: str | None = None, password: str | None = None) -> None:
+        self._broker = broker
+        self._gateway = broker.gateway
+        factory = broker.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
+        self._connection = factory.createConnection(user or broker.user, password or broker.password)
+        self._session = self._connection.createSession(False, _AUTO_ACKNOWLEDGE)  # noqa: FBT003 - not transacted
+        self._producer = self._session.createProducer(None)
+        self._types = JavaTypes(broker.jvm)
+        self._connection.start()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._broker.running:
+            self.close()
+
+    # --- sending -----------------------------------------------------------------------------
+
+    def send(
+        self,
+        destination: str,
+        body: Body = None,
+        *,
+        body_type: BodyType | None = None,
+        properties: Mapping[str, Any] | None = None,
+        correlation_id: str | None = None,
+        type: str | None = None,  # noqa: A002 - JMSType
+        reply_to: str | None = None,
+        delivery_mode: DeliveryMode = DeliveryMode.PERSISTENT,
+        priority: int = 4,
+        time_to_live: int = 0,
+        delivery_delay: int = 0,
+    ) -> str:
+        """Send one message; returns its JMSMessageID. A ``body_type`` with body None is such a message, empty."""
+        message = self._message(body, body_type or _body_type(body))
+        for name, value in (properties or {}).items():
+            _set_property(message, name, value)
+        message.setJMSCorrelationID(correlation_id)
+        message.setJMSType(type)
+        if reply_to is not None:
+            message.setJMSReplyTo(self._destination(reply_to))
+        self._producer.setDeliveryDelay(delivery_delay)
+        target = self._destination(destination)
+        self._producer.send(target, message, int(delivery_mode), priority, time_to_live)
+        message_id = str(message.getJMSMessageID())
+        self._gateway.detach(message)
+        return message_id
+
+    def _destination(self, name: str) -> Any:
+        destination = Destination.parse(name if "://" in name else f"queue://{name}")
+        if destination.kind is DestinationKind.QUEUE:
+            return self._session.createQueue(destination.name)
+        return self._session.createTopic(destination.name)
+
+    def _message(self, body: Any, body_type: BodyType) -> Any:
+        match body_type:
+            case BodyType.TEXT:
+                return self._session.createTextMessage(body)
+            case BodyType.BYTES:
+                return self._bytes_message(body or b"")
+            case BodyType.MAP:
+                return self._map_message(body or {})
+            case BodyType.STREAM:
+                return self._stream_message(body or [])
+            case BodyType.OBJECT:
+                return self._session.createObjectMessage(body)
+            case BodyType.MESSAGE:
+                return self._session.createMessage()
+
+    def _bytes_message(self, body: bytes) -> Any:
+        message = self._session.createBytesMessage()
+        message.writeBytes(body)
+        return message
+
+    def _map_message(self, body: Mapping[str, Any]) -> Any:
+        message = self._session.createMapMessage()
+        for name, value in body.items():
+            if value is None:
+                message.setObject(name, None)
+            else:
+                typed = Typed.of(value)
+                getattr(message, f"set{typed.type.capitalize()}")(name, typed.value)
+        return message
+
+    def _stream_message(self, body: Sequence[Any]) -> Any:
+        message = self._session.createStreamMessage()
+        for value in body:
+            if value is None:
+                message.writeObject(None)
+            else:
+                typed = Typed.of(value)
+                getattr(message, f"write{typed.type.capitalize()}")(typed.value)
+        return message
+
+    # --- receiving ---------------------------------------------------------------------------
+
+    def receive(self, destination: str, timeout: float = 5.0, *, selector: str | None = None) -> JmsMessage | None:
+        """The next message, or None when none came in time."""
+        consumer = self._session.createConsumer(self._destination(destination), selector)
+        try:
+            message = consumer.receive(round(timeout * 1000))
+            if message is None:
+                return None
+            try:
+                return self._read(message)
+            finally:
+                self._gateway.detach(message)
+        finally:
+            consumer.close()
+
+    def _read(self, message: Any) -> JmsMessage:
+        body_type = _body_type_of(message)
+        return JmsMessage(
+            body_type=body_type,
+            body=self._body(message, body_type),
+            properties={
+                name: self._typed(message, "jakarta.jms.Message", "getObjectProperty", name)
+                for name in strings(message.getPropertyNames())
+            },
+            message_id=message.getJMSMessageID(),
+            correlation_id=message.getJMSCorrelationID(),
+            type=message.getJMSType(),
+            reply_to=_destination_of(message.getJMSReplyTo()),
+            destination=_destination_of(message.getJMSDestination()),
+            delivery_mode=DeliveryMode(message.getJMSDeliveryMode()),
+            priority=message.getJMSPriority(),
+            expiration=message.getJMSExpiration(),
+            timestamp=message.getJMSTimestamp(),
+            delivery_time=message.getJMSDeliveryTime(),
+            redelivered=message.getJMSRedelivered(),
+        )
+
+    def _body(self, message: Any, body_type: BodyType) -> Any:
+        match body_type:
+            case BodyType.TEXT:
+                return message.getText()
+            case BodyType.BYTES:
+                return bytes(message.getBody(self._types.named("[B")) or b"")
+            case BodyType.MAP:
+                return {
+                    name: self._typed(message, "jakarta.jms.MapMessage", "getObject", name)
+                    for name in strings(message.getMapNames())
+                }
+            case BodyType.STREAM:
+                return list(self._stream(message))
+            case BodyType.OBJECT:
+                return str(message.getObject().toString())
+            case BodyType.MESSAGE:
+                return None
+
+    def _stream(self, message: Any) -> Iterator[Typed | None]:
+        while True:
+            try:
+                yield self._typed(message, "jakarta.jms.StreamMessage", "readObject")
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getSimpleName() != "MessageEOFException":
+                    raise
+                return
+
+    def _typed(self, message: Any, owner: str, getter: str, *name: str) -> Typed | None:
+        found = self._types.typed(message, owner, getter, *name)
+        return found and Typed(*found)
+
+
+def _body_type(body: Any) -> BodyType:
+    match body:
+        case None:
+            return BodyType.MESSAGE
+        case str():
+            return BodyType.TEXT
+        case bytes():
+            return BodyType.BYTES
+        case Mapping():
+            return BodyType.MAP
+        case JavaObject():
+            return BodyType.OBJECT
+        case Sequence():
+            return BodyType.STREAM
+    raise TypeError(f"no JMS message holds a {type(body).__name__}")
+
+
+def _body_type_of(message: Any) -> BodyType:
+    """From ``ActiveMQTextMessage`` and its like; ``ActiveMQMessage`` is the one without a body."""
+    name = str(message.getClass().getSimpleName()).removeprefix("ActiveMQ").removesuffix("Message")
+    return BodyType(name.lower() or "message")
+
+
+def _destination_of(destination: Any) -> str | None:
+    if destination is None:
+        return None
+    kind = str(destination.getClass().getSimpleName()).removeprefix("ActiveMQ").removeprefix("Temporary").lower()
+    name = str(destination.getAddress())
+    return str(Destination(DestinationKind(kind), name)) if kind in {*DestinationKind} else name
+
+
+def _set_property(message: Any, name: str, value: Any) -> None:
+    if value is None:
+        message.setObjectProperty(name, None)
+        return
+    typed = Typed.of(value)
+    getattr(message, f"set{typed.type.capitalize()}Property")(name, typed.value)
