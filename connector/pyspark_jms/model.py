@@ -41,7 +41,7 @@ class Destination:
     def parse(cls, text: str) -> Self:
         """Read ``queue://NAME`` or ``topic://NAME``; anything else is a ``ValueError``."""
         kind, separator, name = text.partition("://")
-        if not separator or kind not in DestinationKind or not name:
+        if not separator or kind not in tuple(DestinationKind) or not name:
             raise ValueError(f"{text!r} is neither queue://NAME nor topic://NAME")
         return cls(DestinationKind(kind), name)
 

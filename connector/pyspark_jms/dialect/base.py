@@ -85,3 +85,12 @@ class Dialect:
 
     security_errors: tuple[str, ...] = field(default=())
     """Texts in an ERROR frame's ``message`` that mean: the user is unknown or may not do this."""
+
+    send_errors: tuple[str, ...] = field(default=())
+    """… that mean: a SEND was refused, and the frame does not say whether for lack of permission or of space."""
+
+    selector_errors: tuple[str, ...] = field(default=())
+    """… that mean: the selector is not valid."""
+
+    destination_errors: tuple[str, ...] = field(default=())
+    """… that mean: there is no such destination, and it may not be created."""

@@ -1,0 +1,296 @@
+"""One STOMP 1.2 session: connected, used, closed. Knows what an ERROR frame means; knows no subscription.
+
+stomp.py runs the session (CONNECT, heart-beats, DISCONNECT); every wait here has a limit, which stomp.py's
+own waits have not.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import stomp
+from stomp.exception import NotConnectedException
+from stomp.protocol import Protocol12
+
+from pyspark_jms.dialect import Dialect, dialect_named, dialect_of_server
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    InvalidOptionError,
+    JMSError,
+    ReceiptTimeoutError,
+)
+from pyspark_jms.link.address import Address
+from pyspark_jms.link.reasons import broker_said, unreachable
+from pyspark_jms.link.settings import ConnectionSettings
+from pyspark_jms.link.tap import Tap
+from pyspark_jms.wire.scan import FrameRun, FrameScanner
+
+__all__ = ["SEGMENT_BYTES", "Arrivals", "Connection", "connect"]
+
+SEGMENT_BYTES = 4 << 20
+"""A run of frames is closed at this size: large enough to cost nothing, small enough to be freed soon."""
+
+_log = logging.getLogger("pyspark_jms.link")
+_DISCONNECT_SECONDS = 5.0
+
+# stomp.py logs whole frames, headers and bodies, at DEBUG and connection losses with a stack trace.
+_stomp_log = logging.getLogger("stomp.py")
+if _stomp_log.level == logging.NOTSET:
+    _stomp_log.setLevel(logging.CRITICAL)
+
+
+class Arrivals(threading.Condition):
+    """Notified when frames, a receipt, an ERROR or the end of a connection arrive; connections may share one."""
+
+    def pause(self, seconds: float) -> None:
+        """Return when something arrived, and after ``seconds`` at the latest."""
+        with self:
+            self.wait(seconds)
+
+
+def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "Connection":
+    """Connect to the first address of the list that answers.
+
+    The error of the last address is raised when none does; one that another address cannot cure (a wrong
+    password, a certificate) is raised at once.
+    """
+    failures: list[JMSError] = []
+    for address in settings.addresses:
+        try:
+            return Connection(address, settings, arrivals or Arrivals())
+        except JMSError as error:
+            failures.append(error)
+            if not error.transient:
+                raise
+    if len(failures) == 1:
+        raise failures[0]
+    reasons = "; ".join(failure.fact for failure in failures)
+    raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)
+
+
+class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information
+    """Hears for a ``Connection``. On its own: an ``on_*`` on a Protocol12 would replace stomp.py's liveness."""
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+
+    def on_connected(self, frame: Any) -> None:
+        self._note(server=frame.headers.get("server", ""))
+
+    def on_receipt(self, frame: Any) -> None:
+        self._note(receipt=frame.headers.get("receipt-id", ""))
+
+    def on_error(self, frame: Any) -> None:
+        self._note(error=str(frame.headers.get("message") or frame.body or ""))
+
+    def on_disconnected(self) -> None:
+        self._note(down=True)
+
+
+class Connection:
+    """A connected session. ``dialect`` and ``server`` say who answered.
+
+    Every method raises the ``LinkError`` that ended the session, once it has ended.
+    """
+
+    def __init__(self, address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> None:
+        self.address = address
+        self.server: str | None = None
+        self.changed = arrivals
+        self._settings = settings
+        self._scanner = FrameScanner(max_frame_bytes=settings.max_message_bytes)
+        self._runs: list[FrameRun] = []
+        self._receipts: set[str] = set()
+        self._receipt_count = 0
+        self._error: str | None = None
+        self._down = False
+        self._tap = Tap(
+            address,
+            context=settings.tls.context() if address.tls else None,
+            connect_timeout=settings.connect_timeout,
+            send_timeout=settings.receipt_timeout,
+            feed=self._feed,
+        )
+        beat = int(settings.heartbeat * 1000)
+        self._protocol = Protocol12(self._tap, (beat, beat), auto_content_length=False)
+        self._tap.set_listener("pyspark-jms", _Listener(self._note))
+        self._open()
+        self.dialect: Dialect = (
+            dialect_of_server(self.server) if settings.broker == "auto" else dialect_named(settings.broker)
+        )
+        _log.info("= connected to %s, server %s", address, self.server)
+
+    # --- the session ---------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        settings = self._settings
+        password = settings.password.reveal() if settings.password else None
+        _refuse_line_ends(user=settings.user, password=password, clientId=settings.client_id)
+        headers = {"client-id": settings.client_id} if settings.client_id else {}
+        try:
+            self._tap.start()
+            self._protocol.connect(settings.user, password, wait=False, with_connect_command=True, headers=headers)
+            self._await(lambda: self.server is not None, settings.connect_timeout, "CONNECTED")
+        except (OSError, NotConnectedException) as error:
+            self.drop()
+            raise unreachable(self.address, error) from None
+        except ReceiptTimeoutError:
+            self.drop()
+            raise BrokerUnreachableError(
+                f"{self.address} accepted the connection and sent no CONNECTED within {settings.connect_timeout:g} s.",
+                "Is this the broker's STOMP port, and is TLS (stomp+ssl://) wanted or not?",
+            ) from None
+        except JMSError as error:
+            self.drop()
+            if isinstance(error, ConnectionLostError):
+                raise unreachable(self.address, self._tap.failure) from None
+            raise
+
+    def close(self) -> None:
+        """DISCONNECT with a receipt, then let go of the socket. Never raises, takes a few seconds at most."""
+        if not self._down:
+            try:
+                self.request("DISCONNECT", {}, _DISCONNECT_SECONDS)
+            except JMSError:
+                _log.debug("= %s went away before its DISCONNECT was answered", self.address)
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go of the socket at once, as a crash would."""
+        self._tap.disconnect_socket()
+        thread = self._tap.io_thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_DISCONNECT_SECONDS)
+        self._note(down=True)
+
+    # --- out -----------------------------------------------------------------------------------
+
+    def send(self, octets: bytes | memoryview) -> None:
+        """Write whole frames. That they left is known when a receipt asked for in or after them is here."""
+        self.check()
+        try:
+            self._tap.send(octets)
+        except BlockingIOError:
+            self.drop()
+            raise ReceiptTimeoutError(
+                f"{self.address} took nothing for {self._settings.receipt_timeout:g} s.",
+                "The broker may be blocking this address (full, or out of disk): look at its log.",
+            ) from None
+        except (OSError, NotConnectedException, ValueError):
+            self.check()
+            raise self._lost() from None
+
+    def frame(self, command: str, headers: dict[str, str]) -> None:
+        """Write one frame without a body; values are escaped (STOMP 1.2 "Value Encoding")."""
+        self.check()
+        try:
+            self._protocol.send_frame(command, dict(headers))
+        except (OSError, NotConnectedException):
+            self.check()
+            raise self._lost() from None
+
+    def request(self, command: str, headers: dict[str, str], timeout: float | None = None) -> None:
+        """Write one frame and wait for its receipt."""
+        receipt = self.new_receipt()
+        self.frame(command, {**headers, "receipt": receipt})
+        self.await_receipt(receipt, timeout)
+
+    def new_receipt(self) -> str:
+        self._receipt_count += 1
+        return f"r{self._receipt_count}"
+
+    # --- in ------------------------------------------------------------------------------------
+
+    def await_receipt(self, receipt: str, timeout: float | None = None) -> None:
+        """Wait until the broker confirmed; ``ReceiptTimeoutError`` after ``receiptTimeout``."""
+        limit = self._settings.receipt_timeout if timeout is None else timeout
+        self._await(lambda: receipt in self._receipts, limit, f"the receipt {receipt}")
+        self._receipts.discard(receipt)
+
+    def has_receipt(self, receipt: str) -> bool:
+        return receipt in self._receipts
+
+    def waiting(self) -> tuple[int, int]:
+        """Messages and octets received and not taken."""
+        with self.changed:
+            messages = self._scanner.messages + sum(len(run) for run in self._runs)
+            return messages, self._scanner.octets + sum(len(run.octets) for run in self._runs)
+
+    def take(self) -> list[FrameRun]:
+        """The MESSAGE frames received since the last call, in runs of about ``SEGMENT_BYTES``."""
+        with self.changed:
+            runs, self._runs = self._runs, []
+            if self._scanner.messages:
+                runs.append(self._scanner.take())
+            return runs
+
+    @property
+    def down(self) -> bool:
+        return self._down
+
+    def check(self) -> None:
+        """Raise what ended the session, if something did."""
+        if self._error is not None:
+            raise broker_said(self.address, self._error, self._known_dialect())
+        if isinstance(self._tap.failure, JMSError):
+            raise self._tap.failure
+        if self._down:
+            raise self._lost()
+
+    # --- from the io thread ----------------------------------------------------------------------
+
+    def _feed(self, data: memoryview) -> list[bytes]:
+        with self.changed:
+            before = self._scanner.messages
+            others = self._scanner.feed(data)
+            if self._scanner.octets >= SEGMENT_BYTES:
+                self._runs.append(self._scanner.take())
+                before = -1
+            if self._scanner.messages != before:
+                self.changed.notify_all()
+        return others
+
+    def _note(
+        self, *, server: str | None = None, receipt: str | None = None, error: str | None = None, down: bool = False
+    ) -> None:
+        with self.changed:
+            self.server = self.server if server is None else server
+            if receipt is not None:
+                self._receipts.add(receipt)
+            self._error = self._error if error is None else error
+            self._down = self._down or down
+            self.changed.notify_all()
+
+    # --- waiting ---------------------------------------------------------------------------------
+
+    def _await(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
+        deadline = time.monotonic() + timeout
+        with self.changed:
+            while not ready():
+                self.check()
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise ReceiptTimeoutError(
+                        f"{self.address} did not send {what} within {timeout:g} s.",
+                        "The broker is slow or stuck: look at its log, or raise receiptTimeout.",
+                    )
+                self.changed.wait(left)
+
+    def _lost(self) -> ConnectionLostError:
+        return ConnectionLostError(
+            f"The connection to {self.address} is gone.",
+            "What was not acknowledged or committed stays with the broker.",
+        )
+
+    def _known_dialect(self) -> Dialect | None:
+        return getattr(self, "dialect", None)
+
+
+def _refuse_line_ends(**values: str | None) -> None:
+    # CONNECT has no escapes (STOMP 1.2 "Value Encoding"): a line end would begin another header.
+    for name, value in values.items():
+        if value is not None and any(character in value for character in "\r\n\0"):
+            raise InvalidOptionError(f"Option {name} holds a line end or NUL.", "STOMP cannot carry it.")

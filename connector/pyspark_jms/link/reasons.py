@@ -1,0 +1,80 @@
+"""Foreign errors → ours, at the border: what the operating system, OpenSSL and the broker say."""
+
+import re
+import socket
+import ssl
+
+from pyspark_jms.dialect import DIALECTS, Dialect
+from pyspark_jms.errors import (
+    BrokerError,
+    BrokerUnreachableError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+    JMSError,
+    JMSSecurityError,
+    TlsError,
+)
+from pyspark_jms.link.address import Address
+
+__all__ = ["broker_said", "unreachable"]
+
+_MESSAGE_DUMP = re.compile(r"\s*\b(?:Core|Large|Server)\w*Message(?:Impl)?\[.*", re.DOTALL)
+"""Artemis repeats a refused message, properties included, in the text of its ERROR: never shown."""
+
+_LONGEST_TEXT = 300
+
+
+def unreachable(address: Address, error: BaseException | None) -> JMSError:
+    """Why a connection could not be made."""
+    if isinstance(error, JMSError):
+        return error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TlsError(
+            f"The certificate of {address} is not accepted: {error.verify_message.rstrip('.')}.",
+            "Give the CA that signed it as sslCaFile, or connect by the name that stands in it.",
+        )
+    if isinstance(error, ssl.SSLError):
+        return TlsError(
+            f"No TLS session with {address}: {error.reason or 'the handshake failed'}.",
+            "Is this a TLS port, and does the broker want a client certificate (sslCertFile, sslKeyFile)?",
+        )
+    return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", _REMEDY)
+
+
+_REMEDY = "Check host and port of brokerUrl (61613 is the usual STOMP port), the broker's acceptor and the firewall."
+
+
+def _why(address: Address, error: BaseException | None) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer within connectTimeout"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, socket.gaierror):
+        return f"the host name is not known ({error.strerror})"
+    if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
+        hint = "it may want a client certificate" if address.tls else "a TLS port wants stomp+ssl://"
+        return f"it closed the connection before CONNECTED; {hint}"
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSError:
+    """The error for the text of an ERROR frame. Knows the texts of the dialect, or of all before CONNECTED."""
+    said = _MESSAGE_DUMP.sub("", text).strip()[:_LONGEST_TEXT] or "nothing"
+    known = (dialect,) if dialect else tuple(DIALECTS.values())
+    for error, texts, remedy in (
+        (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
+        (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
+        (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
+        (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
+    ):
+        if any(t in said for t in texts):
+            return error(f"{address} refused: {said}.", remedy)
+    return BrokerError(f"{address} answered with an ERROR: {said}.", "The broker's log has the reason.")
+
+
+_SECURITY_REMEDY = (
+    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
+    " the broker's log names what is missing."
+)
+_SEND_REMEDY = "This user may not send to the destination, or its address is full: the broker's log says which."
+_DESTINATION_REMEDY = "Create the address and queue on the broker, or let it create them (auto-create)."

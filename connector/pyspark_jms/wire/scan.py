@@ -1,0 +1,244 @@
+"""Octets of a connection in, runs of whole MESSAGE frames out; every other frame is handed back as it came.
+
+The receiver's hot path: it finds where frames end and reads ``message-id``, nothing else. It refuses to
+know what a header means, who sent it, and what becomes of the frames.
+"""
+
+from array import array
+from dataclasses import dataclass, field
+
+from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
+
+__all__ = ["MAX_HEADER_BYTES", "FrameRun", "FrameScanner"]
+
+MAX_HEADER_BYTES = 16 << 20
+"""A header block without an end is not STOMP. Artemis takes values of some 100 KB and 2,000 headers; 16 MB
+leaves room for any broker and still stops a peer that speaks something else."""
+
+_MESSAGE = b"MESSAGE\n"
+_CONTENT_LENGTH = b"\ncontent-length:"
+_MESSAGE_ID = b"\nmessage-id:"
+_LF, _CR = 10, 13
+_MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
+
+
+@dataclass(slots=True)
+class FrameRun:
+    """Whole MESSAGE frames, one after the other, each ending in NUL LF, heart-beats taken out.
+
+    ``heads[i]`` is the offset of the blank line that ends frame i's headers (the first LF of the two),
+    ``ends[i]`` the offset after the frame's last LF, ``ids[i]`` its ``message-id`` as it stands on the
+    wire. Frame i begins at ``ends[i - 1]``, the first one at 0.
+    """
+
+    octets: bytearray = field(default_factory=bytearray)
+    heads: "array[int]" = field(default_factory=lambda: array("q"))
+    ends: "array[int]" = field(default_factory=lambda: array("q"))
+    ids: list[bytes | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def start(self, index: int) -> int:
+        """The offset at which frame ``index`` begins."""
+        return self.ends[index - 1] if index else 0
+
+    def frame(self, index: int) -> bytes:
+        """Frame ``index`` with its NUL LF."""
+        return bytes(memoryview(self.octets)[self.start(index) : self.ends[index]])
+
+    def header(self, index: int, name: bytes) -> bytes | None:
+        """The first header of that name, as it stands on the wire; for the rare look beyond ``message-id``."""
+        key = b"\n" + name + b":"
+        at = self.octets.find(key, self.start(index), self.heads[index])
+        return None if at < 0 else bytes(self.octets[at + len(key) : self.octets.find(_LF, at + 1)])
+
+
+class FrameScanner:
+    """Feed it what the socket gave, cut anywhere; take whole frames.
+
+    After an error the octets that follow mean nothing, and the connection must be closed.
+    """
+
+    def __init__(self, *, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._pending = bytearray()  # begins with the first incomplete frame
+        self._resume = 0  # where the search for its end goes on
+        self._head = -1  # its blank line, once found
+        self._needed = 0  # no frame can be complete before this many octets
+        self._run = FrameRun()
+
+    @property
+    def messages(self) -> int:
+        """Whole frames waiting in the open run."""
+        return len(self._run.ids)
+
+    @property
+    def octets(self) -> int:
+        """Octets of the open run."""
+        return len(self._run.octets)
+
+    def take(self) -> FrameRun:
+        """The open run; the next frame begins a new one."""
+        run, self._run = self._run, FrameRun()
+        return run
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
+        """Take in octets; return the frames that are not MESSAGE, each with its NUL."""
+        pending = self._pending
+        pending += data
+        if len(pending) < self._needed:
+            return []
+        others: list[bytes] = []
+        start = self._cut_plain() if self._head < 0 and not self._resume else 0
+        while (start := self._skip_eols(start)) < len(pending):
+            head = self._find_head(start)
+            if head < 0:
+                break
+            end = self._find_end(start, head)
+            if end < 0:
+                break
+            if pending.startswith(_MESSAGE, start):
+                self._keep(start, head, end)
+            else:
+                others.append(self._other(start, end))
+            start = end + 1
+            self._head, self._resume, self._needed = -1, 0, 0
+        self._forget(start)
+        return others
+
+    def _cut_plain(self) -> int:
+        """The common case in one loop and one copy: MESSAGE frames that are whole, with LF lines and NUL LF.
+
+        Stops at the first frame that is anything else and returns where it begins: the general path
+        takes it from there, and finds what is wrong with it if something is.
+        """
+        pending, run = self._pending, self._run
+        find, size, limit = pending.find, len(pending), self._max_frame_bytes
+        shift = len(run.octets)  # offset in the run minus offset here
+        start = 0
+        while pending.startswith(_MESSAGE, start):
+            head = find(b"\n\n", start)
+            if head < 0 or find(_CR, start, head) >= 0:
+                break
+            at = find(_CONTENT_LENGTH, start, head + 1)
+            if at < 0:
+                end = find(0, head + 2)
+            else:
+                digits = pending[at + len(_CONTENT_LENGTH) : find(_LF, at + len(_CONTENT_LENGTH))]
+                end = head + 2 + int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else -1
+            if end < 0 or end + 1 >= size or pending[end] or pending[end + 1] != _LF or end - start > limit:
+                break
+            at = find(_MESSAGE_ID, start, head)
+            if at < 0:
+                break
+            at += len(_MESSAGE_ID)
+            run.ids.append(bytes(pending[at : find(_LF, at)]))
+            run.heads.append(head + shift)
+            start = end + 2
+            run.ends.append(start + shift)
+        run.octets += memoryview(pending)[:start]
+        return start
+
+    def _skip_eols(self, start: int) -> int:
+        # STOMP 1.2 "Frame": EOLs may follow a frame; they are also the heart-beats.
+        pending, size = self._pending, len(self._pending)
+        while start < size and (pending[start] == _LF or pending[start] == _CR):
+            start += 1
+        return start
+
+    def _find_head(self, start: int) -> int:
+        """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first."""
+        if self._head >= 0:
+            return self._head
+        pending = self._pending
+        head = pending.find(b"\n\n", max(start, self._resume))
+        if pending.find(_CR, start, head if head >= 0 else len(pending)) >= 0:
+            head = self._fold_crlf(start)
+        if head < 0:
+            self._resume = max(start, len(pending) - 1)
+            if len(pending) - start > MAX_HEADER_BYTES:
+                raise MalformedFrameError(
+                    f"{len(pending) - start:,} octets came without the blank line that ends a frame's headers.",
+                    "Is brokerUrl the STOMP port of the broker?",
+                )
+        self._head = head
+        return head
+
+    def _fold_crlf(self, start: int) -> int:
+        # STOMP 1.2 allows CR LF as end of line. A raw CR cannot be part of a value: it is escaped there.
+        pending = self._pending
+        crlf, plain = pending.find(b"\n\r\n", start), pending.find(b"\n\n", start)
+        if crlf < 0 and plain < 0:
+            self._resume = start
+            return -1
+        head, after = (plain, plain + 2) if crlf < 0 or 0 <= plain < crlf else (crlf, crlf + 3)
+        folded = bytes(pending[start : head + 1]).replace(b"\r\n", b"\n")
+        pending[start:after] = folded + b"\n"
+        return start + len(folded) - 1
+
+    def _find_end(self, start: int, head: int) -> int:
+        """The frame's NUL, or -1. ``content-length`` decides; without it, the first NUL after the blank line."""
+        pending = self._pending
+        # STOMP 1.2 "Repeated Header Entries": the first one counts.
+        at = pending.find(_CONTENT_LENGTH, start, head + 1)
+        if at < 0:
+            end = pending.find(0, max(head + 2, self._resume))
+            if end < 0:
+                self._resume = len(pending)
+                self._check_size(len(pending) - start)
+                return -1
+            self._check_size(end - start)
+            return end
+        digits = bytes(pending[at + len(_CONTENT_LENGTH) : pending.find(_LF, at + 1)])
+        if not digits.isdigit() or len(digits) > _MAX_DIGITS:
+            raise MalformedFrameError(
+                "A frame's content-length is not a number.", "Report this with the broker's version."
+            )
+        end = head + 2 + int(digits)
+        self._check_size(end - start)
+        if end >= len(pending):
+            self._needed = end + 1
+            return -1
+        if pending[end]:
+            raise MalformedFrameError(
+                "A frame's body does not end where its content-length says.", "Report this with the broker's version."
+            )
+        return end
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_frame_bytes + MAX_HEADER_BYTES:
+            raise MessageTooLargeError(
+                f"A message of {size:,} octets exceeds maxMessageBytes ({self._max_frame_bytes:,}).",
+                "It stays on the broker. Raise maxMessageBytes, or take the message off with another client.",
+            )
+
+    def _keep(self, start: int, head: int, end: int) -> None:
+        run, pending = self._run, self._pending
+        at = pending.find(_MESSAGE_ID, start, head)
+        if at < 0:
+            raise MalformedFrameError("A MESSAGE frame has no message-id.", "Report this with the broker's version.")
+        at += len(_MESSAGE_ID)
+        run.ids.append(bytes(pending[at : pending.find(_LF, at)]))
+        run.heads.append(len(run.octets) + head - start)
+        run.octets += memoryview(pending)[start : end + 1]
+        run.octets.append(_LF)
+        run.ends.append(len(run.octets))
+
+    def _other(self, start: int, end: int) -> bytes:
+        frame = bytes(self._pending[start : end + 1])
+        command = frame[: frame.find(_LF)]
+        if not (command.isalpha() and command.isupper()):
+            raise MalformedFrameError(
+                "The peer does not speak STOMP: a frame begins with no command.",
+                "Is brokerUrl the STOMP port of the broker?",
+            )
+        return frame
+
+    def _forget(self, start: int) -> None:
+        """Drop what was cut; the positions of the incomplete frame move with it."""
+        del self._pending[:start]
+        self._resume = max(0, self._resume - start)
+        self._needed = max(0, self._needed - start)
+        if self._head >= 0:
+            self._head -= start
