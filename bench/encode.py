@@ -1,0 +1,84 @@
+"""Rows of a RecordBatch encoded to SEND frames, on one core and in memory: no Spark, no broker.
+
+Base case of the benchmarks: 1 KB of text and five properties. ``encode.rows_per_s`` has nulls in the header
+columns and in the properties, and values to escape; the clean case beside it has none.
+"""
+
+import json
+import time
+from statistics import median
+
+import pyarrow as pa
+
+from pyspark_jms.columns.encode import SendDefaults, encode
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.model import DeliveryMode, Destination
+
+ROWS = 10_000  # Spark's spark.sql.execution.arrow.maxRecordsPerBatch
+ROUNDS = 21
+_NOW_MS = 1_760_000_000_000
+
+
+def batch(*, body_bytes: int, plain: bool) -> pa.RecordBatch:
+    """Orders: every fifth property is a time with two colons, every seventh null, every third JMSType too."""
+    maps = pa.map_(pa.string(), pa.string())
+    return pa.record_batch(
+        {
+            "JMSCorrelationID": pa.array([f"order-{i}" for i in range(ROWS)]),
+            "JMSType": pa.array([None if i % 3 == 0 and not plain else "order" for i in range(ROWS)]),
+            "JMSPriority": pa.array([4 if plain else i % 10 for i in range(ROWS)], pa.int32()),
+            "properties": pa.array([_properties(i, plain=plain) for i in range(ROWS)], maps),
+            "text": pa.array([f"{i:012d}" + "x" * (body_bytes - 12) for i in range(ROWS)]),
+        }
+    )
+
+
+def _properties(i: int, *, plain: bool) -> list[tuple[str, str | None]]:
+    return [
+        ("customer", f"C{i % 1000:06d}"),
+        ("region", ("north", "south", "east", "west")[i % 4]),
+        ("amount", f"{i * 7 % 100_000}.50"),
+        ("created", "2026-01-01T120000" if plain else f"2026-01-01T12:{i % 60:02d}:00"),
+        ("note", "none" if plain else None if i % 7 == 0 else f"path\\{i}"),
+    ]
+
+
+def rows_per_second(rows: pa.RecordBatch) -> float:
+    defaults = SendDefaults(
+        destination=Destination.parse("queue://orders"),
+        delivery_mode=DeliveryMode.PERSISTENT,
+        priority=4,
+        time_to_live_ms=0,
+        delivery_delay_ms=0,
+    )
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        encode(
+            rows,
+            dialect=ARTEMIS,
+            defaults=defaults,
+            transaction="task-0",
+            now_ms=_NOW_MS,
+            max_frame_bytes=100 << 20,
+        )
+        seconds.append(time.process_time() - start)
+    return float(rows.num_rows / median(seconds))
+
+
+def run() -> dict[str, float]:
+    """Figures of one core: Arrow may not use a second one meanwhile."""
+    threads = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        return {
+            "encode.rows_per_s": rows_per_second(batch(body_bytes=1024, plain=False)),
+            "encode.plain_rows_per_s": rows_per_second(batch(body_bytes=1024, plain=True)),
+            "encode.100_b_rows_per_s": rows_per_second(batch(body_bytes=100, plain=False)),
+        }
+    finally:
+        pa.set_cpu_count(threads)
+
+
+if __name__ == "__main__":
+    print(json.dumps({key: round(value) for key, value in run().items()}, indent=2))

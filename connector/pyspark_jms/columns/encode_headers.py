@@ -1,0 +1,247 @@
+"""The header columns and the sink's defaults in, the header lines of each row out, properties excepted.
+
+Knows the dialect's header names. Order: destination and its type, then what the body needs (the caller's),
+then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the say, so a property has none.
+"""
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.encode_columns import Rows
+from pyspark_jms.columns.encode_octets import Int64s, Piece, escaped, header_line, join_rows
+from pyspark_jms.dialect.base import Dialect
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, UnsupportedError
+from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.wire.header import escape
+
+__all__ = ["SendDefaults", "destination_lines", "header_lines"]
+
+_PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
+_LATEST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendDefaults:
+    """What a row that does not say is sent with: the options of the sink."""
+
+    destination: Destination | None
+    delivery_mode: DeliveryMode
+    priority: int
+    time_to_live_ms: int
+    """0: never expires."""
+    delivery_delay_ms: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.priority < _PRIORITIES:
+            raise InvalidOptionError(f"priority is {self.priority}.", "JMS has the priorities 0 to 9.")
+        if self.time_to_live_ms < 0 or self.delivery_delay_ms < 0:
+            raise InvalidOptionError("timeToLive or deliveryDelay is negative.", "Give milliseconds from 0 on.")
+
+
+# --- destination -------------------------------------------------------------------------------------
+
+
+def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None) -> Piece:
+    """``destination`` and what the dialect says beside it; each distinct destination is read once."""
+    column = rows.text("destination")
+    fallback = None if default is None else _send_lines(default, dialect)
+    if column is None:
+        return _no_destination(rows, 0) if fallback is None else fallback
+    encoded = column.dictionary_encode()
+    lines = [_parsed_lines(rows, encoded, code, dialect) for code in range(len(encoded.dictionary))]
+    indices = encoded.indices
+    if indices.null_count:
+        if fallback is None:
+            _no_destination(rows, indices.is_null().index(pa.scalar(value=True)).as_py())
+        indices = indices.fill_null(len(lines))
+        lines.append(fallback)
+    return lines[0] if len(lines) == 1 else pa.array(lines, pa.binary()).take(indices)
+
+
+def _no_destination(rows: Rows, index: int) -> NoReturn:
+    raise InvalidDestinationError(
+        f"{rows.label(index)} has no destination.",
+        "Give it one in column destination, or set option queue or topic as the default.",
+    )
+
+
+def _parsed_lines(rows: Rows, encoded: pa.DictionaryArray, code: int, dialect: Dialect) -> bytes:
+    destination = _parse_destination(encoded.dictionary[code].as_py())
+    if destination is None:
+        index = encoded.indices.index(pa.scalar(code, encoded.indices.type)).as_py()
+        raise InvalidDestinationError(
+            f"The destination of {rows.label(index).lower()} is neither queue://NAME, topic://NAME nor a queue's name.",
+            "Write one of the three; a name is UTF-8 without U+0000.",
+        )
+    return _send_lines(destination, dialect)
+
+
+def _parse_destination(octets: bytes) -> Destination | None:
+    try:
+        text = octets.decode()
+        destination = Destination.parse(text) if "://" in text else Destination(DestinationKind.QUEUE, text)
+    except ValueError:  # UnicodeDecodeError is one
+        return None
+    return destination if destination.name and "\0" not in text else None
+
+
+def _send_lines(destination: Destination, dialect: Dialect) -> bytes:
+    headers = {"destination": destination.name} | dialect.send_types[destination.kind]
+    return "".join(f"{name}:{escape(value)}\n" for name, value in headers.items()).encode()
+
+
+# --- all other headers -------------------------------------------------------------------------------
+
+
+def header_lines(
+    rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: str | None, now_ms: int
+) -> list[Piece]:
+    """Everything a SEND says besides where it goes, its properties and its length."""
+    names = dialect.send_headers
+    pieces: list[Piece] = [_mode_and_priority(rows, names.priority, defaults)]
+    if transaction is not None:
+        pieces.append(f"transaction:{escape(transaction)}\n".encode())
+    pieces.append(_text_line(rows, "JMSCorrelationID", names.correlation_id))
+    pieces.append(_text_line(rows, "JMSType", names.type))
+    pieces.append(_reply_to_line(rows, dialect))
+    pieces.append(_text_line(rows, "content_type", names.content_type))
+    pieces.append(_number_line(rows, "JMSExpiration", names.expiration, _expiration(rows, defaults, now_ms)))
+    pieces += _delivery_lines(rows, dialect, defaults, now_ms)
+    return pieces
+
+
+def _mode_and_priority(rows: Rows, priority_name: str | None, defaults: SendDefaults) -> Piece:
+    """``persistent`` is always said: Artemis takes its absence for NON_PERSISTENT, the opposite of JMS."""
+    modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
+    wrong = ~np.isin(modes, [int(mode) for mode in DeliveryMode])
+    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "1 is NON_PERSISTENT, 2 PERSISTENT.")
+    priorities = _or_default(rows, "JMSPriority", defaults.priority)
+    wrong = (priorities < 0) | (priorities >= _PRIORITIES)
+    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: give a priority from 0 to 9.")
+    codes = modes * _PRIORITIES + priorities
+    if (codes == codes[0]).all():
+        return _mode_and_priority_line(int(codes[0]), priority_name)
+    table = [_mode_and_priority_line(code, priority_name) for code in range(3 * _PRIORITIES)]
+    return pa.array(table, pa.binary()).take(pa.array(codes))
+
+
+def _or_default(rows: Rows, name: str, default: int) -> Int64s:
+    found = rows.integers(name)
+    return np.full(rows.count, default, np.int64) if found is None else np.where(found[1], found[0], default)
+
+
+def _mode_and_priority_line(code: int, priority_name: str | None) -> bytes:
+    mode, priority = divmod(code, _PRIORITIES)
+    persistent = "true" if mode == DeliveryMode.PERSISTENT else "false"
+    line = f"persistent:{persistent}\n" + (f"{priority_name}:{priority}\n" if priority_name else "")
+    return line.encode()
+
+
+def _text_line(rows: Rows, column: str, name: str | None) -> Piece:
+    values = rows.text(column)
+    return b"" if values is None else _line(rows, column, name, values)
+
+
+def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> Piece:
+    if name is None:
+        _unsupported(rows, column, values.is_valid().to_numpy(zero_copy_only=False))
+        return b""
+    refused = f"has a {column} that is not UTF-8"
+    return header_line(name, escaped(values, lambda i: rows.refuse(i, refused, "Encode it, in base64 for example.")))
+
+
+def _reply_to_line(rows: Rows, dialect: Dialect) -> Piece:
+    values = rows.text("JMSReplyTo")
+    if values is None:
+        return b""
+    prefixes: dict[str, str] = {}
+    for wire, jms in dialect.reply_to_prefixes.items():
+        prefixes.setdefault(jms, wire)
+    for jms, wire in prefixes.items():
+        if jms != wire:
+            values = _with_prefix(values, jms.encode(), wire.encode())
+    return _line(rows, "JMSReplyTo", dialect.send_headers.reply_to, values)
+
+
+def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
+    rest = pc.binary_slice(values, len(old))
+    return pc.if_else(pc.starts_with(values, old), join_rows([new, rest], nulls="emit_null"), values)
+
+
+# --- times -------------------------------------------------------------------------------------------
+
+
+def _length(rows: Rows, column: str) -> Int64s:
+    """A length of time in milliseconds, 0 where the row does not say."""
+    lengths = _or_default(rows, column, 0)
+    rows.refuse_any(lengths < 0, f"has a negative {column}", "Give milliseconds from 0 on.")
+    return lengths
+
+
+def _instant(rows: Rows, column: str) -> Int64s:
+    """Milliseconds since the epoch, 0 where the row does not say.
+
+    0 means never on the wire, so an instant before the epoch, long past, is sent as the first one after it.
+    """
+    found = rows.integers(column)
+    return np.zeros(rows.count, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
+
+
+def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
+    return np.where(lengths > 0, np.minimum(lengths, _LATEST - now_ms) + now_ms, 0)
+
+
+def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
+    """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
+    default = np.full(rows.count, defaults.time_to_live_ms, np.int64)
+    said = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
+    return _first_given(said, _from_now(now_ms, default))
+
+
+def _first_given(first: Int64s, second: Int64s) -> Int64s:
+    return np.where(first != 0, first, second)
+
+
+def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
+    """``delivery_delay``, else ``JMSDeliveryTime``, else the default, in the broker's own terms.
+
+    A delay is sent as a delay where the broker has a header for it: its clock is then the only one that counts.
+    """
+    names = dialect.send_headers
+    delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
+    times = np.where(delays > 0, 0, times)
+    delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
+    if names.delivery_delay is None:
+        times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros_like(delays)
+    elif names.delivery_time is None:
+        delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
+        times = np.zeros_like(times)
+    return [
+        _number_line(rows, "delivery_delay", names.delivery_delay, delays),
+        _number_line(rows, "JMSDeliveryTime", names.delivery_time, times),
+    ]
+
+
+def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> Piece:
+    """A line where the value is not 0."""
+    given = values != 0
+    if not given.any():
+        return b""
+    if name is None:
+        _unsupported(rows, column, given)
+        return b""
+    if (values == values[0]).all():
+        return f"{name}:{values[0]}\n".encode()
+    return header_line(name, pa.array(values, mask=~given).cast(pa.string()).view(pa.binary()))
+
+
+def _unsupported(rows: Rows, column: str, given: npt.NDArray[np.bool_]) -> None:
+    raise UnsupportedError(
+        f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
+        f"Leave {column} null, or send through another broker.",
+    )
