@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.config import Acceptor, AddressSettings, Tls, User, broker_xml, logging_properties
@@ -78,6 +78,7 @@ class EmbeddedArtemis(Broker):
         self._start_timeout = start_timeout
         self._machine: JavaMachine | None = None
         self._embedded: Any = None
+        self._server: Any = None
         self._lock: IO[str] | None = None
         self._forget = (lambda: None) if directory else _removal(self, self.directory)
 
@@ -116,7 +117,7 @@ class EmbeddedArtemis(Broker):
     @property
     def server(self) -> Any:
         self._require_running()
-        return self._embedded.getActiveMQServer()
+        return self._server
 
     def start(self) -> Self:
         """Start and wait until a STOMP client is answered CONNECTED; what is stored is there again."""
@@ -131,6 +132,10 @@ class EmbeddedArtemis(Broker):
             with self._machine.killed_after(self._start_timeout):
                 self._boot(self._machine.connect().jvm)
                 self._wait_until_ready(time.monotonic() + self._start_timeout)
+        except Py4JError as error:
+            fact = f"The broker did not start: {_cause(error)}."
+            self.kill()
+            raise EmbeddedBrokerError(fact, tail(self.log)) from None
         except BaseException:
             self.kill()
             raise
@@ -147,7 +152,7 @@ class EmbeddedArtemis(Broker):
         """Stop as a crash would (SIGKILL); what was acknowledged as stored stays."""
         if self._machine is not None:
             self._machine.kill()
-        self._machine = self._embedded = None
+        self._machine = self._embedded = self._server = None
         if self._lock is not None:
             self._lock.close()
         self._lock = None
@@ -225,10 +230,10 @@ class EmbeddedArtemis(Broker):
         self._embedded.setConfigResourcePath((self.directory / "broker.xml").as_uri())
         login = "org.apache.activemq.artemis.spi.core.security.jaas.InVMLoginModule"
         self._embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager(login, accounts))
-        try:
-            self._embedded.start()
-        except Py4JError:
-            raise EmbeddedBrokerError("The broker did not start.", tail(self.log)) from None
+        self._embedded.start()
+        self._server = self._embedded.getActiveMQServer()
+        if not self._server.isActive():  # how it says, for instance, that a port was taken
+            raise EmbeddedBrokerError("The broker did not become active.", tail(self.log))
 
     def _wait_until_ready(self, deadline: float) -> None:
         tls = self._tls is not None and self.plain_port is None
@@ -268,6 +273,13 @@ def _general_settings(max_delivery_attempts: int) -> AddressSettings:
         expiry_address="ExpiryQueue",
         address_full_policy="PAGE",
     )
+
+
+def _cause(error: Py4JError) -> str:
+    """To be asked while Java still answers."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString())
+    return "its virtual machine ended, or took too long and was killed"
 
 
 def _tls_options(tls: Tls, directory: Path) -> dict[str, str]:

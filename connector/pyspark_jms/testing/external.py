@@ -3,8 +3,8 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Never
+from urllib.parse import urlsplit
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.embedded import EmbeddedArtemis
@@ -13,13 +13,23 @@ from pyspark_jms.testing.operations import Broker
 __all__ = ["ExternalBroker", "broker"]
 
 
-@dataclass(frozen=True)
 class ExternalBroker(Broker):
     """A running broker somebody else looks after. What needs its JVM is refused."""
 
-    url: str
-    user: str = "artemis"
-    password: str = field(default="artemis", repr=False)
+    def __init__(self, url: str, user: str = "artemis", password: str = "artemis") -> None:
+        first = urlsplit(url.partition(",")[0])
+        if first.hostname is None or first.port is None:
+            raise EmbeddedBrokerError(f"JMS_BROKER_URL={url} is no address.", "Say stomp://HOST:PORT.")
+        self.host, self.port = first.hostname, first.port
+        self.user, self.password = user, password
+        self._url = url
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def __repr__(self) -> str:
+        return f"<ExternalBroker {self.url} user={self.user}>"
 
     @property
     def jvm(self) -> Any:

@@ -27,6 +27,7 @@ MINIMUM_JAVA = 17
 
 _INSTALL = f"Install Java {MINIMUM_JAVA} or newer, or point JAVA_HOME at one."
 _TAIL_LINES = 20
+_FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 
 
 def spark_jars() -> Path:
@@ -64,12 +65,12 @@ def _major_version(java: str) -> int:
 
 
 def tail(log: Path) -> str:
-    """The end of a log, as the last paragraph of an error message."""
+    """The end of a log without its stack frames, as the last paragraph of an error message."""
     try:
-        lines = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        lines = [line for line in log.read_text(errors="replace").splitlines() if not _FRAME.match(line)]
     except OSError:
         lines = []
-    return "\n".join([f"The end of {log}:", *(f"    {line}" for line in lines or ["(empty)"])])
+    return "\n".join([f"The end of {log}:", *(f"    {line}" for line in lines[-_TAIL_LINES:] or ["(empty)"])])
 
 
 class JavaMachine:

@@ -23,6 +23,8 @@ class DeadLetter:
 
 
 class Broker(ABC):
+    host: str
+    port: int
     user: str
     password: str
 
@@ -46,28 +48,28 @@ class Broker(ABC):
         """Forget a Java object this process holds; py4j keeps it for ever otherwise."""
 
     @contextlib.contextmanager
-    def _queue(self, name: str) -> Iterator[Any]:
-        queue = self.server.locateQueue(name)
-        if queue is None:
-            raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "create_queue() makes one.")
+    def _held(self, reference: Any) -> Iterator[Any]:
         try:
-            yield queue
+            yield reference
         finally:
-            self._release(queue)
+            if reference is not None:
+                self._release(reference)
+
+    @contextlib.contextmanager
+    def _queue(self, name: str) -> Iterator[Any]:
+        with self._held(self.server.locateQueue(name)) as queue:
+            if queue is None:
+                raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "create_queue() makes one.")
+            yield queue
 
     def has_queue(self, queue: str) -> bool:
-        found = self.server.locateQueue(queue)
-        if found is None:
-            return False
-        self._release(found)
-        return True
+        with self._held(self.server.locateQueue(queue)) as found:
+            return found is not None
 
     def message_count(self, queue: str) -> int:
         """Messages the queue holds, those in delivery and those scheduled included; 0 where there is no queue."""
-        if not self.has_queue(queue):
-            return 0
-        with self._queue(queue) as found:
-            return int(found.getMessageCount())
+        with self._held(self.server.locateQueue(queue)) as found:
+            return 0 if found is None else int(found.getMessageCount())
 
     def delivering_count(self, queue: str) -> int:
         """Messages sent to consumers and not acknowledged yet."""
@@ -83,13 +85,22 @@ class Broker(ABC):
         return [int(reference.getDeliveryCount()) for reference in self._waiting(queue)]
 
     def dead_letters(self, dead_letter_queue: str = "DLQ") -> list[DeadLetter]:
-        return [_dead_letter(reference.getMessage()) for reference in self._waiting(dead_letter_queue)]
+        letters = []
+        for reference in self._waiting(dead_letter_queue):
+            with self._held(reference.getMessage()) as message:
+                letters.append(_dead_letter(message))
+        return letters
 
     def _waiting(self, queue: str) -> Iterator[Any]:
-        """The message references of a queue, in order, paged ones too."""
-        with self._queue(queue) as found, contextlib.closing(found.browserIterator()) as references:
+        """The message references of a queue, in order, paged ones too; each is good until the next."""
+        with (
+            self._queue(queue) as found,
+            self._held(found.browserIterator()) as references,
+            contextlib.closing(references),
+        ):
             while references.hasNext():
-                yield references.next()
+                with self._held(references.next()) as reference:
+                    yield reference
 
     def create_queue(self, name: str, *, topic: bool = False) -> None:
         """A durable queue of that address, or with ``topic`` the address that topic subscribers share."""
