@@ -94,3 +94,7 @@ class Dialect:
 
     destination_errors: tuple[str, ...] = field(default=())
     """… that mean: there is no such destination, and it may not be created."""
+
+    def header_of(self, column: str) -> bytes | None:
+        """The MESSAGE header that fills a column of the schema."""
+        return next((name.encode() for name, target in self.message_headers.items() if target == column), None)

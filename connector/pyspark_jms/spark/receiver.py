@@ -1,0 +1,310 @@
+"""Subscriptions → batches, acknowledged when they are done. The source's engine, in the runner's process.
+
+Joins the link (connections that die) with the ledger (promises that do not). Everything here runs on the one
+thread that Spark's calls come on; the link's threads only fill buffers.
+"""
+
+import hashlib
+import logging
+import time
+from dataclasses import dataclass, field
+
+from pyspark_jms.dialect import Dialect
+from pyspark_jms.errors import ConnectionLostError, JMSError
+from pyspark_jms.journal.ledger import Batch, Ledger, Recognition
+from pyspark_jms.link.connection import Arrivals
+from pyspark_jms.link.consumer import Consumer, Subscription
+from pyspark_jms.model import Destination, DestinationKind
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.wire.scan import FrameRun
+
+__all__ = ["Receiver"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+IDLE_SECONDS = 0.5
+"""How long one look for messages may take when there are none: Spark would ask again every 10 ms."""
+LINGER_SECONDS = 0.02
+"""A batch is cut when nothing came for this long …"""
+LONGEST_LINGER_SECONDS = 0.1
+"""… or this long after its first message, whatever still comes."""
+_POLL_SECONDS = 0.05
+_PROBE_SECONDS = 0.25
+"""Still quiet this long after the probe's receipt: drained."""
+_CLOCKS_DIFFER_MS = 1_000
+"""AvailableNow stops at a message sent after the start: by this much, since the clocks are two."""
+_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 1.0, 30.0
+
+
+@dataclass(slots=True)
+class _Counts:
+    received: int = 0
+    acknowledged: int = 0
+    redelivered: int = 0
+    reconnects: int = 0
+
+
+@dataclass(slots=True)
+class _Draining:
+    """AvailableNow: what there was at the start, and no more."""
+
+    started_ms: float
+    idle_timeout: float
+    over: bool = False
+    probes: list[tuple[Consumer, str]] = field(default_factory=list)
+
+
+class Receiver:
+    """``open`` once, then in turn: ``settle`` what is done, ``admit`` what is next. ``close`` at the end."""
+
+    def __init__(self, options: SourceOptions, stop: StopRequest) -> None:
+        self._options = options
+        self._stop = stop
+        self._arrivals = Arrivals()
+        self._consumers: list[Consumer] = []
+        self._ledger = Ledger([])
+        self._draining: _Draining | None = None
+        self._counts = _Counts()
+
+    # --- opening and closing -------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Read only what was sent before now (Trigger.AvailableNow)."""
+        self._draining = _Draining(time.time() * 1000, self._options.idle_timeout)
+
+    def open(self, sequence: int) -> None:
+        """Subscribe; the next message gets ``sequence``."""
+        for destination in self._options.destinations:
+            self._consumers.append(self._subscribe(destination))
+        self._ledger = Ledger([_recognition(c.dialect, c.subscription.destination) for c in self._consumers])
+        self._ledger.begin(sequence)
+        for consumer in self._consumers:
+            if consumer.subscription.destination.kind is DestinationKind.TOPIC:
+                _log.warning(
+                    "! %s is a plain topic subscription: what is sent while this query is not connected is not"
+                    " delivered to it (at most once across reconnects and restarts)",
+                    consumer.subscription.destination,
+                )
+
+    def _subscribe(self, destination: Destination) -> Consumer:
+        window = max(1, self._options.window_octets // len(self._options.destinations))
+        subscription = Subscription(destination=destination, window_bytes=window, selector=self._options.selector)
+        return Consumer(self._options.connection, subscription, self._arrivals)
+
+    @property
+    def opened(self) -> bool:
+        return bool(self._consumers)
+
+    def close(self) -> None:
+        """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
+        for consumer in self._consumers:
+            consumer.close()
+        self._consumers = []
+
+    # --- done ----------------------------------------------------------------------------------
+
+    def settle(self, sequence: int) -> None:
+        """Spark holds every batch below ``sequence``: acknowledge it. Waits only for the receipt before this one."""
+        if sequence <= self._ledger.done:
+            return
+        self._reconnect_the_lost()
+        for lane, ids in self._ledger.finish(sequence).items():
+            self._acknowledge(lane, ids)
+
+    def _acknowledge(self, lane: int, ids: list[bytes]) -> None:
+        consumer = self._consumers[lane]
+        try:
+            self._confirm(lane)
+            self._ledger.acknowledging(lane, consumer.acknowledge(ids))
+        except ConnectionLostError:
+            self._reconnect(lane)
+
+    def _confirm(self, lane: int) -> None:
+        """Look for the receipt of the ACKs before these: nobody waited for it when they were sent."""
+        while (receipt := self._ledger.unconfirmed(lane)) is not None:
+            self._consumers[lane].await_receipt(receipt)
+            self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
+
+    # --- next ----------------------------------------------------------------------------------
+
+    def admit(self) -> int:
+        """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
+        if self._draining is not None and self._draining.over and not self._ledger.waiting_messages:
+            return self._ledger.offered
+        began = time.monotonic()
+        first = last_change = None
+        seen = (0, 0)
+        while True:
+            self._stop.check()
+            self._reconnect_the_lost()
+            self._sort_out_copies()
+            messages, octets = self._waiting()
+            now = time.monotonic()
+            if (messages, octets) != seen:
+                seen, last_change, first = (messages, octets), now, first or now
+            if messages and self._enough(messages, octets, now - (first or now), now - (last_change or now)):
+                break
+            if not messages and self._nothing_to_come(now - began, now - (last_change or began)):
+                return self._ledger.offered
+            self._arrivals.pause(LINGER_SECONDS / 2 if messages else _POLL_SECONDS)
+        for lane in range(len(self._consumers)):
+            self._take(lane)
+        return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
+
+    def _enough(self, messages: int, octets: int, age: float, quiet: float) -> bool:
+        limit = self._options.max_messages
+        full = octets >= self._options.max_octets or (limit is not None and messages >= limit)
+        return full or quiet >= LINGER_SECONDS or age >= LONGEST_LINGER_SECONDS
+
+    def _waiting(self) -> tuple[int, int]:
+        messages, octets = self._ledger.waiting_messages, self._ledger.waiting_octets
+        if self._draining is None or not self._draining.over:
+            for consumer in self._consumers:
+                more, size = consumer.waiting()
+                messages, octets = messages + more, octets + size
+        return messages, octets
+
+    def _sort_out_copies(self) -> None:
+        """After a reconnect: second copies are not messages to wait for."""
+        for lane, consumer in enumerate(self._consumers):
+            if self._ledger.expects(lane) and consumer.waiting()[0]:
+                self._take(lane)
+
+    def _take(self, lane: int) -> None:
+        if self._draining is not None and self._draining.over:
+            return  # what came since is given back at the end
+        consumer = self._consumers[lane]
+        for run in consumer.take():
+            upto = self._before_the_cut(run, consumer.dialect)
+            self._counts.redelivered += _redelivered(run)
+            self._counts.received += upto
+            self._ledger.receive(lane, run, upto)
+            if upto < len(run):
+                break
+        if sights := self._ledger.on_sight(lane):
+            self._acknowledge(lane, sights)
+
+    # --- AvailableNow --------------------------------------------------------------------------
+
+    def _before_the_cut(self, run: FrameRun, dialect: Dialect) -> int:
+        """How many of the run's messages were sent before the start; the first later one ends the reading."""
+        if self._draining is None:
+            return len(run)
+        latest = self._draining.started_ms + _CLOCKS_DIFFER_MS
+        name = dialect.header_of("JMSTimestamp")
+        for index in range(len(run)):
+            sent = run.header(index, name) if name else None
+            if sent is not None and sent.isdigit() and int(sent) > latest:
+                self._draining.over = True
+                return index
+        return len(run)
+
+    def _nothing_to_come(self, waited: float, quiet: float) -> bool:
+        draining = self._draining
+        if draining is None:
+            return waited >= IDLE_SECONDS
+        if quiet < draining.idle_timeout:
+            return False
+        # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a
+        # sign of life, and see whether it is still quiet after it.
+        if not draining.probes:
+            draining.probes = [(consumer, consumer.probe()) for consumer in self._consumers]
+        for consumer, receipt in draining.probes:
+            consumer.await_receipt(receipt)
+        draining.probes = []
+        self._arrivals.pause(_PROBE_SECONDS)
+        draining.over = not any(consumer.waiting()[0] for consumer in self._consumers)
+        return draining.over
+
+    # --- lost connections ----------------------------------------------------------------------
+
+    def _reconnect_the_lost(self) -> None:
+        for lane, consumer in enumerate(self._consumers):
+            if consumer.connection.down:
+                self._reconnect(lane)
+
+    def _reconnect(self, lane: int) -> None:
+        """Subscribe again, after growing pauses; what ended the connection is raised if it cannot pass."""
+        consumer = self._consumers[lane]
+        try:
+            consumer.connection.check()
+        except JMSError as error:
+            if not error.transient:
+                raise
+        self._ledger.lost(lane)
+        consumer.drop()
+        failure: JMSError | None = None
+        for attempt in range(self._options.connection.reconnect_attempts):
+            self._pause(min(_FIRST_BACKOFF_SECONDS * 2**attempt, _LONGEST_BACKOFF_SECONDS) if attempt else 0.1)
+            try:
+                self._consumers[lane] = self._subscribe(consumer.subscription.destination)
+            except JMSError as error:
+                if not error.transient:
+                    raise
+                failure = error
+                _log.warning("= attempt %d to reconnect failed: %s", attempt + 1, error.fact)
+            else:
+                self._counts.reconnects += 1
+                _log.warning("= reconnected to %s", self._consumers[lane].connection.address)
+                return
+        raise failure or ConnectionLostError("The connection is gone.", "Option reconnectAttempts is 0.")
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self._stop.check()
+            time.sleep(min(left, _POLL_SECONDS))
+
+    # --- what others ask -----------------------------------------------------------------------
+
+    def batch(self, start: int, end: int) -> Batch | None:
+        return self._ledger.batch(start, end)
+
+    def lane(self, index: int) -> tuple[Destination, Dialect]:
+        consumer = self._consumers[index]
+        return consumer.subscription.destination, consumer.dialect
+
+    def progress(self) -> dict[str, object]:
+        """Figures for ``StreamingQueryProgress``; cheap, never raises."""
+        waiting = [consumer.waiting() for consumer in self._consumers]
+        topic = any(destination.kind is DestinationKind.TOPIC for destination in self._options.destinations)
+        return {
+            "seq": self._ledger.offered,
+            "inFlightMessages": self._ledger.in_flight_messages + sum(messages for messages, _ in waiting),
+            "inFlightBytes": self._ledger.in_flight_octets + sum(size for _, size in waiting),
+            "received": self._counts.received,
+            "acknowledged": self._counts.acknowledged,
+            "redelivered": self._counts.redelivered,
+            "recognised": self._ledger.recognised,
+            "reconnects": self._counts.reconnects,
+            "guarantee": "at-most-once (plain topic subscription)" if topic else "at-least-once",
+            "broker": self._consumers[0].connection.server if self._consumers else None,
+        }
+
+
+_CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
+"""Header lines that differ when a message comes again; a producer's property of such a name goes with them."""
+
+
+def _recognition(dialect: Dialect, destination: Destination) -> Recognition | None:
+    separator = dialect.stable_id_separator
+    if separator is None or destination.kind is DestinationKind.TOPIC:
+        return None
+    mark = separator.encode()
+    return Recognition(identity=lambda identifier: identifier.partition(mark)[2], fingerprint=_fingerprint)
+
+
+def _fingerprint(run: FrameRun, index: int) -> bytes:
+    """A digest of the frame without what delivery changes. Sorted: a broker's properties have no order."""
+    frame = run.frame(index)
+    head = run.heads[index] - run.start(index)
+    lines = sorted(line for line in frame[:head].split(b"\n") if not line.startswith(_CHANGES))
+    return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
+
+
+def _redelivered(run: FrameRun) -> int:
+    line = b"\nredelivered:true\n"
+    if not run.octets.count(line):
+        return 0
+    return sum(run.header(index, b"redelivered") == b"true" for index in range(len(run)))

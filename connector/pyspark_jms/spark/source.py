@@ -1,0 +1,71 @@
+"""``format("jms")``: what Spark finds, and how it is told what we can do."""
+
+from typing import Any, NoReturn
+
+import pyspark
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from pyspark_jms.columns.schema import DDL
+from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.options import SinkOptions, SourceOptions
+
+__all__ = ["JmsDataSource"]
+
+_OLDEST_SPARK = (4, 2)
+
+
+class JmsDataSource(DataSource):
+    """JMS queues and topics over STOMP. Options: docs/options.md; schema: docs/schema.md."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        _require_spark(pyspark.__version__)
+
+    @classmethod
+    def name(cls) -> str:
+        return "jms"
+
+    def schema(self) -> str:
+        """The fixed schema. Called by ``load()``, so the options are checked here, before anything connects."""
+        SourceOptions.parse(self.options)
+        return DDL
+
+    def streamReader(self, schema: StructType) -> Any:
+        from pyspark_jms.spark.stream_reader import JmsStreamReader
+
+        _require_ours(schema)
+        return JmsStreamReader(SourceOptions.parse(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
+        from pyspark_jms.spark.stream_writer import JmsStreamWriter
+
+        if overwrite:
+            raise UnsupportedError(
+                "Output mode complete would send the whole result with every batch.", "Use outputMode('append')."
+            )
+        return JmsStreamWriter(SinkOptions.parse(self.options))
+
+    def reader(self, schema: StructType) -> NoReturn:
+        raise UnsupportedError(
+            "spark.read does not read from JMS: a batch read has no commit to acknowledge messages after.",
+            "Use spark.readStream with trigger(availableNow=True): it reads what is there and ends.",
+        )
+
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        raise UnsupportedError(
+            "df.write does not send to JMS in this release.",
+            "Use df.writeStream on a stream; trigger(availableNow=True) writes once and ends.",
+        )
+
+
+def _require_ours(schema: StructType) -> None:
+    if schema != StructType.fromDDL(DDL):
+        raise SchemaError("A schema was given to readStream.", "Leave schema() out: format jms has one fixed schema.")
+
+
+def _require_spark(version: str) -> None:
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SPARK:
+        raise UnsupportedError(
+            f"This is PySpark {version}, whose Python sources have no admission control.", "Use PySpark 4.2 or newer."
+        )

@@ -1,0 +1,36 @@
+"""The request to stop, in the process where the streaming source runs.
+
+``query.stop()`` sends that process SIGTERM and only then closes its socket. Unhandled, the signal ends it with
+every message of the window in flight, and each loses a delivery attempt. A handler that raises can land
+inside ``stop()`` or inside a socket write. So the handler sets a flag; Spark closes the socket next, and the
+reader's ``stop()`` runs undisturbed.
+"""
+
+import signal
+import sys
+
+from pyspark_jms.errors import StoppedError
+
+__all__ = ["StopRequest"]
+
+_RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+class StopRequest:
+    """``install`` it once in the runner; elsewhere (tests, other processes) it never asks to stop."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def install(self) -> None:
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        if spec is not None and spec.name == _RUNNER:
+            signal.signal(signal.SIGTERM, self._note)
+
+    def _note(self, _signal: int, _frame: object) -> None:
+        self.made = True
+
+    def check(self) -> None:
+        """Raise ``StoppedError`` if the query is being stopped."""
+        if self.made:
+            raise StoppedError("The query is being stopped.")

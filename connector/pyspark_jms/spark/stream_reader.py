@@ -1,0 +1,200 @@
+"""``DataSourceStreamReader``: Spark's calls on the driver → the receiver; partitions on executors → rows.
+
+One object, two lives: in the streaming runner it owns the receiver; the copy that executors get knows only
+the options and decodes what comes in the partition.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+
+from pyspark_jms.dialect import dialect_named
+from pyspark_jms.errors import BadMessageError, UnsupportedError
+from pyspark_jms.journal.ledger import Span
+from pyspark_jms.model import Destination
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.offsets import offset, sequence
+from pyspark_jms.spark.receiver import Receiver
+from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.wire.scan import FrameRun
+
+__all__ = ["JmsStreamReader"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Piece:
+    """Consecutive frames of one subscription, as they came, with their index (64-bit offsets, native order)."""
+
+    source: str
+    dialect: str
+    first_sequence: int
+    octets: bytes
+    heads: bytes
+    ends: bytes
+
+
+@dataclass(repr=False)
+class _FramePartition(InputPartition):
+    pieces: list[_Piece]
+
+    def __repr__(self) -> str:
+        return f"JMS frames, {sum(len(piece.octets) for piece in self.pieces)} octets"
+
+
+class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """At least once: a message is acknowledged when Spark's log holds its batch, and not before."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._stop_request = StopRequest()
+        self._receiver: Receiver | None = None
+        self._draining = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options}
+
+    # --- in the runner -------------------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, int]:
+        return offset(0)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        # Ours, both of them, are applied in any case; Spark knows no limit that has two.
+        return ReadMaxBytes(self._options.max_octets)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._draining = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """What is in Spark's commit log up to ``start`` is acknowledged, then the next batch is cut.
+
+        Spark asks for what follows ``start`` only when the batch that ends there is in its commit log.
+        """
+        if isinstance(limit, ReadAllAvailable):
+            raise UnsupportedError(
+                "Trigger.Once never says when its batch is done, so nothing could ever be acknowledged.",
+                "Use trigger(availableNow=True).",
+            )
+        receiver = self._open(sequence(start))
+        receiver.settle(sequence(start))
+        end = receiver.admit()
+        return offset(end) if end > sequence(start) else start
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """The figures of ``progress.sources[].latestOffset``."""
+        return self._receiver.progress() if self._receiver else {}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The batch in portions of ``partitionBytes``; none for a batch that another process received.
+
+        Of such a batch nothing was acknowledged: its messages come again in later ones.
+        """
+        first, last = sequence(start), sequence(end)
+        batch = self._receiver.batch(first, last) if self._receiver and first < last else None
+        if batch is None:
+            if first < last:
+                _log.warning("! batch [%d, %d) was received by an earlier process: read empty here", first, last)
+            return []
+        return list(self._portions(batch.start, batch.spans))
+
+    def _portions(self, first: int, spans: tuple[Span, ...]) -> Iterator[InputPartition]:
+        assert self._receiver is not None
+        pieces: list[_Piece] = []
+        room = self._options.partition_octets
+        for whole in spans:
+            rest = whole
+            while len(rest):
+                fits = _fitting(rest, room, at_least_one=not pieces)
+                if fits:
+                    taken, rest = rest.cut(fits)
+                    pieces.append(_piece(taken, first, *self._receiver.lane(taken.lane)))
+                    first += fits
+                    room -= taken.octets
+                if len(rest):
+                    yield _FramePartition(pieces)
+                    pieces, room = [], self._options.partition_octets
+        if pieces:
+            yield _FramePartition(pieces)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        if self._receiver is not None:
+            self._receiver.settle(sequence(end))
+
+    def stop(self) -> None:
+        """Give back what is not acknowledged, and leave."""
+        if self._receiver is not None:
+            receiver, self._receiver = self._receiver, None
+            receiver.close()
+
+    def _open(self, start: int) -> Receiver:
+        if self._receiver is None:
+            self._stop_request.install()
+            receiver = Receiver(self._options, self._stop_request)
+            self._receiver = receiver
+            if self._draining:
+                receiver.drain()
+            receiver.open(start)
+        return self._receiver
+
+    # --- on an executor ------------------------------------------------------------------------
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Decode: one RecordBatch a piece."""
+        from pyspark_jms.columns.decode import decode  # with pyarrow's kernels, wanted on executors only
+
+        assert isinstance(partition, _FramePartition)
+        for piece in partition.pieces:
+            batch = decode(
+                piece.octets,
+                np.frombuffer(piece.heads, np.int64),
+                np.frombuffer(piece.ends, np.int64),
+                dialect=dialect_named(piece.dialect),
+                source=Destination.parse(piece.source),
+                first_sequence=piece.first_sequence,
+                body_type=self._options.body_type,
+            )
+            if self._options.fail_on_bad_message:
+                _require_good(batch)
+            yield batch
+
+
+def _fitting(span: Span, room: int, *, at_least_one: bool) -> int:
+    """How many of the span's messages fit into so many octets."""
+    ends = np.frombuffer(span.run.ends, np.int64)[span.first : span.last]
+    fits = int(np.searchsorted(ends, span.begin + room, side="right"))
+    return max(1, fits) if at_least_one else fits
+
+
+def _piece(span: Span, first: int, source: Destination, dialect: Any) -> _Piece:
+    run = span.run
+    assert isinstance(run, FrameRun)
+    begin = span.begin
+    return _Piece(
+        str(source),
+        dialect.name,
+        first,
+        bytes(memoryview(run.octets)[begin : span.end]),
+        (np.frombuffer(run.heads, np.int64)[span.first : span.last] - begin).tobytes(),
+        (np.frombuffer(run.ends, np.int64)[span.first : span.last] - begin).tobytes(),
+    )
+
+
+def _require_good(batch: Any) -> None:
+    reasons = batch.column("body_error").drop_null()
+    if len(reasons):
+        raise BadMessageError(
+            f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
+            "They stay on the broker. onBadMessage=keep gives rows with body_error and the raw octets.",
+        )
