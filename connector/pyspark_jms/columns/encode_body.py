@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.encode_columns import Rows
-from pyspark_jms.columns.encode_octets import Piece, first_not_utf8, first_with_nul, header_line
+from pyspark_jms.columns.encode_octets import Mask, Piece, first_not_utf8, first_with_nul, header_line, is_ascii_text
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.model import BodyType
 
@@ -23,9 +23,9 @@ _COLUMN_OF = {
 }
 _BODY_COLUMNS = ("text", "bytes", "map", "stream")
 _UNSAID = -1
+_EMPTY = pa.scalar(b"", pa.binary())
 
 Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def body_of(rows: Rows) -> tuple[Piece, pa.Array]:
@@ -39,12 +39,12 @@ def body_of(rows: Rows) -> tuple[Piece, pa.Array]:
     if texts is not None:
         _check_texts(rows, texts, ~is_bytes)
     if not is_bytes.any():
-        return b"", pa.nulls(rows.count, pa.binary()) if texts is None else texts
+        return b"", pa.repeat(_EMPTY, rows.count) if texts is None else texts.fill_null(_EMPTY)
     body = _merged(texts, octets, is_bytes)
     lengths = pc.fill_null(pc.binary_length(body), 0)
     if not is_bytes.all():
         lengths = pc.if_else(pa.array(is_bytes), lengths, None)
-    return header_line("content-length", lengths.cast(pa.string()).view(pa.binary())), body
+    return header_line("content-length", lengths.cast(pa.string()).view(pa.binary())), body.fill_null(_EMPTY)
 
 
 def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> pa.Array:
@@ -55,6 +55,8 @@ def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> 
 
 
 def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
+    if is_ascii_text(texts):
+        return
     index = first_with_nul(texts, is_text)
     if index is not None:
         rows.refuse(index, "has U+0000 in its text, which ends a text frame", "Send it as bytes.")

@@ -3,20 +3,19 @@
 Refuses unknown columns and types that are not the column's own; knows no header and no frame.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from pyspark_jms.columns.encode_octets import Int64s, offsets_of, to_binary
+from pyspark_jms.columns.encode_octets import Int64s, Mask, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import MessageFormatError, SchemaError
 
-__all__ = ["Rows", "check_columns", "row_bytes", "sink_columns"]
+__all__ = ["Rows", "check_columns", "row_ends", "sink_columns"]
 
 
 def _is_text(found: pa.DataType) -> bool:
@@ -116,25 +115,20 @@ def sink_columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
     return {name: array for name, array in named if name not in IGNORED_BY_SINK and array.null_count < len(array)}
 
 
-def row_bytes(columns: Mapping[str, pa.Array]) -> Iterator[Int64s]:
-    """For each column of variable length, the octets it adds to each row's frame before any escape."""
+def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
+    """Where each row would end if its columns' octets stood one after the other, unescaped.
+
+    Octets hidden under a null count here, though no frame will carry them: good to cut by, not to judge by.
+    """
+    ends = np.zeros(count + 1, np.int64)
     for name, array in columns.items():
         if name == "properties":
-            yield _map_bytes(array)
+            bounds = offsets_of(array)
+            ends += offsets_of(array.keys)[bounds]
+            ends += offsets_of(array.items)[bounds]
         elif _is_text(array.type) or _is_octets(array.type):
-            yield _visible(np.diff(offsets_of(array)).astype(np.int64), array)
-
-
-def _map_bytes(maps: pa.MapArray) -> Int64s:
-    bounds = offsets_of(maps)
-    names, values = offsets_of(maps.keys), offsets_of(maps.items)
-    ends = names[bounds].astype(np.int64) + values[bounds]
-    return _visible(np.diff(ends), maps)
-
-
-def _visible(lengths: Int64s, array: pa.Array) -> Int64s:
-    """A null may hide octets that no frame will carry."""
-    return np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0) if array.null_count else lengths
+            ends += offsets_of(array)
+    return ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +144,12 @@ class Rows:
         array = self._column(name)
         return None if array is None else to_binary(array)
 
-    def integers(self, name: str) -> tuple[Int64s, npt.NDArray[np.bool_]] | None:
+    def integers(self, name: str) -> tuple[Int64s, Mask] | None:
         """Values (0 where null) and where they are given; a timestamp in milliseconds since the epoch."""
         array = self._column(name)
         if array is None:
             return None
-        given = array.is_valid().to_numpy(zero_copy_only=False)
+        given = mask_of(array.is_valid())
         unit = array.type.unit if pa.types.is_timestamp(array.type) else None
         values = array.view(pa.int64()) if unit else array.cast(pa.int64())
         return _milliseconds(values.fill_null(0).to_numpy(), unit), given
@@ -163,10 +157,10 @@ class Rows:
     def properties(self) -> pa.MapArray | None:
         return self._column("properties")
 
-    def given(self, name: str) -> npt.NDArray[np.bool_] | None:
+    def given(self, name: str) -> Mask | None:
         """Where a column of any type is not null; None when that is nowhere."""
         array = self._column(name)
-        return None if array is None else array.is_valid().to_numpy(zero_copy_only=False)
+        return None if array is None else mask_of(array.is_valid())
 
     def _column(self, name: str) -> pa.Array | None:
         array = self.columns.get(name)
@@ -178,7 +172,7 @@ class Rows:
     def refuse(self, index: int, fact: str, remedy: str) -> NoReturn:
         raise MessageFormatError(f"{self.label(index)} {fact}.", remedy)
 
-    def refuse_any(self, wrong: npt.NDArray[np.bool_], fact: str, remedy: str) -> None:
+    def refuse_any(self, wrong: Mask, fact: str, remedy: str) -> None:
         """Refuse the first row for which ``wrong`` holds, if there is one."""
         if wrong.any():
             self.refuse(int(wrong.argmax()), fact, remedy)

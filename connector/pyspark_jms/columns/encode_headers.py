@@ -5,15 +5,15 @@ then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the sa
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.encode_columns import Rows
-from pyspark_jms.columns.encode_octets import Int64s, Piece, escaped, header_line, join_rows
+from pyspark_jms.columns.encode_octets import Int64s, Mask, Piece, escaped, header_line, join_rows, mask_of
 from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, UnsupportedError
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
@@ -92,7 +92,7 @@ def _parse_destination(octets: bytes) -> Destination | None:
 
 def _send_lines(destination: Destination, dialect: Dialect) -> bytes:
     headers = {"destination": destination.name} | dialect.send_types[destination.kind]
-    return "".join(f"{name}:{escape(value)}\n" for name, value in headers.items()).encode()
+    return "".join(f"\n{name}:{escape(value)}" for name, value in headers.items()).encode()
 
 
 # --- all other headers -------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def header_lines(
     names = dialect.send_headers
     pieces: list[Piece] = [_mode_and_priority(rows, names.priority, defaults)]
     if transaction is not None:
-        pieces.append(f"transaction:{escape(transaction)}\n".encode())
+        pieces.append(f"\ntransaction:{escape(transaction)}".encode())
     pieces.append(_text_line(rows, "JMSCorrelationID", names.correlation_id))
     pieces.append(_text_line(rows, "JMSType", names.type))
     pieces.append(_reply_to_line(rows, dialect))
@@ -118,7 +118,7 @@ def header_lines(
 def _mode_and_priority(rows: Rows, priority_name: str | None, defaults: SendDefaults) -> Piece:
     """``persistent`` is always said: Artemis takes its absence for NON_PERSISTENT, the opposite of JMS."""
     modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
-    wrong = ~np.isin(modes, [int(mode) for mode in DeliveryMode])
+    wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
     rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "1 is NON_PERSISTENT, 2 PERSISTENT.")
     priorities = _or_default(rows, "JMSPriority", defaults.priority)
     wrong = (priorities < 0) | (priorities >= _PRIORITIES)
@@ -131,14 +131,16 @@ def _mode_and_priority(rows: Rows, priority_name: str | None, defaults: SendDefa
 
 
 def _or_default(rows: Rows, name: str, default: int) -> Int64s:
+    """A value for each row, or one for all of them when the column says nothing."""
     found = rows.integers(name)
-    return np.full(rows.count, default, np.int64) if found is None else np.where(found[1], found[0], default)
+    return np.array([default]) if found is None else np.where(found[1], found[0], default)
 
 
+@cache
 def _mode_and_priority_line(code: int, priority_name: str | None) -> bytes:
     mode, priority = divmod(code, _PRIORITIES)
     persistent = "true" if mode == DeliveryMode.PERSISTENT else "false"
-    line = f"persistent:{persistent}\n" + (f"{priority_name}:{priority}\n" if priority_name else "")
+    line = f"\npersistent:{persistent}" + (f"\n{priority_name}:{priority}" if priority_name else "")
     return line.encode()
 
 
@@ -149,7 +151,7 @@ def _text_line(rows: Rows, column: str, name: str | None) -> Piece:
 
 def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> Piece:
     if name is None:
-        _unsupported(rows, column, values.is_valid().to_numpy(zero_copy_only=False))
+        _unsupported(rows, column, mask_of(values.is_valid()))
         return b""
     refused = f"has a {column} that is not UTF-8"
     return header_line(name, escaped(values, lambda i: rows.refuse(i, refused, "Encode it, in base64 for example.")))
@@ -170,7 +172,7 @@ def _reply_to_line(rows: Rows, dialect: Dialect) -> Piece:
 
 def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
     rest = pc.binary_slice(values, len(old))
-    return pc.if_else(pc.starts_with(values, old), join_rows([new, rest], nulls="emit_null"), values)
+    return pc.if_else(pc.starts_with(values, old), join_rows([new, rest]), values)
 
 
 # --- times -------------------------------------------------------------------------------------------
@@ -189,7 +191,7 @@ def _instant(rows: Rows, column: str) -> Int64s:
     0 means never on the wire, so an instant before the epoch, long past, is sent as the first one after it.
     """
     found = rows.integers(column)
-    return np.zeros(rows.count, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
+    return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
 
 
 def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
@@ -198,7 +200,7 @@ def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
 
 def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
     """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
-    default = np.full(rows.count, defaults.time_to_live_ms, np.int64)
+    default = np.array([defaults.time_to_live_ms])
     said = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
     return _first_given(said, _from_now(now_ms, default))
 
@@ -217,10 +219,10 @@ def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms
     times = np.where(delays > 0, 0, times)
     delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
     if names.delivery_delay is None:
-        times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros_like(delays)
+        times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros(1, np.int64)
     elif names.delivery_time is None:
         delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
-        times = np.zeros_like(times)
+        times = np.zeros(1, np.int64)
     return [
         _number_line(rows, "delivery_delay", names.delivery_delay, delays),
         _number_line(rows, "JMSDeliveryTime", names.delivery_time, times),
@@ -236,11 +238,11 @@ def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> P
         _unsupported(rows, column, given)
         return b""
     if (values == values[0]).all():
-        return f"{name}:{values[0]}\n".encode()
+        return f"\n{name}:{values[0]}".encode()
     return header_line(name, pa.array(values, mask=~given).cast(pa.string()).view(pa.binary()))
 
 
-def _unsupported(rows: Rows, column: str, given: npt.NDArray[np.bool_]) -> None:
+def _unsupported(rows: Rows, column: str, given: Mask) -> None:
     raise UnsupportedError(
         f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
         f"Leave {column} null, or send through another broker.",

@@ -4,7 +4,7 @@ Knows STOMP 1.2's value encoding and Arrow's layout of strings; knows no column 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,20 @@ import pyarrow.compute as pc
 
 __all__ = [
     "Int64s",
+    "Mask",
     "Offsets",
     "Piece",
     "escaped",
     "first_not_utf8",
+    "first_true",
     "first_with_nul",
     "header_line",
+    "is_ascii_text",
     "join_rows",
+    "mask_of",
     "octets_of",
     "offsets_of",
+    "repeated",
     "slices_of",
     "to_binary",
 ]
@@ -29,12 +34,15 @@ __all__ = [
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Offsets: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 Octets: TypeAlias = npt.NDArray[np.uint8]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Piece: TypeAlias = bytes | pa.Array
-"""Part of a frame: the same octets for every row, or a binary array in which a null adds nothing."""
+"""Part of a frame: the same octets for every row, or a binary array. Header lines begin with their LF: so two
+pieces make a line, and Arrow's join costs by the piece."""
 
 _BINARY = pa.binary()
-_BACKSLASH = ord("\\")
+_FALSE = pa.scalar(value=False)
+_NOTHING, _BACKSLASH = (pa.scalar(octets, _BINARY) for octets in (b"", b"\\"))
 
 # STOMP 1.2 "Value Encoding": what follows the backslash. NUL is not in the table: the grammar allows it in
 # a header (only CR, LF and ":" are excluded), and Artemis reads the header block up to the blank line.
@@ -77,8 +85,16 @@ def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
     return pa.Array.from_buffers(_BINARY, len(bounds) - 1, [None, pa.py_buffer(offsets), data])
 
 
+def is_ascii_text(array: pa.Array) -> bool:
+    """Whether no entry of a binary array holds a NUL or an octet above 127: one pass that spares two others."""
+    octets = octets_of(array)
+    return not len(octets) or bool(octets.view(np.int8).min() > 0)
+
+
 def first_not_utf8(array: pa.Array) -> int | None:
     """The first entry of a binary array that is not UTF-8: a broker would replace what it cannot read."""
+    if is_ascii_text(array):
+        return None
     try:
         array.cast(pa.string())
     except pa.ArrowInvalid:
@@ -94,15 +110,19 @@ def _is_utf8(octets: bytes) -> bool:
     return True
 
 
-def first_with_nul(array: pa.Array, among: npt.NDArray[np.bool_] | None = None) -> int | None:
+def first_with_nul(array: pa.Array, among: Mask) -> int | None:
     """The first entry of a binary array, of those wanted, that holds a NUL."""
-    octets = octets_of(array)
-    if not len(octets) or octets.min():
-        return None
-    found = pc.fill_null(pc.greater_equal(pc.find_substring(array, b"\0"), 0), fill_value=False)
-    hits = found.to_numpy(zero_copy_only=False)
-    hits = hits if among is None else hits & among
-    return int(hits.argmax()) if hits.any() else None
+    return first_true(mask_of(pc.match_substring(array, "\0")) & among)
+
+
+def mask_of(array: pa.Array) -> Mask:
+    """A boolean array; null counts as false."""
+    mask: Mask = array.fill_null(_FALSE).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def first_true(mask: Mask) -> int | None:
+    return int(mask.argmax()) if mask.any() else None
 
 
 def escaped(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
@@ -117,45 +137,59 @@ def escaped(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
 
 def _to_escape(octets: Octets) -> Int64s:
     """Positions of CR, LF, colon and backslash; control characters are told apart only where there are any."""
-    suspects = np.flatnonzero((octets <= ord("\r")) | (octets == ord(":")) | (octets == _BACKSLASH))
+    suspects = np.flatnonzero((octets <= ord("\r")) | (octets == ord(":")) | (octets == ord("\\")))
     needed: Int64s = suspects[_ESCAPE_CODE[octets[suspects]] != 0]
     return needed
 
 
 def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s) -> pa.Array:
-    offsets = offsets_of(array).astype(np.int64)
-    offsets -= offsets[0]
-    backslashes = positions + np.arange(len(positions))
-    data = np.empty(len(octets) + len(positions), np.uint8)
-    kept = np.ones(len(data), np.bool_)
-    kept[backslashes] = False
-    data[kept] = octets
-    data[backslashes] = _BACKSLASH
-    data[backslashes + 1] = _ESCAPE_CODE[octets[positions]]
+    """Put each code in its octet's place, cut before it, and join the cuts by backslashes."""
+    coded = octets.copy()
+    coded[positions] = _ESCAPE_CODE[octets[positions]]
+    cuts = np.concatenate([[0], positions, [len(octets)]])
+    joined = pc.binary_join(_one_list(_binary_array(cuts, coded)), _BACKSLASH)
+    offsets = offsets_of(array) - offsets_of(array)[0]
     owners = np.searchsorted(offsets, positions, side="right") - 1
-    offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)))
-    return _rebuilt(array, offsets.astype(np.int32), data)
+    offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)), dtype=offsets.dtype)
+    return _with_nulls_of(array, offsets, joined.buffers()[2])
 
 
-def _rebuilt(array: pa.Array, offsets: npt.NDArray[np.int32], data: Octets) -> pa.Array:
-    """The array with other octets and the nulls it has."""
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+def _binary_array(offsets: Offsets, octets: Octets) -> pa.Array:
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(octets)]
+    return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
+
+
+def _one_list(array: pa.Array) -> pa.Array:
+    offsets = pa.py_buffer(np.array([0, len(array)], np.int32))
+    return pa.Array.from_buffers(pa.list_(_BINARY), 1, [None, offsets], children=[array])
+
+
+def _with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Array:
     if not array.null_count:
-        return pa.Array.from_buffers(_BINARY, len(array), buffers)
+        return pa.Array.from_buffers(_BINARY, len(array), [None, pa.py_buffer(offsets), data])
     # A validity bitmap can be shared from a whole byte on; the bits before the first entry stay as padding.
     padding = array.offset % 8
-    buffers[0] = array.buffers()[0].slice(array.offset // 8)
-    buffers[1] = pa.py_buffer(np.concatenate([np.zeros(padding, np.int32), offsets]))
-    return pa.Array.from_buffers(_BINARY, len(array), buffers, offset=padding)
+    validity = array.buffers()[0].slice(array.offset // 8)
+    offsets = np.concatenate([np.zeros(padding, offsets.dtype), offsets])
+    return pa.Array.from_buffers(_BINARY, len(array), [validity, pa.py_buffer(offsets), data], offset=padding)
 
 
-def header_line(name: str, values: pa.Array) -> Piece:
-    """``name:value`` and its LF for each entry of an escaped binary array; a null stays null."""
-    return join_rows([f"{name}:".encode(), values, b"\n"], nulls="emit_null")
+def repeated(array: pa.Array, times: int) -> pa.Array:
+    """A binary array without nulls, ``times`` times over."""
+    octets, width = octets_of(array), len(array)
+    ends = (offsets_of(array)[1:] - offsets_of(array)[0]).astype(np.int32)
+    offsets = np.zeros(times * width + 1, np.int32)
+    np.add.outer(np.arange(times, dtype=np.int32) * np.int32(len(octets)), ends, out=offsets[1:].reshape(times, width))
+    return _binary_array(offsets, np.tile(octets, times))
 
 
-def join_rows(pieces: Sequence[Piece], *, nulls: Literal["emit_null", "replace"]) -> pa.Array:
-    """The pieces of each row one after the other; a null makes its row null, or (``replace``) adds nothing."""
+def header_line(name: str, values: pa.Array) -> pa.Array:
+    """LF and ``name:value`` for each entry of an escaped binary array; nothing for a null."""
+    return join_rows([f"\n{name}:".encode(), values]).fill_null(_NOTHING)
+
+
+def join_rows(pieces: Sequence[Piece]) -> pa.Array:
+    """The pieces of each row one after the other; a null makes its row null."""
     arguments: list[pa.Array | pa.Scalar] = []
     constant = b""
     for piece in pieces:
@@ -165,5 +199,4 @@ def join_rows(pieces: Sequence[Piece], *, nulls: Literal["emit_null", "replace"]
             arguments += [pa.scalar(constant, _BINARY), piece] if constant else [piece]
             constant = b""
     arguments += [pa.scalar(constant, _BINARY)] if constant else []
-    separator = pa.scalar(b"", _BINARY)
-    return pc.binary_join_element_wise(*arguments, separator, null_handling=nulls, null_replacement="")
+    return pc.binary_join_element_wise(*arguments, _NOTHING)

@@ -1,6 +1,8 @@
 """The ``properties`` column in, each row's header lines out. Knows the dialect's names, no other column."""
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from functools import cache
 from typing import NoReturn
 
 import numpy as np
@@ -12,14 +14,16 @@ from pyspark_jms.columns.encode_octets import (
     Offsets,
     Piece,
     escaped,
-    first_not_utf8,
+    first_true,
     join_rows,
+    mask_of,
     octets_of,
     offsets_of,
+    repeated,
     slices_of,
     to_binary,
 )
-from pyspark_jms.dialect.base import Dialect
+from pyspark_jms.dialect.base import Dialect, SendHeaders
 
 __all__ = ["property_lines"]
 
@@ -51,17 +55,16 @@ def property_lines(rows: Rows, dialect: Dialect) -> Piece:
     entries = None if maps is None else _entries(maps)
     if entries is None or not len(entries.names):
         return b""
-    names = _wire_names(entries, rows, dialect)
+    names = _name_parts(entries, rows, dialect)
     values = escaped(
         entries.values,
         lambda index: entries.refuse(rows, index, "whose value is not UTF-8", "Encode it, in base64 for example."),
     )
-    lines = join_rows([names, b":", values, b"\n"], nulls="emit_null")
-    return slices_of(lines, entries.bounds)
+    return slices_of(join_rows([names, values]), entries.bounds)
 
 
 def _entries(maps: pa.MapArray) -> _Entries:
-    if maps.null_count and (np.diff(offsets_of(maps))[maps.is_null().to_numpy(zero_copy_only=False)]).any():
+    if maps.null_count and (np.diff(offsets_of(maps))[mask_of(maps.is_null())]).any():
         maps = maps.take(pa.array(np.arange(len(maps))))  # a null map may hide entries: a copy has none
     bounds = offsets_of(maps)
     start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
@@ -69,46 +72,49 @@ def _entries(maps: pa.MapArray) -> _Entries:
     return _Entries(names, values, bounds - bounds[0])
 
 
-def _wire_names(entries: _Entries, rows: Rows, dialect: Dialect) -> pa.Array:
-    """The names as header octets; checked once each, not once a row."""
-    names, distinct = entries.names, _distinct_names(entries)
-    reserved = _reserved(dialect)
-    if _first_wrong(distinct, reserved):
-        index, fact, remedy = _first_wrong(names, reserved) or (0, "that cannot be sent", "Rename it.")
-        entries.refuse(rows, index, fact, remedy)
-    present = set(distinct.to_pylist()) if dialect.send_property_names else set()
-    for name, wire in dialect.send_property_names.items():
-        if name.encode() in present:
-            names = pc.if_else(pc.equal(names, name.encode()), pa.scalar(wire.encode(), pa.binary()), names)
-    return escaped(names, lambda index: entries.refuse(rows, index, "that is not UTF-8", "Rename it."))
+def _name_parts(entries: _Entries, rows: Rows, dialect: Dialect) -> pa.Array:
+    """LF, name and colon of each property's line. A name is checked and escaped once, not once a row."""
+    width = _width(entries)
+    encoded = None if width else entries.names.dictionary_encode(null_encoding="encode")
+    distinct = entries.names.slice(0, width) if encoded is None else encoded.dictionary
+
+    def refuse(code: int, fact: str, remedy: str) -> NoReturn:
+        first = code if encoded is None else int((encoded.indices.to_numpy() == code).argmax())
+        entries.refuse(rows, first, fact, remedy)
+
+    parts = join_rows([b"\n", _wire_names(distinct, dialect, refuse), b":"])
+    return repeated(parts, rows.count) if encoded is None else parts.take(encoded.indices)
 
 
-def _distinct_names(entries: _Entries) -> pa.Array:
-    """The first row's names when every row repeats them, as the rows of one producer do; else all that occur."""
+def _width(entries: _Entries) -> int:
+    """How many properties each row has, if all repeat the first one's names, as those of one producer do; else 0."""
     names, bounds = entries.names, entries.bounds
     width = int(bounds[1])
     if not width or names.null_count or (np.diff(bounds) != width).any():
-        return names.unique()
+        return 0
     lengths = np.diff(offsets_of(names)).reshape(-1, width)
     if (lengths != lengths[0]).any():
-        return names.unique()
+        return 0
     octets = octets_of(names).reshape(len(lengths), -1)
-    return names.slice(0, width) if (octets == octets[0]).all() else names.unique()
+    return width if (octets == octets[0]).all() else 0
 
 
-def _reserved(dialect: Dialect) -> pa.Array:
-    own = {name for name in astuple(dialect.send_headers) if name} | _STOMP_HEADERS | dialect.reserved_properties
-    types = {name for headers in dialect.send_types.values() for name in headers}
-    return pa.array(sorted(name.encode() for name in own | types), pa.binary())
+def _wire_names(names: pa.Array, dialect: Dialect, refuse: Callable[[int, str, str], NoReturn]) -> pa.Array:
+    nameless = first_true(~mask_of(pc.greater(pc.binary_length(names), pa.scalar(0, pa.int32()))))
+    if nameless is not None:
+        refuse(nameless, "without a name", "JMS 3.1 §3.5.1: a property's name is neither null nor empty.")
+    reserved = first_true(
+        mask_of(pc.is_in(names, value_set=_reserved(dialect.reserved_properties, dialect.send_headers)))
+    )
+    if reserved is not None:
+        refuse(reserved, "whose name is a header of the frame", "Use the column of that meaning, or another name.")
+    for name, wire in dialect.send_property_names.items():
+        here = pc.equal(names, pa.scalar(name.encode(), pa.binary()))
+        names = pc.if_else(here, pa.scalar(wire.encode(), pa.binary()), names)
+    return escaped(names, lambda code: refuse(code, "whose name is not UTF-8", "Rename it."))
 
 
-def _first_wrong(names: pa.Array, reserved: pa.Array) -> tuple[int, str, str] | None:
-    """Index, fact and remedy of the first name that no property may have."""
-    empty = pc.equal(pc.fill_null(pc.binary_length(names), 0), 0)
-    if (index := empty.index(pa.scalar(value=True)).as_py()) >= 0:
-        return index, "without a name", "JMS 3.1 §3.5.1: a property's name is neither null nor empty."
-    if (index := pc.is_in(names, value_set=reserved).index(pa.scalar(value=True)).as_py()) >= 0:
-        return index, "whose name is a header of the frame itself", "Use the column of that meaning, or another name."
-    if (index := first_not_utf8(names)) is not None:
-        return index, "whose name is not UTF-8", "Rename it."
-    return None
+@cache
+def _reserved(reserved: frozenset[str], headers: SendHeaders) -> pa.Array:
+    own = {name for name in astuple(headers) if name}
+    return pa.array(sorted(name.encode() for name in reserved | own | _STOMP_HEADERS), pa.binary())
