@@ -106,3 +106,7 @@ def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
     urls = " ".join(filter(None, dict.fromkeys((broker.url, broker.plain_url))))
     shown = f" password={broker.password}" if broker.password == _DEFAULT_PASSWORD else ""
     return f"{urls} user={broker.user}{shown} (ready in {seconds:.1f} s, data in {broker.directory}; Ctrl-C stops it)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

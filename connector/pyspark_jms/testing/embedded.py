@@ -209,6 +209,8 @@ class EmbeddedArtemis(Broker):
         xml = broker_xml(self.directory, self._acceptors(), self._users, self._address_settings)
         (self.directory / "broker.xml").write_text(xml)
         (self.directory / "logging.properties").write_text(logging_properties())
+        if self.log.exists():  # one earlier log is kept; an error then quotes this start only
+            self.log.replace(self.log.with_suffix(".log.1"))
 
     def _acceptors(self) -> list[Acceptor]:
         options = {"protocols": "STOMP,CORE", **self._acceptor_options}

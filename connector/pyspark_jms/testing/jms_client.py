@@ -256,14 +256,14 @@ def _body_type(body: Any) -> BodyType:
     match body:
         case None:
             return BodyType.MESSAGE
+        case JavaObject():  # first: a Java map or list is a Python one, too
+            return BodyType.OBJECT
         case str():
             return BodyType.TEXT
         case bytes():
             return BodyType.BYTES
         case Mapping():
             return BodyType.MAP
-        case JavaObject():
-            return BodyType.OBJECT
         case Sequence():
             return BodyType.STREAM
     raise TypeError(f"no JMS message holds a {type(body).__name__}")

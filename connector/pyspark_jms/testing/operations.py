@@ -115,7 +115,9 @@ class Broker(ABC):
     def purge(self, queue: str) -> int:
         """Delete what waits in the queue; returns how many that were."""
         with self._queue(queue) as found:
-            return int(found.deleteAllReferences())
+            deleted = int(found.deleteAllReferences())
+            found.flushExecutor()  # message_count() follows on another thread
+            return deleted
 
 
 def _dead_letter(message: Any) -> DeadLetter:

@@ -1,0 +1,258 @@
+"""The embedded broker's promises, asked of it over a raw socket."""
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
+
+
+def _gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_stored_messages_survive_kill_9_and_restart_on_the_same_port(fresh_broker, connect, queue):
+    broker = fresh_broker()
+    port, url = broker.port, broker.url
+    stomp, answer = connect(broker)
+    assert answer.startswith("CONNECTED\nversion:1.2\n")
+    for text in ("eins", "zwei", "drei"):
+        assert stomp.send(queue, text) == "RECEIPT\nreceipt-id:r\n\n"
+
+    pid = broker.pid
+    broker.kill()
+    assert _gone(pid)
+    assert not broker.running
+    broker.restart()
+
+    assert (broker.port, broker.url) == (port, url)
+    stomp, _ = connect(broker)
+    stomp.subscribe(queue)
+    bodies = [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(3)]
+    assert bodies == ["eins", "zwei", "drei"]
+
+
+def test_clean_stop_keeps_messages_in_a_given_directory(tmp_path, connect, queue):
+    folder = tmp_path / "a b&ü<${x}"
+    with EmbeddedArtemis(folder) as broker:
+        stomp, _ = connect(broker)
+        stomp.send(queue, "kept")
+    with EmbeddedArtemis(folder) as broker:
+        assert broker.message_count(queue) == 1
+
+
+def test_nothing_is_printed(fresh_broker, connect, capfd, queue):
+    broker = fresh_broker()
+    connect(broker, password="wrong")
+    broker.jvm.System.out.println("to the log, not to us")
+    broker.stop()
+    assert capfd.readouterr() == ("", "")
+    log = broker.log.read_text()
+    assert "to the log, not to us" in log
+    assert "AMQ" in log
+
+
+def test_jvm_dies_with_a_killed_parent(tmp_path, eventually):
+    program = (
+        "from pyspark_jms.testing import EmbeddedArtemis\n"
+        f"with EmbeddedArtemis({str(tmp_path)!r}) as broker:\n"
+        "    print(broker.pid, flush=True)\n"
+        "    broker.wait()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        os.kill(pid, 0)
+        parent.send_signal(signal.SIGKILL)
+    eventually(lambda: _gone(pid))
+    with EmbeddedArtemis(tmp_path) as broker:
+        assert broker.running
+
+
+def test_wrong_password_is_refused(broker, connect):
+    _, answer = connect(broker, password="wrong")
+    assert answer.startswith("ERROR\n")
+    assert "Security Error" in answer
+
+
+def test_restricted_users(fresh_broker, connect):
+    limited = User("limited", "pw", at={"no.read": {"send"}, "no.write": {"consume"}})
+    poor = User("poor", "pw", permissions={"send", "consume"})
+    broker = fresh_broker(users=[limited, poor])
+    for name in ("no.read", "no.write", "open"):
+        broker.create_queue(name)
+
+    stomp, _ = connect(broker, "limited", "pw")
+    assert stomp.send("no.read", "x").startswith("RECEIPT")
+    stomp.subscribe("no.read")
+    assert stomp.next_frame("RECEIPT", "ERROR").startswith("ERROR")
+    stomp, _ = connect(broker, "limited", "pw")
+    stomp.subscribe("no.write")
+    assert stomp.next_frame("RECEIPT", "ERROR").startswith("RECEIPT")
+    assert stomp.send("no.write", "x").startswith("ERROR")
+    stomp, _ = connect(broker, "limited", "pw")
+    assert stomp.send("made.on.the.fly", "x").startswith("RECEIPT")
+
+    stomp, _ = connect(broker, "poor", "pw")
+    assert stomp.send("open", "x").startswith("RECEIPT")
+    assert "CREATE_ADDRESS" in stomp.send("not.there", "x")
+    stomp, _ = connect(broker)
+    assert stomp.send("no.write", "the broker's own user may").startswith("RECEIPT")
+
+
+def test_dead_letters_after_the_given_attempts(fresh_broker, connect, queue, eventually):
+    broker = fresh_broker(max_delivery_attempts=2)
+    stomp, _ = connect(broker)
+    stomp.send(queue, "poison")
+    assert broker.delivery_counts(queue) == [0]
+    _receive_and_drop(connect, broker, queue)
+    eventually(lambda: broker.delivery_counts(queue) == [1])
+    _receive_and_drop(connect, broker, queue)
+    eventually(lambda: broker.message_count("DLQ") == 1)
+    assert broker.message_count(queue) == 0
+    assert [letter.queue for letter in broker.dead_letters()] == [queue]
+
+
+def _receive_and_drop(connect, broker, queue):
+    stomp, _ = connect(broker)
+    stomp.subscribe(queue)
+    assert stomp.next_frame("MESSAGE").endswith("poison")
+    stomp.link.close()
+
+
+def test_address_settings_reach_the_broker(fresh_broker, connect):
+    small = AddressSettings(match="small.#", max_size_messages=2, address_full_policy="FAIL")
+    broker = fresh_broker(address_settings=[small])
+    stomp, _ = connect(broker)
+    answers = [stomp.send("small.one", "x") for _ in range(3)]
+    assert [answer.split("\n")[0] for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR"]
+
+
+def test_new_address_without_type_is_multicast_as_in_production(broker, connect, queue):
+    stomp, _ = connect(broker)
+    stomp.ask(f"SEND\ndestination:{queue}\nreceipt:r\n\nlost")
+    assert not broker.has_queue(queue)
+
+
+def test_expired_messages_move(fresh_broker, connect, queue, eventually):
+    broker = fresh_broker(address_settings=[AddressSettings(match=queue, expiry_delay=1)])
+    stomp, _ = connect(broker)
+    stomp.send(queue, "short-lived")
+    eventually(lambda: broker.message_count("ExpiryQueue") == 1)
+    assert broker.message_count(queue) == 0
+
+
+def test_tls_and_plain_at_once(fresh_broker, connect, certificates):
+    tls = Tls(cert=certificates.cert, key=certificates.key)
+    broker = fresh_broker(tls=tls, plain_port=0)
+    assert broker.url == f"stomp+ssl://127.0.0.1:{broker.port}"
+    assert broker.plain_url == f"stomp://127.0.0.1:{broker.plain_port}"
+    stomp, answer = connect(broker, context=certificates.context())
+    assert answer.startswith("CONNECTED")
+    assert stomp.link.version() == "TLSv1.3"
+    _, answer = connect(broker, port=broker.plain_port)
+    assert answer.startswith("CONNECTED")
+
+
+def test_tls_alone_from_one_file(fresh_broker, connect, certificates, tmp_path):
+    both = tmp_path / "both.pem"
+    both.write_text("".join(Path(file).read_text() for file in (certificates.cert, certificates.key)))
+    broker = fresh_broker(tls=Tls(cert=both))
+    assert broker.plain_url is None
+    _, answer = connect(broker, context=certificates.context())
+    assert answer.startswith("CONNECTED")
+
+
+def test_tls_with_client_certificates(fresh_broker, connect, certificates):
+    tls = Tls(cert=certificates.cert, key=certificates.key, client_ca=certificates.authority)
+    broker = fresh_broker(tls=tls)
+    _, answer = connect(broker, context=certificates.context(client=True))
+    assert answer.startswith("CONNECTED")
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        connect(broker, context=certificates.context())
+
+
+def test_a_folder_has_one_broker_and_a_temporary_one_goes_with_it():
+    with EmbeddedArtemis() as broker:
+        with pytest.raises(EmbeddedBrokerError, match="Another broker runs in"):
+            EmbeddedArtemis(broker.directory).start()
+        assert broker.directory.is_dir()
+    assert not broker.directory.exists()
+
+
+def test_a_taken_port_is_told_before_anything_starts():
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(EmbeddedBrokerError, match=r"Port [0-9]+ of 127\.0\.0\.1 is in use"),
+    ):
+        EmbeddedArtemis(port=taken.getsockname()[1]).start()
+
+
+def test_a_port_taken_meanwhile_is_told_too(monkeypatch):
+    monkeypatch.setattr("pyspark_jms.testing.embedded.is_free", lambda *_: True)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(EmbeddedBrokerError, match=r"did not become active(.|\n)*Address already in use"),
+    ):
+        EmbeddedArtemis(port=taken.getsockname()[1]).start()
+
+
+def test_a_machine_that_cannot_start_quotes_its_log():
+    with pytest.raises(EmbeddedBrokerError, match="Invalid maximum heap size: -Xmx1x") as caught:
+        EmbeddedArtemis(heap="1x").start()
+    assert str(caught.value).startswith("[JMS_EMBEDDED_BROKER] ")
+
+
+def test_a_configuration_artemis_refuses_quotes_its_log():
+    wrong = AddressSettings(match="x", address_full_policy="WHAT")
+    with pytest.raises(EmbeddedBrokerError, match="'WHAT' is not facet-valid"):
+        EmbeddedArtemis(address_settings=[wrong]).start()
+
+
+def test_a_start_that_takes_too_long_ends():
+    broker = EmbeddedArtemis(start_timeout=0.2)
+    with pytest.raises(EmbeddedBrokerError):
+        broker.start()
+    assert not broker.running
+    broker.close()
+
+
+def test_start_after_a_failed_one(tmp_path):
+    with pytest.raises(EmbeddedBrokerError):
+        EmbeddedArtemis(tmp_path, heap="1x").start()
+    with EmbeddedArtemis(tmp_path) as broker:
+        assert broker.running
+
+
+def test_asking_a_stopped_broker(tmp_path):
+    broker = EmbeddedArtemis(tmp_path)
+    for question in (lambda: broker.message_count("q"), lambda: broker.jvm, lambda: broker.pid):
+        with pytest.raises(EmbeddedBrokerError, match="not running"):
+            question()
+    broker.stop()
+    broker.kill()
+
+
+def test_benchmark_machine(fresh_broker):
+    broker = fresh_broker(benchmark=True, heap="1g")
+    beans = broker.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+    assert {"-Xmx1g", "-XX:+UseG1GC"} <= set(beans)
+
+
+def test_repr_holds_no_password(tmp_path):
+    broker = EmbeddedArtemis(tmp_path, password="sesame", users=[User("u", "hush")])
+    assert "sesame" not in repr(broker)
+    assert "hush" not in repr(broker._users)
+    broker.start()
+    broker.close()
+    assert not any("sesame" in file.read_text(errors="replace") for file in tmp_path.glob("*.*") if file.is_file())

@@ -1,0 +1,124 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing.java import JavaMachine, find_java, spark_jars, tail
+
+
+def fake_java(folder, answer):
+    """A program named java that prints an answer as `java -version` does, to standard error."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{answer}\nEND\n")
+    java.chmod(0o755)
+    return str(java)
+
+
+def test_java_of_this_machine_is_found_and_new_enough():
+    assert subprocess.run([find_java(), "-version"], capture_output=True, check=True).returncode == 0
+
+
+def test_no_java_on_the_path(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EmbeddedBrokerError, match=r"No java found in PATH\. Install Java 17 or newer"):
+        find_java()
+
+
+def test_java_home_without_java(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EmbeddedBrokerError, match=f"No java found in JAVA_HOME={tmp_path}"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ('java version "1.8.0_392"\nJava(TM) SE Runtime Environment', 8),
+        ('openjdk version "11.0.21" 2023-10-17', 11),
+        ('openjdk version "16-ea" 2021-03-16', 16),
+        ('Picked up JAVA_TOOL_OPTIONS: -Dx="17"\nopenjdk version "11.0.21" 2023-10-17', 11),
+    ],
+)
+def test_old_java_is_refused(monkeypatch, tmp_path, answer, version):
+    java = fake_java(tmp_path, answer)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EmbeddedBrokerError) as caught:
+        find_java()
+    assert f"{java} is Java {version}; the broker needs 17. Install Java 17 or newer" in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19'])
+def test_new_java_is_taken_from_java_home(monkeypatch, tmp_path, answer):
+    java = fake_java(tmp_path, answer)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert find_java() == java
+
+
+def test_java_that_tells_no_version(monkeypatch, tmp_path):
+    fake_java(tmp_path, "The operation couldn't be completed. Unable to locate a Java Runtime.")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EmbeddedBrokerError, match="does not tell a version"):
+        find_java()
+
+
+def test_java_that_cannot_run(monkeypatch, tmp_path):
+    Path(fake_java(tmp_path, "")).write_text("#!/bin/sh\nexit 3\n")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EmbeddedBrokerError, match="-version failed"):
+        find_java()
+
+
+def test_spark_jars_hold_py4j():
+    assert list(spark_jars().glob("py4j-*.jar"))
+
+
+def test_machine_answers_logs_to_its_file_and_leaves_nothing(tmp_path):
+    log = tmp_path / "java.log"
+    machine = JavaMachine([], log=log, options=["-Xmx64m", "-Dgreeting=hello"]).connect()
+    pid = machine.pid
+    assert machine.jvm.System.getProperty("greeting") == "hello"
+    machine.jvm.System.out.println("said on out")
+    machine.jvm.System.err.println("said on err")
+    assert machine.alive()
+    machine.kill()
+    assert not machine.alive()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert log.read_text() == "said on out\nsaid on err\n"
+
+
+def test_machine_that_cannot_start_quotes_its_log(tmp_path):
+    machine = JavaMachine([], log=tmp_path / "java.log", options=["-XX:NoSuchFlag=1"])
+    with pytest.raises(EmbeddedBrokerError, match="Unrecognized VM option 'NoSuchFlag=1'"):
+        machine.connect()
+    machine.kill()
+
+
+def test_killed_after_ends_a_call_that_hangs(tmp_path):
+    machine = JavaMachine([], log=tmp_path / "java.log").connect()
+    with pytest.raises(Exception, match="Java"), machine.killed_after(0.2):
+        machine.jvm.Thread.sleep(60_000)
+    assert not machine.alive()
+    machine.kill()
+
+
+def test_killed_after_leaves_a_quick_call_alone(tmp_path):
+    machine = JavaMachine([], log=tmp_path / "java.log").connect()
+    with machine.killed_after(60):
+        machine.jvm.System.nanoTime()
+    assert machine.alive()
+    machine.kill()
+
+
+def test_tail_leaves_stack_frames_out(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("first\n\tat java.base/x.y(Z.java:1)\n\t... 24 more\nCaused by: second\n")
+    assert tail(log) == f"The end of {log}:\n    first\n    Caused by: second"
+    log.write_text("".join(f"{line}\n" for line in range(100)))
+    assert tail(log).splitlines()[1:] == [f"    {line}" for line in range(80, 100)]
+    log.unlink()
+    assert tail(log).endswith("(empty)")

@@ -1,0 +1,148 @@
+import math
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from pyspark_jms.model import BodyType, DeliveryMode
+from pyspark_jms.testing import JmsClient, Typed
+
+_PROPERTIES = {
+    "boolean": Typed("boolean", True),
+    "byte": Typed("byte", -128),
+    "short": Typed("short", 300),
+    "int": Typed("int", -(2**31)),
+    "long": Typed("long", 5),
+    "float": Typed("float", 1.5),
+    "double": Typed("double", 0.1),
+    "string": Typed("string", "é\0:\\\n"),
+    "empty": Typed("string", ""),
+    "null": None,
+}
+_VALUES = {**_PROPERTIES, "char": Typed("char", "ü"), "bytes": Typed("bytes", b"\0\xff")}
+
+
+@pytest.fixture(scope="module")
+def java(broker):
+    with JmsClient(broker) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("body", "body_type"),
+    [
+        ("héllo\0", BodyType.TEXT),
+        ("", BodyType.TEXT),
+        (b"\0\xff", BodyType.BYTES),
+        (b"", BodyType.BYTES),
+        (_VALUES, BodyType.MAP),
+        ({}, BodyType.MAP),
+        (list(_VALUES.values()), BodyType.STREAM),
+        ([], BodyType.STREAM),
+        (None, BodyType.MESSAGE),
+    ],
+)
+def test_bodies_come_back(java, queue, body, body_type):
+    java.send(queue, body)
+    message = java.receive(queue)
+    assert (message.body_type, message.body) == (body_type, body)
+
+
+@pytest.mark.parametrize("body_type", BodyType)
+def test_empty_message_of_a_type(java, queue, body_type):
+    java.send(queue, body_type=body_type)
+    if body_type is not BodyType.OBJECT:  # a null object cannot be asked for its toString()
+        assert java.receive(queue).body_type is body_type
+
+
+def test_object_message(java, broker, queue):
+    uuid = "0b5b0c06-8a1d-4a53-9e6c-1d8d6a4a1c11"
+    for value in (broker.jvm.java.util.UUID.fromString(uuid), broker.jvm.java.util.HashMap()):
+        java.send(queue, value)
+    messages = [java.receive(queue), java.receive(queue)]
+    assert [(message.body_type, message.body) for message in messages] == [
+        (BodyType.OBJECT, uuid),
+        (BodyType.OBJECT, "{}"),
+    ]
+
+
+def test_properties_keep_their_class(java, queue):
+    java.send(queue, properties=_PROPERTIES)
+    received = java.receive(queue).properties
+    assert received.pop("JMSXDeliveryCount") == Typed("int", 1)
+    assert received == _PROPERTIES
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        (True, Typed("boolean", True)),
+        (1, Typed("int", 1)),
+        (2**31 - 1, Typed("int", 2**31 - 1)),
+        (2**31, Typed("long", 2**31)),
+        (-(2**31) - 1, Typed("long", -(2**31) - 1)),
+        (0.5, Typed("double", 0.5)),
+        (math.inf, Typed("double", math.inf)),
+        ("x", Typed("string", "x")),
+        (Typed("byte", 1), Typed("byte", 1)),
+    ],
+)
+def test_python_values_have_a_type(java, queue, value, typed):
+    java.send(queue, properties={"p": value})
+    assert java.receive(queue).properties["p"] == typed
+
+
+def test_values_without_a_jms_type_are_refused(java, queue):
+    with pytest.raises(TypeError, match="a set has no JMS type"):
+        java.send(queue, properties={"p": {1}})
+    with pytest.raises(TypeError, match="no JMS message holds a set"):
+        java.send(queue, {1})
+
+
+def test_headers(java, queue):
+    message_id = java.send(
+        f"queue://{queue}",
+        "x",
+        correlation_id="c-1",
+        type="order",
+        reply_to="topic://answers",
+        delivery_mode=DeliveryMode.NON_PERSISTENT,
+        priority=7,
+        time_to_live=60_000,
+    )
+    message = java.receive(queue)
+    assert message_id.startswith("ID:")
+    assert message.message_id == message_id
+    assert (message.correlation_id, message.type, message.priority) == ("c-1", "order", 7)
+    assert (message.reply_to, message.destination) == ("topic://answers", f"queue://{queue}")
+    assert message.delivery_mode is DeliveryMode.NON_PERSISTENT
+    assert message.expiration == message.timestamp + 60_000
+    assert not message.redelivered
+
+
+def test_delayed_message(java, queue):
+    java.send(queue, "later", delivery_delay=50)
+    message = java.receive(queue)
+    assert message.delivery_time >= message.timestamp + 50
+
+
+def test_selector_and_nothing(java, queue):
+    java.send(queue, "a", properties={"n": 1})
+    java.send(queue, "b", properties={"n": 2})
+    assert java.receive(queue, selector="n = 2").body == "b"
+    assert java.receive(queue, selector="n = 2", timeout=0.05) is None
+    assert java.receive(queue).body == "a"
+
+
+def test_what_a_stomp_client_sent(java, broker, connect, queue):
+    stomp, _ = connect(broker)
+    stomp.ask(f"SEND\ndestination:{queue}\ndestination-type:ANYCAST\nreply-to:answers\nn:1\nreceipt:r\n\ntext")
+    message = java.receive(queue)
+    assert (message.body_type, message.body) == (BodyType.TEXT, "text")
+    assert message.properties["n"] == Typed("string", "1")
+    assert (message.message_id, message.reply_to) == (None, "answers")
+    assert message.delivery_mode is DeliveryMode.NON_PERSISTENT
+
+
+def test_wrong_password(broker):
+    with pytest.raises(Py4JJavaError, match="JMSSecurityException"):
+        JmsClient(broker, password="wrong")

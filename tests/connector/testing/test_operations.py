@@ -1,0 +1,64 @@
+import pytest
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing import DeadLetter, JmsClient
+
+
+def test_counts_follow_a_consumer(broker, connect, queue, eventually):
+    stomp, _ = connect(broker)
+    for text in "abc":
+        stomp.send(queue, text)
+    assert (broker.message_count(queue), broker.delivering_count(queue)) == (3, 0)
+    assert broker.consumer_count(queue) == 0
+    assert broker.delivery_counts(queue) == [0, 0, 0]
+
+    stomp.subscribe(queue)
+    ids = [stomp.next_frame("MESSAGE").partition("message-id:")[2].split("\n")[0] for _ in range(3)]
+    assert broker.consumer_count(queue) == 1
+    assert (broker.message_count(queue), broker.delivering_count(queue)) == (3, 3)
+    assert broker.delivery_counts(queue) == []
+
+    stomp.ask(f"ACK\nid:{ids[0]}\nreceipt:a\n\n")
+    eventually(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (2, 2))
+    stomp.link.close()
+    eventually(lambda: broker.delivery_counts(queue) == [1, 1])
+    assert broker.consumer_count(queue) == 0
+
+
+def test_purge(broker, connect, queue):
+    stomp, _ = connect(broker)
+    stomp.send(queue, "a")
+    stomp.send(queue, "b")
+    assert broker.purge(queue) == 2
+    assert broker.message_count(queue) == 0
+
+
+def test_create_queue_twice_is_one_queue(broker, queue):
+    assert not broker.has_queue(queue)
+    broker.create_queue(queue)
+    broker.create_queue(queue)
+    assert broker.has_queue(queue)
+    assert broker.message_count(queue) == 0
+
+
+def test_create_topic_makes_the_address_alone(broker, queue):
+    broker.create_queue(queue, topic=True)
+    assert not broker.has_queue(queue)
+    address = broker.server.getAddressInfo(broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue))
+    assert address.getRoutingTypes().toString() == "[MULTICAST]"
+
+
+def test_unknown_queue(broker):
+    assert broker.message_count("nowhere") == 0
+    with pytest.raises(EmbeddedBrokerError, match="no queue 'nowhere'"):
+        broker.consumer_count("nowhere")
+
+
+def test_dead_letters_tell_where_they_came_from(broker, queue):
+    dead = f"{queue}.dead"
+    with JmsClient(broker) as java:
+        java.send(dead, "sent by hand")
+        java.send(dead, "moved", properties={"_AMQ_ORIG_QUEUE": queue, "_AMQ_ORIG_MESSAGE_ID": 42})
+    by_hand, moved = broker.dead_letters(dead)
+    assert by_hand.queue is None
+    assert moved == DeadLetter(queue=queue, message_id=42)

@@ -1,0 +1,31 @@
+import socket
+
+import pytest
+
+from pyspark_jms.testing.probe import stomp_answer
+
+
+def test_right_and_wrong_password(broker):
+    answer = stomp_answer(broker.host, broker.port, broker.user, broker.password, tls=False, timeout=10)
+    assert answer.startswith("CONNECTED\n")
+    answer = stomp_answer(broker.host, broker.port, broker.user, "wrong", tls=False, timeout=10)
+    assert answer.startswith("ERROR\n")
+
+
+def test_leaves_no_complaint_in_the_brokers_log(fresh_broker):
+    broker = fresh_broker()
+    broker.stop()
+    assert broker.log.read_text() == ""
+
+
+def test_nobody_there():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionError):
+        stomp_answer("127.0.0.1", port, "u", "p", tls=False, timeout=10)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_somebody_who_does_not_answer(tls):
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
+        stomp_answer("127.0.0.1", server.getsockname()[1], "u", "p", tls=tls, timeout=0.2)
