@@ -1,0 +1,85 @@
+"""A run of whole MESSAGE frames and its index → one RecordBatch of the schema.
+
+One pass over all frames at once: nothing loops over messages or headers, save over those that are at fault.
+Knows the stations of that way; no socket, no Spark.
+"""
+
+from typing import Any, Literal, TypeAlias, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.columns.bodies import read_bodies
+from pyspark_jms.columns.decode_cut import Bools, require_offsets
+from pyspark_jms.columns.decode_frames import Frames
+from pyspark_jms.columns.decode_headers import Headers
+from pyspark_jms.columns.decode_lines import Fault, split_lines
+from pyspark_jms.columns.layout import layout_of
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.dialect.base import Dialect
+from pyspark_jms.model import Destination
+
+__all__ = ["BodyTypeOption", "decode"]
+
+BodyTypeOption: TypeAlias = Literal["auto", "text", "bytes"]
+
+_ROW_PREFIX = len("queue://") + len("/")
+"""What JMSDestination, JMSReplyTo and delivery_id add, at most, to a name."""
+
+
+def decode(
+    octets: Any,
+    heads: Any,
+    ends: Any,
+    *,
+    dialect: Dialect,
+    source: Destination,
+    first_sequence: int,
+    body_type: BodyTypeOption,
+) -> pa.RecordBatch:
+    """Decode the frames that stand one after the other in ``octets``, each ending in NUL LF.
+
+    ``heads`` and ``ends`` hold 64-bit offsets: of the blank line (its first LF) behind the headers of frame i,
+    and of the octet after its last LF. An index that the octets do not bear out is an ``IllegalStateError``.
+    A message that cannot be read becomes a row whose ``body_error`` says why; none raises.
+    """
+    frames = Frames.checked(octets, heads, ends)
+    rows = len(frames)
+    if not rows:
+        return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)
+    require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
+    lines = split_lines(frames)
+    headers = Headers(lines, layout_of(lines, dialect), dialect)
+    bodies = read_bodies(frames, is_bytes=_is_bytes(headers, body_type))
+    columns = headers.columns()
+    columns |= {
+        "sequence": pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64)),
+        "JMSDestination": headers.read_from(source),
+        "body_type": bodies.body_type,
+        "text": bodies.text,
+        "bytes": bodies.octets,
+        "body_error": _reasons(headers.faults + bodies.faults, rows),
+        "delivery_id": headers.delivery_id(source),
+    }
+    every = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ARROW_SCHEMA]
+    return pa.RecordBatch.from_arrays(every, schema=ARROW_SCHEMA)
+
+
+def _is_bytes(headers: Headers, body_type: BodyTypeOption) -> Bools:
+    match body_type:
+        case "auto":
+            return headers.is_bytes()
+        case "text" | "bytes":
+            return np.full(len(headers), body_type == "bytes")
+        case _:
+            assert_never(body_type)
+
+
+def _reasons(faults: list[Fault], rows: int) -> pa.Array:
+    """``body_error``: all that is wrong with a message, in the order of its octets."""
+    if not faults:
+        return pa.nulls(rows, pa.string())
+    told: dict[int, str] = {}
+    for row, _, reason in sorted(faults, key=lambda fault: (fault.row, fault.place)):
+        told[row] = f"{told[row]}; {reason}" if row in told else reason
+    return pa.array([told.get(row) for row in range(rows)], pa.string())

@@ -1,0 +1,81 @@
+"""Pieces of one buffer → Arrow strings. The only caller of ``pa.Array.from_buffers``, which checks nothing.
+
+A wrong offset given to Arrow does not raise, it ends the process; so every offset is checked here, whoever
+computed it. Knows neither frames nor JMS.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyspark_jms.errors import IllegalStateError
+
+__all__ = ["MAX_OCTETS", "Bools", "Ints", "Octets", "Pieces", "contents", "cut", "is_utf8", "require_offsets"]
+
+Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+Octets: TypeAlias = npt.NDArray[np.uint8]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+MAX_OCTETS = (1 << 31) - 1
+"""Offsets of Arrow's ``string`` and ``binary`` are 32 bits wide, and Spark reads no wider ones."""
+
+
+def require_offsets(total: int) -> None:
+    """Refuse a column that 32-bit offsets cannot hold."""
+    if total > MAX_OCTETS:
+        raise IllegalStateError(
+            f"{total:,} octets do not fit into one Arrow column ({MAX_OCTETS:,}).",
+            "Lower partitionBytes or maxMessageBytes.",
+        )
+
+
+class Pieces:
+    """``buffer[starts[i]:ends[i]]`` as piece i, to be picked by number."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, buffer: pa.Buffer, starts: Ints, ends: Ints) -> None:
+        require_offsets(buffer.size)
+        if not _inside(buffer.size, starts, ends):
+            raise IllegalStateError("A piece lies outside its buffer.", "This is a fault of pyspark-jms: report it.")
+        # Element 2i is piece i, element 2i + 1 whatever lies between it and the next; that one is never picked.
+        offsets = np.empty(2 * len(starts) + 1, np.int32)
+        offsets[:-1:2] = starts
+        offsets[1:-1:2] = ends
+        offsets[-1] = buffer.size
+        both = [None, pa.py_buffer(offsets), buffer]
+        self._array = pa.Array.from_buffers(pa.string(), 2 * len(starts), both)
+
+    def take(self, which: Ints) -> pa.Array:
+        """A string column of the pieces ``which``, null where it is negative. Nothing says it is UTF-8."""
+        absent = which < 0
+        return self._array.take(pa.array(2 * which, mask=absent if absent.any() else None))
+
+
+def _inside(size: int, starts: Ints, ends: Ints) -> bool:
+    if not len(starts):
+        return True
+    return bool(starts.min() >= 0 and ends.max() <= size and (starts <= ends).all())
+
+
+def cut(buffer: pa.Buffer, starts: Ints, ends: Ints, keep: Bools | None = None) -> pa.Array:
+    """A string column of ``buffer[starts[i]:ends[i]]``, null where ``keep`` is false."""
+    every = np.arange(len(starts))
+    return Pieces(buffer, starts, ends).take(every if keep is None else np.where(keep, every, -1))
+
+
+def contents(column: pa.Array) -> tuple[pa.Buffer, Ints]:
+    """The octets of a freshly made string column, and where in them each value begins and the last one ends."""
+    _, offsets, data = column.buffers()
+    positions = np.frombuffer(offsets, np.int32)[: len(column) + 1]
+    return (pa.py_buffer(b"") if data is None else data), positions.astype(np.int64)
+
+
+def is_utf8(column: pa.Array) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,209 @@
+"""Frames → their header lines: names and values, unescaped, valid UTF-8. Knows STOMP 1.2, no header by name.
+
+Every step works on the header blocks of all frames at once. Only a line whose octets are not UTF-8 is read
+alone, and a line that is at fault is named alone.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.columns.decode_cut import Bools, Ints, Octets, Pieces, contents, cut, is_utf8, require_offsets
+from pyspark_jms.columns.decode_frames import Frames
+
+__all__ = ["Fault", "Lines", "split_lines"]
+
+_LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
+_NOT_ASCII = 0x80
+_COLON_LF = _COLON | _LF << 8
+_PASS = 1 << 17
+"""Octets looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
+_SHARED_BITS = 0xFF ^ _COLON ^ _LF
+_NAME, _VALUE = 0, 1
+_LONGEST_NAME_TOLD = 60
+_COMMAND_LENGTH = len(b"MESSAGE\n")
+
+# STOMP 1.2 "Value Encoding"; 0: undefined.
+_ESCAPED = np.zeros(256, np.uint8)
+_ESCAPED[[ord(code) for code in r"\crn"]] = list(b"\\:\r\n")
+
+
+class Fault(NamedTuple):
+    """Why frame ``row`` could not be read as it should; faults of one frame are told in order of ``place``."""
+
+    row: int
+    place: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The header lines of all frames; piece 2i is the name of line i, piece 2i + 1 its value."""
+
+    pieces: Pieces
+    name_sizes: Ints
+    first: Ints
+    """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
+    faults: list[Fault]
+
+    def __len__(self) -> int:
+        return len(self.name_sizes)
+
+    def names(self, lines: Ints) -> pa.Array:
+        return self.pieces.take(2 * lines)
+
+    def values(self, lines: Ints) -> pa.Array:
+        """Null where ``lines`` is negative."""
+        return self.pieces.take(2 * lines + 1)
+
+
+@dataclass(slots=True)
+class _Block:
+    """The header blocks of all frames without what is between them, and where their lines are."""
+
+    octets: Octets
+    starts: Ints
+    """Line x (name, value)."""
+    ends: Ints
+    """Line x (name, value). A line without a colon is all name; its value begins behind its end."""
+    first: Ints
+    faults: list[Fault]
+
+    def row(self, line: int) -> int:
+        return int(np.searchsorted(self.first, line, "right")) - 1
+
+    def piece(self, line: int, side: int) -> bytes:
+        return bytes(self.octets[self.starts[line, side] : self.ends[line, side]])
+
+    def blame(self, line: int, reason: str) -> None:
+        name = self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
+        self.faults.append(Fault(self.row(line), line, f"header {name!r} {reason}"))
+
+
+def split_lines(frames: Frames) -> Lines:
+    """Read every header line; one without a colon is left out, and named among the faults."""
+    block = _block(frames)
+    whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
+    if (block.octets == _CR).any():
+        _trim_cr(block)
+    if (block.octets == _BACKSLASH).any():
+        _undo_escapes(block, whole)
+    buffer = pa.py_buffer(block.octets)
+    if not is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)]))):
+        buffer = _replace_wrong_utf8(block, whole)
+    if not whole.all():
+        _leave_out(block, whole)
+    sizes = block.ends[:, _NAME] - block.starts[:, _NAME]
+    return Lines(Pieces(buffer, block.starts.ravel(), block.ends.ravel()), sizes, block.first, block.faults)
+
+
+def _block(frames: Frames) -> _Block:
+    heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
+    data, limits = contents(heads)
+    octets: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    ends = _separators(octets)
+    starts = np.empty_like(ends)
+    starts.ravel()[:1] = 0
+    np.add(ends.ravel()[:-1], 1, out=starts.ravel()[1:])
+    return _Block(octets, starts, ends, _first_lines(ends[:, _VALUE], limits), [])
+
+
+def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
+    """The number of lines before each limit; without a search where all frames have the same number."""
+    frames = len(limits) - 1
+    width = len(line_ends) // frames
+    if width * frames == len(line_ends) and width and (line_ends[width - 1 :: width] + 1 == limits[1:]).all():
+        return np.arange(frames + 1) * width
+    return np.searchsorted(line_ends, limits)
+
+
+def _separators(octets: Octets) -> Ints:
+    """The first colon and the LF of every line; the LF twice where there is no colon."""
+    found = _candidates(octets)
+    if len(found) % 2 == 0 and (octets[found].view("<u2") == _COLON_LF).all():
+        return found.reshape(-1, 2)
+    ends = np.flatnonzero(octets == _LF)
+    colons = np.append(np.flatnonzero(octets == _COLON), len(octets))
+    starts = np.concatenate(([0], ends + 1))[:-1]
+    first_colons = np.minimum(colons[np.searchsorted(colons, starts)], ends)
+    return np.stack((first_colons, ends), axis=1).astype(np.int32)
+
+
+def _candidates(octets: Octets) -> Ints:
+    """Every colon and LF, in one pass: they differ in two bits. ``*`` and 0x1a share the other six."""
+    found = [np.empty(0, np.int32)]
+    for begin in range(0, len(octets), _PASS):
+        matching = (octets[begin : begin + _PASS] & _SHARED_BITS) == (_COLON & _LF)
+        found.append(np.flatnonzero(matching).astype(np.int32) + np.int32(begin))
+    return np.concatenate(found)
+
+
+def _trim_cr(block: _Block) -> None:
+    # STOMP 1.2 "Frames": EOL is an optional CR and a LF.
+    starts, ends = block.starts[:, _VALUE], block.ends[:, _VALUE]
+    block.ends[:, _VALUE] -= (starts < ends) & (block.octets[ends - 1] == _CR)
+
+
+def _undo_escapes(block: _Block, whole: Bools) -> None:
+    """Put one octet for each escape and move the lines' positions; an undefined escape stays as it is."""
+    slashes = np.flatnonzero(block.octets == _BACKSLASH)
+    slashes = slashes[_is_opening(slashes)]
+    plain = _ESCAPED[block.octets[slashes + 1]]
+    piece = np.searchsorted(block.ends.ravel(), slashes)
+    undefined = np.unique(piece[plain == 0] // 2)
+    slashes, piece, plain = slashes[plain != 0], piece[plain != 0], plain[plain != 0]
+    octets = block.octets.copy()
+    octets[slashes + 1] = plain
+    block.octets = _without(octets, slashes)
+    gone = np.bincount(piece, minlength=block.ends.size)
+    until = np.cumsum(gone)
+    block.starts -= (until - gone).reshape(-1, 2)
+    block.ends -= until.reshape(-1, 2)
+    for line in undefined[whole[undefined]].tolist():
+        block.blame(line, "holds an escape that STOMP 1.2 does not define")
+
+
+def _is_opening(slashes: Ints) -> Bools:
+    """Of a run of backslashes the first, third, … open an escape: the others are what was escaped."""
+    number = np.arange(len(slashes))
+    begins_run = np.concatenate(([True], np.diff(slashes) != 1))
+    in_run: Ints = number - np.maximum.accumulate(np.where(begins_run, number, 0))
+    return in_run % 2 == 0
+
+
+def _without(octets: Octets, dropped: Ints) -> Octets:
+    starts = np.concatenate(([0], dropped + 1))
+    ends = np.append(dropped, len(octets))
+    data, limits = contents(cut(pa.py_buffer(octets), starts, ends))
+    kept: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    return kept
+
+
+def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
+    """Append a readable copy of each line that is not UTF-8, and point its name and value there."""
+    lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.octets >= _NOT_ASCII))
+    suspects = np.unique(lines)
+    readable = bytearray(block.octets)
+    for line in suspects[whole[suspects]].tolist():
+        pieces = [block.piece(line, side) for side in (_NAME, _VALUE)]
+        fixed = [piece.decode(errors="replace").encode() for piece in pieces]
+        if fixed == pieces:
+            continue
+        block.blame(line, "is not valid UTF-8")
+        for side, piece in enumerate(fixed):
+            block.starts[line, side] = len(readable)
+            readable += piece
+            require_offsets(len(readable))
+            block.ends[line, side] = len(readable)
+    return pa.py_buffer(readable)
+
+
+def _leave_out(block: _Block, whole: Bools) -> None:
+    for line in np.flatnonzero(~whole).tolist():
+        row = block.row(line)
+        number = line - int(block.first[row]) + 1
+        block.faults.append(Fault(row, line, f"header line {number} has no colon"))
+    block.starts, block.ends = block.starts[whole], block.ends[whole]
+    block.first = np.concatenate(([0], np.cumsum(whole)))[block.first]

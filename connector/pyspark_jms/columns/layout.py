@@ -1,0 +1,175 @@
+"""Header lines → which line of a frame feeds which column, and which are its properties. Knows the dialect.
+
+Frames of one producer share one layout: the names are told apart once, on the first frame, and every other
+frame is compared with it (:func:`by_template`). Any mix of layouts goes through a dictionary of the names
+(:func:`by_names`). Both give the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.decode_cut import Bools, Ints, contents
+from pyspark_jms.columns.decode_lines import Lines
+from pyspark_jms.dialect.base import Dialect
+
+__all__ = ["Layout", "by_names", "by_template", "layout_of"]
+
+_TABLE_FACTOR = 8
+"""A table of rows x names is faster than sorting, up to so many cells per header line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    roles: dict[str, Ints]
+    """Column, or ``@name`` of the dialect → the line of each frame, -1 without; no entry: no frame has one."""
+    property_lines: Ints
+    property_offsets: Ints
+    """Frame i has the properties ``property_offsets[i]`` to ``property_offsets[i + 1]``."""
+    property_keys: pa.Array
+
+
+def layout_of(lines: Lines, dialect: Dialect) -> Layout:
+    return by_template(lines, dialect) or by_names(lines, dialect)
+
+
+def _last_counts(dialect: Dialect) -> frozenset[str]:
+    """Headers of which the last is the broker's own.
+
+    STOMP 1.2 "Repeated Header Entries" has the first one count, and brokers append what the producer set;
+    but ``ack`` comes at the end of the frame, behind a property of that name.
+    """
+    return frozenset(header for header, role in dialect.message_headers.items() if role == "@ack")
+
+
+# --- one layout ----------------------------------------------------------------------------------
+
+
+def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
+    """The layout of all frames if it is that of the first one, else None."""
+    frames = len(lines.first) - 1
+    width = len(lines) // frames
+    if not _same_names(lines, frames, width):
+        return None
+    names = lines.names(np.arange(width)).to_pylist()
+    known, properties = _sort_names(names, dialect)
+    begins = np.arange(frames) * width
+    at = np.fromiter(properties.values(), np.int64, len(properties))
+    keys = pa.array(properties.keys(), pa.string())
+    return Layout(
+        {role: begins + line for role, line in known.items()},
+        (begins[:, None] + at).ravel(),
+        np.arange(frames + 1) * len(at),
+        keys.take(pa.array(np.tile(np.arange(len(at)), frames))),
+    )
+
+
+def _same_names(lines: Lines, frames: int, width: int) -> bool:
+    if not (lines.first == np.arange(frames + 1) * width).all():
+        return False
+    sizes = lines.name_sizes.reshape(frames, width)
+    if not (sizes == sizes[0]).all():
+        return False
+    data, limits = contents(lines.names(np.arange(len(lines))))
+    names = np.frombuffer(data, np.uint8)[: limits[-1]].reshape(frames, int(sizes[0].sum()))
+    return bool((names == names[0]).all())
+
+
+def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
+    """Role → line, and property → line, of the one frame that has ``names``."""
+    last = _last_counts(dialect)
+    known: dict[str, int] = {}
+    for line, name in enumerate(names):
+        if name in dialect.message_headers and (name in last or name not in known):
+            known[name] = line
+    properties: dict[str, int] = {}
+    for line, name in enumerate(names):
+        if known.get(name) != line and name not in dialect.noise:
+            properties.setdefault(dialect.property_names.get(name, name), line)
+    roles: dict[str, int] = {}
+    for name, role in dialect.message_headers.items():
+        if name in known:
+            roles.setdefault(role, known[name])
+    return roles, properties
+
+
+# --- any mix -------------------------------------------------------------------------------------
+
+
+def by_names(lines: Lines, dialect: Dialect) -> Layout:
+    """The layout of each frame."""
+    frames = len(lines.first) - 1
+    every = np.arange(len(lines))
+    rows = np.repeat(np.arange(frames), np.diff(lines.first))
+    encoded = lines.names(every).dictionary_encode()
+    code = encoded.indices.to_numpy().astype(np.int64)
+    header = _position(encoded.dictionary, dialect.message_headers)[code]
+    table = _known_lines(rows, header, frames, dialect)
+    known = header >= 0
+    known[known] = table[rows[known], header[known]] == every[known]
+    noise = _position(encoded.dictionary, dialect.noise)[code] >= 0
+    others = np.flatnonzero(~known & ~noise)
+    keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
+    key = keys.indices.to_numpy().astype(np.int64)[code[others]]
+    first = _is_first(rows[others], key, frames, len(keys.dictionary))
+    counts = np.bincount(rows[others[first]], minlength=frames)
+    return Layout(
+        _roles(table, dialect),
+        others[first],
+        np.concatenate(([0], np.cumsum(counts))),
+        keys.dictionary.take(pa.array(key[first])),
+    )
+
+
+def _position(names: pa.Array, among: Iterable[str]) -> Ints:
+    """Where each of ``names`` stands ``among`` those, -1 for no place."""
+    found = pc.index_in(names, value_set=pa.array(list(among), pa.string()))
+    position: Ints = found.fill_null(-1).to_numpy().astype(np.int64)
+    return position
+
+
+def _renamed(names: pa.Array, renames: dict[str, str]) -> pa.Array:
+    position = pc.index_in(names, value_set=pa.array(list(renames), pa.string()))
+    return pc.coalesce(pa.array(list(renames.values()), pa.string()).take(position), names)
+
+
+def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Ints:
+    """Frame x known header → its line, -1 without."""
+    table = np.full((frames, len(dialect.message_headers)), -1)
+    known = np.flatnonzero(header >= 0)
+    backwards = known[::-1]  # of assignments to one cell the last stays: the first line of that name
+    table[rows[backwards], header[backwards]] = backwards
+    for column, name in enumerate(dialect.message_headers):
+        if name in _last_counts(dialect):
+            mine = known[header[known] == column]
+            table[rows[mine], column] = mine
+    return table
+
+
+def _roles(table: Ints, dialect: Dialect) -> dict[str, Ints]:
+    """Of two headers for one column the dialect's first one that a frame has."""
+    roles: dict[str, Ints] = {}
+    for column, role in enumerate(dialect.message_headers.values()):
+        if (table[:, column] >= 0).any():
+            line = roles.get(role, table[:, column])
+            roles[role] = np.where(line < 0, table[:, column], line)
+    return roles
+
+
+def _is_first(rows: Ints, key: Ints, frames: int, keys: int) -> Bools:
+    """Whether a line is the first of its frame with that key."""
+    cells = frames * keys
+    cell = rows * keys + key
+    number = np.arange(len(cell))
+    if cells > _TABLE_FACTOR * len(cell):
+        _, inverse_first = np.unique(cell, return_index=True)
+        first = np.zeros(len(cell), np.bool_)
+        first[inverse_first] = True
+        return first
+    table = np.empty(cells, np.int64)
+    table[cell[::-1]] = number[::-1]
+    firsts: Bools = table[cell] == number
+    return firsts
