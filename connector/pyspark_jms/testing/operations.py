@@ -60,6 +60,7 @@ class Broker(ABC):
         with self._held(self.server.locateQueue(name)) as queue:
             if queue is None:
                 raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "create_queue() makes one.")
+            queue.flushExecutor()  # what a sender has a receipt for may still be on its way into the counts
             yield queue
 
     def has_queue(self, queue: str) -> bool:
@@ -68,8 +69,10 @@ class Broker(ABC):
 
     def message_count(self, queue: str) -> int:
         """Messages the queue holds, those in delivery and those scheduled included; 0 where there is no queue."""
-        with self._held(self.server.locateQueue(queue)) as found:
-            return 0 if found is None else int(found.getMessageCount())
+        if not self.has_queue(queue):
+            return 0
+        with self._queue(queue) as found:
+            return int(found.getMessageCount())
 
     def delivering_count(self, queue: str) -> int:
         """Messages sent to consumers and not acknowledged yet."""
@@ -114,10 +117,10 @@ class Broker(ABC):
 
     def purge(self, queue: str) -> int:
         """Delete what waits in the queue; returns how many that were."""
-        with self._queue(queue) as found:
-            deleted = int(found.deleteAllReferences())
-            found.flushExecutor()  # message_count() follows on another thread
-            return deleted
+        with self._queue(queue):
+            # The management object, not the queue: it returns when the journal has it, and the counts with it.
+            with self._held(self.server.getManagementService().getResource(f"queue.{queue}")) as control:
+                return int(control.removeAllMessages())
 
 
 def _dead_letter(message: Any) -> DeadLetter:
