@@ -119,8 +119,9 @@ class Broker(ABC):
         """Delete what waits in the queue; returns how many that were."""
         with self._queue(queue):
             # The management object, not the queue: it returns when the journal has it, and the counts with it.
-            with self._held(self.server.getManagementService().getResource(f"queue.{queue}")) as control:
-                return int(control.removeAllMessages())
+            control = self.server.getManagementService().getResource(f"queue.{queue}")
+        with self._held(control):
+            return int(control.removeAllMessages())
 
 
 def _dead_letter(message: Any) -> DeadLetter:
