@@ -4,9 +4,10 @@ from typing import Any, NoReturn
 
 import pyspark
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from pyspark_jms.columns.schema import DDL
+from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
 from pyspark_jms.options import SinkOptions, SourceOptions
 
@@ -60,7 +61,7 @@ class JmsDataSource(DataSource):
 
 
 def _require_ours(schema: StructType) -> None:
-    if schema != StructType.fromDDL(DDL):
+    if schema != from_arrow_schema(ARROW_SCHEMA):
         raise SchemaError("A schema was given to readStream.", "Leave schema() out: format jms has one fixed schema.")
 
 

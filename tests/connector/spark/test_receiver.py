@@ -1,0 +1,221 @@
+"""The receiver on a real broker, without Spark: what it hands out, when it acknowledges, what it survives."""
+
+import contextlib
+import time
+
+import pytest
+from rawstomp import RawStomp
+
+from pyspark_jms.errors import ConnectionLostError, JMSSecurityError, OtherBrokerError, StoppedError
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.receiver import Receiver
+from pyspark_jms.spark.stopping import StopRequest
+
+
+def options(broker, queue, **more):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    return SourceOptions.parse(raw | {key: str(value) for key, value in more.items()})
+
+
+@contextlib.contextmanager
+def receiving(broker, queue, *, start=0, drain=False, **more):
+    receiver = Receiver(options(broker, queue, **more), StopRequest())
+    if drain:
+        receiver.drain()
+    receiver.open(start)
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def fill(broker, queue, count, first=0):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
+
+
+def numbers(receiver, start, end):
+    """The property n of a batch's messages, in order."""
+    spans = receiver.batch(start, end).spans
+    return [int(span.run.header(index, b"n")) for span in spans for index in range(span.first, span.last)]
+
+
+def read_until(receiver, start, count):
+    """Admit and settle until so many messages were handed out; their numbers, in order of sequence."""
+    found, end = [], start
+    deadline = time.monotonic() + 60
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+        end = receiver.admit()
+        if end > start:
+            found += numbers(receiver, start, end)
+            start = end
+            receiver.settle(end)
+    return found
+
+
+def left_after(broker, queue, expected, seconds=10):
+    """The queue's message count, once it is what is expected or time is over."""
+    deadline = time.monotonic() + seconds
+    while broker.message_count(queue) != expected and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return broker.message_count(queue)
+
+
+def test_hands_out_every_message_once_in_order_and_acknowledges_what_is_settled(broker, queue):
+    fill(broker, queue, 1000)
+    with receiving(broker, queue, start=500) as receiver:
+        assert read_until(receiver, 500, 1000) == list(range(1000))
+        assert left_after(broker, queue, 0) == 0
+        assert receiver.progress()["received"] == 1000
+
+
+def test_acknowledges_nothing_that_is_not_settled(broker, queue):
+    fill(broker, queue, 100)
+    with receiving(broker, queue, maxMessagesPerTrigger=40) as receiver:
+        first = receiver.admit()
+        second = receiver.admit()
+        assert (first, second) == (40, 80)
+        receiver.settle(first)
+        assert left_after(broker, queue, 60) == 60
+    assert broker.message_count(queue) == 60
+    assert broker.delivery_counts(queue) == [0] * 60
+
+
+def test_bounds_a_batch_by_octets_and_lets_one_larger_message_through(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "x" * 10_000) for _ in range(10)] + [([], "y" * 200_000)])
+    with receiving(broker, queue, maxBytesPerTrigger="25k") as receiver:
+        sizes, start = [], 0
+        while start < 11:
+            end = receiver.admit()
+            sizes.append(end - start)
+            receiver.settle(end)
+            start = end
+        assert sizes == [2, 2, 2, 2, 2, 1]
+
+
+def test_reads_several_queues_as_one_sequence(broker, queue):
+    names = [f"{queue}.{k}" for k in range(3)]
+    for k, name in enumerate(names):
+        fill(broker, name, 50, first=100 * k)
+    with receiving(broker, '["' + '", "'.join(names) + '"]') as receiver:
+        found = read_until(receiver, 0, 150)
+    assert sorted(found) == [100 * k + n for k in range(3) for n in range(50)]
+    assert [broker.message_count(name) for name in names] == [0, 0, 0]
+
+
+def test_draining_ends_when_the_queue_is_empty(broker, queue):
+    fill(broker, queue, 300)
+    with receiving(broker, queue, drain=True, maxMessagesPerTrigger=100, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 300) == list(range(300))
+        assert receiver.admit() == 300
+        assert receiver.admit() == 300
+
+
+def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
+    fill(broker, queue, 10)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 10) == list(range(10))
+        time.sleep(1.2)  # the clocks of two machines may differ by a second
+        fill(broker, queue, 5, first=10)
+        assert receiver.admit() == 10
+    assert broker.message_count(queue) == 5
+    assert broker.delivery_counts(queue) == [0] * 5
+
+
+def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 200)
+    with receiving(broker, "q", maxMessagesPerTrigger=50) as receiver:
+        first = receiver.admit()
+        second = receiver.admit()
+        seen = numbers(receiver, 0, first) + numbers(receiver, first, second)
+        broker.kill()
+        broker.start()
+        receiver.settle(first)
+        found = seen + read_until(receiver, second, 100)
+        receiver.settle(200)
+        assert found == list(range(200))
+        assert receiver.admit() == 200
+        assert left_after(broker, "q", 0) == 0
+        figures = receiver.progress()
+        assert (figures["reconnects"], figures["recognised"]) == (1, 100)
+
+
+def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 10)
+    other = fresh_broker()
+    fill(other, "q", 10, first=100)
+    with receiving(broker, "q") as receiver:
+        assert receiver.admit() == 10
+        port = broker.port
+        broker.stop()
+        other.stop()
+        moved = fresh_broker(directory=other.directory, port=port)
+        with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
+            receiver.admit()
+            receiver.admit()
+        assert moved.message_count("q") == 10
+
+
+def test_gives_up_after_reconnect_attempts(fresh_broker):
+    broker = fresh_broker()
+    with receiving(broker, "q", reconnectAttempts=2) as receiver:
+        broker.kill()
+        began = time.monotonic()
+        with pytest.raises(Exception, match="JMS_BROKER_UNREACHABLE.*connection refused"):
+            receiver.admit()
+        assert time.monotonic() - began > 1
+
+
+def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker):
+    broker = fresh_broker()
+    with receiving(broker, "q", reconnectAttempts=0) as receiver:
+        broker.kill()
+        with pytest.raises(ConnectionLostError):
+            receiver.admit()
+
+
+def test_a_wrong_password_is_said_at_once(broker, queue):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": "wrong-secret", "queue": queue}
+    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
+    with pytest.raises(JMSSecurityError, match="JMS_SECURITY") as caught:
+        receiver.open(0)
+    assert "wrong-secret" not in str(caught.value)
+
+
+def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
+    stop = StopRequest()
+    receiver = Receiver(options(broker, queue), stop)
+    receiver.open(0)
+    try:
+        stop.made = True
+        with pytest.raises(StoppedError):
+            receiver.admit()
+    finally:
+        receiver.close()
+
+
+def test_a_topic_is_read_while_subscribed(broker, queue):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "topic": queue}
+    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
+    receiver.open(0)
+    try:
+        with RawStomp(broker) as client:
+            client.send(queue, [([("n", str(n))], "x") for n in range(20)], topic=True)
+        assert read_until(receiver, 0, 20) == list(range(20))
+        assert "at-most-once" in receiver.progress()["guarantee"]
+    finally:
+        receiver.close()
+
+
+def test_counts_what_the_broker_calls_redelivered(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", "0")], "\nredelivered:true\n"), ([("n", "1")], "plain")])
+    with RawStomp(broker) as client:
+        client.read(queue, wanted=2, ack=False)
+    with receiving(broker, queue) as receiver:
+        read_until(receiver, 0, 2)
+        assert receiver.progress()["redelivered"] == 0  # UNSUBSCRIBE gave them back untouched

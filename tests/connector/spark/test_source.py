@@ -1,0 +1,85 @@
+"""What is wrong with the options is said by ``load()``, before anything connects."""
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQueryException
+
+from pyspark_jms import DefaultSource
+from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
+from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.spark.source import JmsDataSource, _require_spark
+
+NOWHERE = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
+
+
+def test_is_what_spark_looks_for():
+    assert DefaultSource is JmsDataSource
+    assert JmsDataSource.name() == "jms"
+
+
+def test_load_gives_the_schema_and_connects_nowhere(spark):
+    frame = spark.readStream.format("jms").options(**NOWHERE).load()
+    assert tuple(frame.columns) == COLUMNS
+    assert to_arrow_schema(frame.schema, timezone="UTC").equals(ARROW_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"queue": "q"}, r"\[JMS_MISSING_OPTION\] Option brokerUrl"),
+        ({"brokerUrl": "stomp://h"}, r"\[JMS_MISSING_OPTION\] Neither option queue nor option topic"),
+        (NOWHERE | {"topic": "t"}, r"\[JMS_OPTION_CONFLICT\] Options queue and topic"),
+        (NOWHERE | {"quue": "q"}, r"\[JMS_UNKNOWN_OPTION\] There is no option quue. Did you mean queue\?"),
+        (NOWHERE | {"maxMessagesPerTrigger": "many"}, r"\[JMS_INVALID_OPTION\] .*maxMessagesPerTrigger.*from 1 up"),
+        (NOWHERE | {"timeToLive": "5"}, r"\[JMS_UNKNOWN_OPTION\] Option timeToLive is for writing"),
+        (NOWHERE | {"brokerUrl": "tcp://h:1"}, r"\[JMS_INVALID_OPTION\] Option brokerUrl .*stomp://HOST:PORT"),
+    ],
+)
+def test_load_refuses(spark, options, said):
+    with pytest.raises(AnalysisException, match=said):
+        spark.readStream.format("jms").options(**options).load()
+
+
+def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
+    secret = "my-5ecret-word"
+    options = NOWHERE | {"user": "u", "password": secret}
+    spark.readStream.format("jms").options(**options).load().explain(extended=True)
+    with pytest.raises(AnalysisException) as caught:
+        spark.readStream.format("jms").options(**options, queueu="q").load()
+    assert secret not in str(caught.value)
+    assert secret not in capfd.readouterr().out
+
+
+def test_a_schema_of_the_users_own_is_refused(spark, tmp_path):
+    frame = spark.readStream.format("jms").options(**NOWHERE).schema("text string").load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(StreamingQueryException, match=r"JMS_SCHEMA"):
+        query.awaitTermination(60)
+
+
+def test_batch_reading_and_writing_say_what_to_use_instead(spark):
+    with pytest.raises(AnalysisException, match=r"JMS_UNSUPPORTED.*availableNow"):
+        spark.read.format("jms").options(**NOWHERE).load().collect()
+    with pytest.raises(AnalysisException, match=r"JMS_UNSUPPORTED.*writeStream"):
+        spark.range(1).selectExpr("'x' text").write.format("jms").options(**NOWHERE).mode("append").save()
+
+
+def test_complete_mode_is_refused():
+    source = JmsDataSource(NOWHERE)
+    with pytest.raises(UnsupportedError, match="append"):
+        source.streamWriter(None, True)
+
+
+def test_an_old_spark_is_refused():
+    _require_spark("4.2.0")
+    _require_spark("5.0.0.dev1")
+    with pytest.raises(UnsupportedError, match="PySpark 4.2"):
+        _require_spark("4.1.1")
+
+
+def test_the_schema_is_compared_whole():
+    from pyspark.sql.types import StringType, StructType
+
+    with pytest.raises(SchemaError):
+        JmsDataSource(NOWHERE).streamReader(StructType().add("text", StringType()))

@@ -1,0 +1,36 @@
+"""Queries as a user would start them, with the options every test gives."""
+
+import time
+
+
+def access(broker):
+    return {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
+
+
+def read(spark, broker, **options):
+    return spark.readStream.format("jms").options(**access(broker), **options).load()
+
+
+def run_available(frame, checkpoint, sink="memory", name=None, **options):
+    """Write what is available and return the ended query; an error of the query is raised."""
+    writer = frame.writeStream.format(sink).options(**options).option("checkpointLocation", str(checkpoint))
+    if name:
+        writer = writer.queryName(name)
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120), "the query did not end"
+    return query
+
+
+def wait_until(true, seconds=60, what="it"):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.05)
+
+
+def left(broker, queue, expected=0, seconds=10):
+    """The queue's message count, once it is what is expected or time is over."""
+    deadline = time.monotonic() + seconds
+    while broker.message_count(queue) != expected and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return broker.message_count(queue)
