@@ -1,0 +1,79 @@
+"""JMS message selectors: parse, evaluate, push to a broker, apply to Arrow batches and Spark columns.
+
+    >>> from jms_selector import Message, evaluate, parse, push
+    >>> selector = parse("color = 'red' AND weight > 2500")
+    >>> evaluate(selector, Message.of(color="red", weight=3000))
+    True
+    >>> push("NOT color = 'red'", "artemis").text
+    "NOT (color = 'red')"
+
+Importing this package loads nothing else: lark, pyarrow and pyspark come with what needs them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jms_selector.column import column
+    from jms_selector.dialects import DIALECTS, Dialect
+    from jms_selector.errors import (
+        EvaluationError,
+        InvalidSelectorError,
+        SelectorError,
+        SelectorTooLargeError,
+        UnsupportedSelectorError,
+    )
+    from jms_selector.evaluate import evaluate
+    from jms_selector.lenient import may_match
+    from jms_selector.parse import parse
+    from jms_selector.push import Pushdown, push
+    from jms_selector.render import render
+    from jms_selector.tree import Selector
+    from jms_selector.values import Kind, Message, Value
+
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "EvaluationError",
+    "InvalidSelectorError",
+    "Kind",
+    "Message",
+    "Pushdown",
+    "Selector",
+    "SelectorError",
+    "SelectorTooLargeError",
+    "UnsupportedSelectorError",
+    "Value",
+    "column",
+    "evaluate",
+    "may_match",
+    "parse",
+    "push",
+    "render",
+]
+
+_HOMES = {
+    "DIALECTS": "dialects",
+    "Dialect": "dialects",
+    "EvaluationError": "errors",
+    "InvalidSelectorError": "errors",
+    "Kind": "values",
+    "Message": "values",
+    "Pushdown": "push",
+    "Selector": "tree",
+    "SelectorError": "errors",
+    "SelectorTooLargeError": "errors",
+    "UnsupportedSelectorError": "errors",
+    "Value": "values",
+    "may_match": "lenient",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+    value = getattr(module, name)
+    globals()[name] = value
+    return value

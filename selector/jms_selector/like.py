@@ -1,0 +1,103 @@
+"""LIKE patterns: from escapes to a list of tokens, and from there to a regular expression of any engine.
+
+The wildcards match code points and line ends too (``Pattern.DOTALL``). The escape character escapes only
+``%``, ``_`` and itself; before anything else it stands for itself, as in ActiveMQ (§3.8.1.1 is silent).
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from functools import lru_cache
+
+__all__ = ["ANY", "ONE", "Token", "compile_like", "matcher", "respell", "to_regex"]
+
+
+class Wildcard(Enum):
+    ONE = "_"
+    ANY = "%"
+
+
+ONE, ANY = Wildcard.ONE, Wildcard.ANY
+Token = str | Wildcard
+
+
+def compile_like(pattern: str, escape: str | None = None, *, activemq: bool = False) -> tuple[Token, ...]:
+    r"""The pattern as literal runs and wildcards.
+
+    ``activemq`` keeps that broker's flaw: an escaped escape character is written ``\x`` and its hexadecimal
+    digits into a Java regex, which reads two of them. A character that needs one digit is a ValueError.
+    """
+    return tuple(_merged(_tokens(pattern, escape, activemq=activemq)))
+
+
+def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Token]:
+    place = 0
+    while place < len(pattern):
+        character = pattern[place]
+        following = pattern[place + 1 : place + 2]
+        place += 1
+        if character == escape and following and following in {"_", "%", escape}:
+            place += 1
+            yield _hexadecimal(following) if activemq else following
+        elif character == "_":
+            yield ONE
+        elif character == "%":
+            yield ANY
+        else:
+            yield character
+
+
+def _hexadecimal(character: str) -> str:
+    digits = f"{ord(character):x}"
+    if len(digits) == 1:
+        raise ValueError(f"ActiveMQ cannot compile a pattern that escapes {character!r}")
+    return chr(int(digits[:2], 16)) + digits[2:]
+
+
+def _merged(tokens: Iterator[Token]) -> Iterator[Token]:
+    run: list[str] = []
+    last: Token = ""
+    for token in tokens:
+        if isinstance(token, str):
+            run.append(token)
+            last = ""
+            continue
+        if run:
+            yield "".join(run)
+            run.clear()
+        if not (token is ANY and last is ANY):
+            yield token
+        last = token
+    if run:
+        yield "".join(run)
+
+
+_SPECIAL = re.compile(r"[\\.^$|?*+()\[\]{}]")
+
+
+def to_regex(tokens: tuple[Token, ...]) -> str:
+    r"""The body of a regular expression that Python, RE2 and Java read alike; wants ``(?s)`` and ``\A … \z``."""
+    parts = {ONE: ".", ANY: ".*"}
+    return "".join(_SPECIAL.sub(r"\\\g<0>", t) if isinstance(t, str) else parts[t] for t in tokens)
+
+
+@lru_cache(1024)
+def matcher(pattern: str, escape: str | None, activemq: bool) -> re.Pattern[str]:  # noqa: FBT001
+    tokens = compile_like(pattern, escape, activemq=activemq)
+    # A possessive run would be wrong, but a lazy one spares most of the backtracking.
+    return re.compile(to_regex(tokens).replace(".*", ".*?") if ANY in tokens else to_regex(tokens), re.DOTALL)
+
+
+_ESCAPES = "\\!#~|^"
+
+
+def respell(tokens: tuple[Token, ...], preferred: str | None = None) -> tuple[str, str | None]:
+    """Pattern and escape that say the same to every broker: an ASCII escape, used only where it is needed."""
+    literal = "".join(t for t in tokens if isinstance(t, str))
+    if not set(literal) & {"%", "_"}:
+        return "".join(t if isinstance(t, str) else t.value for t in tokens), None
+    choices = [c for c in (preferred, *_ESCAPES) if c and c not in "%_'" and " " <= c < "\x7f"]
+    escape = next((c for c in choices if c not in literal), choices[0])
+    special = re.compile(f"[%_{re.escape(escape)}]")
+    spelled = (special.sub(lambda m: escape + m[0], t) if isinstance(t, str) else t.value for t in tokens)
+    return "".join(spelled), escape
