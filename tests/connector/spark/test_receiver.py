@@ -155,8 +155,7 @@ def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
         other.stop()
         moved = fresh_broker(directory=other.directory, port=port)
         with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
-            receiver.admit()
-            receiver.admit()
+            read_until(receiver, 10, 1)
         assert moved.message_count("q") == 10
 
 
@@ -165,7 +164,7 @@ def test_gives_up_after_reconnect_attempts(fresh_broker):
     with receiving(broker, "q", reconnectAttempts=2) as receiver:
         broker.kill()
         began = time.monotonic()
-        with pytest.raises(Exception, match="JMS_BROKER_UNREACHABLE.*connection refused"):
+        with pytest.raises(Exception, match=r"JMS_BROKER_UNREACHABLE.*connection refused"):
             receiver.admit()
         assert time.monotonic() - began > 1
 

@@ -74,7 +74,7 @@ def test_complete_mode_is_refused():
 def test_an_old_spark_is_refused():
     _require_spark("4.2.0")
     _require_spark("5.0.0.dev1")
-    with pytest.raises(UnsupportedError, match="PySpark 4.2"):
+    with pytest.raises(UnsupportedError, match=r"PySpark 4\.2"):
         _require_spark("4.1.1")
 
 

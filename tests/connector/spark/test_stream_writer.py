@@ -4,7 +4,6 @@ import time
 
 import pytest
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from pyspark.sql import functions as F
 from rawstomp import RawStomp
 from streaming import access, run_available
 
@@ -116,8 +115,7 @@ def test_an_empty_batch_connects_nowhere(spark, broker, tmp_path):
 
 
 def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
-    frame = rows(spark, tmp_path, 30_000).select("text", F.map_from_arrays(F.array(F.lit("n")), F.array("n")).cast(
-        "map<string,string>").alias("properties"))  # fmt: skip
+    frame = rows(spark, tmp_path, 30_000).selectExpr("text", "map('n', cast(n as string)) properties")
     write(frame, broker, tmp_path, queue=queue)
     with RawStomp(broker) as client:
         found = client.read(queue, wanted=30_000)
