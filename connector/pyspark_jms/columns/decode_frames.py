@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark_jms.columns.decode_cut import Ints, Octets, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["Frames"]
+__all__ = ["Frames", "wrong_index"]
 
 _COMMAND = b"MESSAGE\n"
 _COMMAND_WORD = np.uint64(int.from_bytes(_COMMAND, "little"))
@@ -38,10 +38,14 @@ class Frames:
         start = np.concatenate(([0], end))[:-1]
         view: Octets = np.frombuffer(raw, np.uint8)
         if not (_in_order(raw.size, start, head, end) and _framed(view, start, head, end)):
-            raise IllegalStateError(
-                "The index of a segment does not fit its octets.", "This is a fault of pyspark-jms: report it."
-            )
+            raise wrong_index()
         return cls(raw, start, head, end)
+
+
+def wrong_index() -> IllegalStateError:
+    return IllegalStateError(
+        "The index of a segment does not fit its octets.", "This is a fault of pyspark-jms: report it."
+    )
 
 
 def _positions(index: Any) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.columns.decode_cut import Bools, Ints, Octets, Pieces, contents, cut, is_utf8, require_offsets
-from pyspark_jms.columns.decode_frames import Frames
+from pyspark_jms.columns.decode_frames import Frames, wrong_index
 
 __all__ = ["Fault", "Lines", "split_lines"]
 
@@ -157,8 +157,8 @@ def _undo_escapes(block: _Block, whole: Bools) -> None:
     octets = block.octets.copy()
     octets[slashes + 1] = plain
     block.octets = _without(octets, slashes)
-    gone = np.bincount(piece, minlength=block.ends.size)
-    until = np.cumsum(gone)
+    gone = np.bincount(piece, minlength=block.ends.size).astype(np.int32)
+    until = np.cumsum(gone, dtype=np.int32)
     block.starts -= (until - gone).reshape(-1, 2)
     block.ends -= until.reshape(-1, 2)
     for line in undefined[whole[undefined]].tolist():
@@ -169,8 +169,8 @@ def _is_opening(slashes: Ints) -> Bools:
     """Of a run of backslashes the first, third, … open an escape: the others are what was escaped."""
     number = np.arange(len(slashes))
     begins_run = np.concatenate(([True], np.diff(slashes) != 1))
-    in_run: Ints = number - np.maximum.accumulate(np.where(begins_run, number, 0))
-    return in_run % 2 == 0
+    opening: Bools = (number - np.maximum.accumulate(np.where(begins_run, number, 0))) % 2 == 0
+    return opening
 
 
 def _without(octets: Octets, dropped: Ints) -> Octets:
@@ -201,6 +201,8 @@ def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
 
 
 def _leave_out(block: _Block, whole: Bools) -> None:
+    if (block.starts[~whole, _NAME] == block.ends[~whole, _NAME]).any():
+        raise wrong_index()  # the blank line that ends the headers came earlier
     for line in np.flatnonzero(~whole).tolist():
         row = block.row(line)
         number = line - int(block.first[row]) + 1

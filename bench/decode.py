@@ -1,0 +1,90 @@
+"""A segment of MESSAGE frames decoded to a RecordBatch, on one core and in memory: no Spark, no broker.
+
+Base case of the benchmarks: 1 KB of text and five properties, frames as Artemis writes them, one header
+layout. Escaped: two colons in one of the values. Mixed: escapes, text and bytes, with and without
+JMSCorrelationID, JMSReplyTo and a sixth property, so that no two neighbours are alike. The frame ends are
+given, as the receiver found them.
+"""
+
+import json
+import time
+from array import array
+from statistics import median
+
+import pyarrow as pa
+
+from pyspark_jms.columns.decode import decode
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.model import Destination
+
+SEGMENT_BYTES = 8 << 20  # partitionBytes: what one task reads
+ROUNDS = 31
+_FIRST_ID = 2_147_483_700
+_NOW_MS = 1_760_000_000_000
+
+
+def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
+    """An order, as a subscriber of Artemis 2.44 receives it."""
+    holds_bytes = mixed and i % 2 == 1
+    length = f"content-length:{body_bytes}"
+    colon = r"\c" if escaped else "."
+    headers = [
+        "subscription:1",
+        length if holds_bytes else None,
+        f"message-id:61,{_FIRST_ID + i}",
+        "destination:orders",
+        None if mixed and i % 3 == 0 else f"correlation-id:order-{i}",
+        "expires:0",
+        "redelivered:false",
+        "priority:4",
+        "persistent:true",
+        r"reply-to:queue\c//answers" if mixed and i % 5 == 0 else None,
+        f"timestamp:{_NOW_MS + i}",
+        "type:order",
+        "destination-type:ANYCAST",
+        f"customer:C{i % 1000:06d}",
+        f"region:{('north', 'south', 'east', 'west')[i % 4]}",
+        f"amount:{i * 7 % 100_000}.50",
+        f"created:2026-01-01T12{colon}{i % 60:02d}{colon}00",
+        f"note:path {i}",
+        f"extra:{i}" if mixed and i % 7 == 0 else None,
+        f"ack:61,{_FIRST_ID + i}",
+        None if holds_bytes else length,
+    ]
+    body = f"{i:012d}" + "x" * (body_bytes - 12)
+    return ("\n".join(["MESSAGE", *filter(None, headers)]) + f"\n\n{body}\0\n").encode()
+
+
+def rows_per_second(*, body_bytes: int, mixed: bool, escaped: bool) -> float:
+    heads, ends, octets = array("q"), array("q"), bytearray()
+    while len(octets) < SEGMENT_BYTES:
+        one = frame(len(ends), body_bytes=body_bytes, mixed=mixed, escaped=escaped)
+        heads.append(len(octets) + one.index(b"\n\n"))
+        octets += one
+        ends.append(len(octets))
+    source = Destination.parse("queue://orders")
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        decode(octets, heads, ends, dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto")
+        seconds.append(time.process_time() - start)
+    return len(ends) / median(seconds)
+
+
+def run() -> dict[str, float]:
+    """Figures of one core: Arrow may not use a second one meanwhile."""
+    threads = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        return {
+            "decode.rows_per_s": rows_per_second(body_bytes=1024, mixed=False, escaped=False),
+            "decode.mixed_rows_per_s": rows_per_second(body_bytes=1024, mixed=True, escaped=True),
+            "decode.escaped_rows_per_s": rows_per_second(body_bytes=1024, mixed=False, escaped=True),
+            "decode.100_b_rows_per_s": rows_per_second(body_bytes=100, mixed=False, escaped=False),
+        }
+    finally:
+        pa.set_cpu_count(threads)
+
+
+if __name__ == "__main__":
+    print(json.dumps({key: round(value) for key, value in run().items()}, indent=2))

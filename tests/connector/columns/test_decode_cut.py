@@ -1,0 +1,77 @@
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.columns.decode_cut import MAX_OCTETS, Pieces, contents, cut, is_utf8, require_offsets
+from pyspark_jms.errors import IllegalStateError
+
+BUFFER = pa.py_buffer(b"one,two,,four")
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def test_pieces_are_picked_by_number_in_any_order():
+    pieces = Pieces(BUFFER, ints(0, 4, 8, 9), ints(3, 7, 8, 13))
+    assert pieces.take(ints(3, 0, -1, 2, 0)).to_pylist() == ["four", "one", None, "", "one"]
+
+
+def test_cut_leaves_out_what_is_not_kept():
+    column = cut(BUFFER, ints(0, 4), ints(3, 7), np.array([False, True]))
+    column.validate(full=True)
+    assert column.to_pylist() == [None, "two"]
+
+
+def test_pieces_may_stand_in_any_order_in_the_buffer():
+    assert cut(BUFFER, ints(9, 0), ints(13, 3)).to_pylist() == ["four", "one"]
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends"),
+    [
+        (ints(-1), ints(3)),
+        (ints(0), ints(14)),
+        (ints(5), ints(4)),
+        (ints(0, 14), ints(3, 14)),
+        (ints(0, 1 << 40), ints(3, 1 << 40)),
+        (ints(0, -(1 << 32)), ints(3, 3)),
+    ],
+)
+def test_no_piece_outside_the_buffer(starts, ends):
+    with pytest.raises(IllegalStateError, match="outside"):
+        Pieces(BUFFER, starts, ends)
+
+
+def test_offsets_are_32_bits_wide():
+    require_offsets(MAX_OCTETS)
+    with pytest.raises(IllegalStateError, match=r"2,147,483,648 octets .* partitionBytes"):
+        require_offsets(MAX_OCTETS + 1)
+
+
+@pytest.mark.parametrize("values", [[], ["", ""], ["a", "", "bc"]])
+def test_contents_are_the_octets_and_where_each_value_begins(values):
+    data, limits = contents(cut(pa.py_buffer("".join(values).encode()), *spans(values)))
+    octets = bytes(data)
+    assert [octets[a:b].decode() for a, b in pairwise(limits)] == values
+
+
+def spans(values):
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    return ends - [len(value) for value in values], ends
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], True),
+        ([b"plain", b""], True),
+        (["世界".encode(), b"a"], True),
+        ([b"a", b"\xff"], False),
+        (["世".encode()[:2], "世".encode()[2:]], False),
+    ],
+)
+def test_is_utf8_looks_at_every_value_alone(values, expected):
+    assert is_utf8(cut(pa.py_buffer(b"".join(values)), *spans(values))) is expected

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from plain_decoder import message, segment
+
+from pyspark_jms.columns.decode_frames import Frames
+from pyspark_jms.columns.decode_headers import Headers
+from pyspark_jms.columns.decode_lines import split_lines
+from pyspark_jms.columns.layout import layout_of
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.model import Destination
+
+
+def headers_of(*frames, dialect=ARTEMIS):
+    lines = split_lines(Frames.checked(*segment(frames)))
+    return Headers(lines, layout_of(lines, dialect), dialect)
+
+
+def test_columns_have_the_types_of_the_schema():
+    for frame in (message(), message("priority:4", "timestamp:1", "type:t", "reply-to:x", "p:q")):
+        for name, column in headers_of(frame, frame).columns().items():
+            assert (name, column.type, len(column)) == (name, ARROW_SCHEMA.field(name).type, 2)
+
+
+def test_columns_are_those_of_the_dialect():
+    dialect = replace(ARTEMIS, message_headers={"JMSMessageID": "JMSMessageID", "id": "@message-id"})
+    columns = headers_of(message("JMSMessageID:ID:7", "type:t"), dialect=dialect).columns()
+    assert {name: column.to_pylist() for name, column in columns.items()} == {
+        "JMSMessageID": ["ID:7"],
+        "properties": [[("type", "t")]],
+    }
+
+
+def test_of_two_headers_for_one_column_the_dialects_first_counts():
+    dialect = replace(ARTEMIS, message_headers={"JMSType": "JMSType", "type": "JMSType"})
+    frames = [message("type:b", "JMSType:a"), message("type:b"), message("JMSType:a"), message()]
+    assert headers_of(*frames, dialect=dialect).text("JMSType").to_pylist() == ["a", "b", "a", None]
+    assert [headers_of(frame, dialect=dialect).text("JMSType").to_pylist() for frame in frames] == [
+        *(["a"], ["b"], ["a"], [None])
+    ]
+
+
+def test_a_dialect_without_stable_ids_has_no_delivery_id():
+    headers = headers_of(message("message-id:1,2"), dialect=replace(ARTEMIS, stable_id_separator=None))
+    assert headers.delivery_id(Destination.parse("queue://q")).to_pylist() == [None]
+
+
+@pytest.mark.parametrize(("source", "expected"), [("queue://q", "queue://q"), ("topic://t.>", "topic://d")])
+def test_where_a_message_was_read_from(source, expected):
+    assert headers_of(message("destination:d")).read_from(Destination.parse(source)).to_pylist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (("subscription:1", "content-length:1", "a:1"), True),
+        (("subscription:1", "a:1", "content-length:1"), False),
+        (("subscription:1", "content-length:1", "content-length:1"), True),
+        (("subscription:1", "a:1"), False),
+        ((), False),
+    ],
+)
+def test_bytes_by_the_position_of_content_length(headers, expected):
+    assert headers_of(message(*headers)).is_bytes().tolist() == [expected]
+    mixed = headers_of(message("a:1"), message(*headers), message("content-length:1", "a:1"))
+    assert mixed.is_bytes().tolist() == [False, expected, True]
+
+
+def test_what_is_no_number_is_a_fault_of_its_row():
+    headers = headers_of(message("priority:1"), message("priority:high", "timestamp:now"))
+    headers.columns()
+    told = sorted((row, place, reason) for row, place, reason in headers.faults)
+    assert [(row, reason) for row, _, reason in told] == [
+        (1, "header 'timestamp' is not a number"),
+        (1, "header 'priority' is not a number"),
+    ]
+
+
+def test_properties_are_never_null():
+    assert headers_of(message(), message("a:")).columns()["properties"].to_pylist() == [[], [("a", "")]]
+    assert np.array_equal(headers_of(message()).columns()["properties"].offsets.to_numpy(), [0, 0])
