@@ -1,12 +1,14 @@
 """One broker and one Spark for the whole session; a queue of its own for every test."""
 
 import contextlib
+import os
 import sys
 import uuid
 
 import pytest
 
 from pyspark_jms import testing
+from pyspark_jms.errors import EmbeddedBrokerError
 
 
 def pytest_collection_modifyitems(items):
@@ -15,6 +17,26 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for fixture in marks.keys() & set(item.fixturenames):
             item.add_marker(marks[fixture])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    return (yield from _skipped_without_embedded_broker())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    return (yield from _skipped_without_embedded_broker())
+
+
+def _skipped_without_embedded_broker():
+    """With JMS_BROKER_URL, what only the embedded broker can tell is not tested."""
+    try:
+        return (yield)
+    except EmbeddedBrokerError as error:
+        if "JMS_BROKER_URL" not in os.environ or "Only the embedded broker" not in error.fact:
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

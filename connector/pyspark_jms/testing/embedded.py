@@ -111,7 +111,6 @@ class EmbeddedArtemis(Broker):
 
     @property
     def gateway(self) -> Any:
-        """The py4j gateway to that JVM."""
         return self._running_machine.gateway
 
     @property

@@ -36,6 +36,10 @@ class ExternalBroker(Broker):
         self._refuse()
 
     @property
+    def gateway(self) -> Any:
+        self._refuse()
+
+    @property
     def server(self) -> Any:
         self._refuse()
 

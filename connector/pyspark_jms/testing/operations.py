@@ -40,6 +40,11 @@ class Broker(ABC):
 
     @property
     @abstractmethod
+    def gateway(self) -> Any:
+        """The py4j gateway to it, for arrays and the like."""
+
+    @property
+    @abstractmethod
     def server(self) -> Any:
         """The running ``org.apache.activemq.artemis.core.server.ActiveMQServer``."""
 
