@@ -39,6 +39,20 @@ def _skipped_without_embedded_broker():
         pytest.skip(str(error))
 
 
+_FIGURES = pytest.StashKey[list]()
+
+
+@pytest.fixture
+def report(request):
+    """``report(line)``: a figure that stands in the last lines of the run, whatever the verdict."""
+    return request.config.stash.setdefault(_FIGURES, []).append
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in config.stash.get(_FIGURES, []):
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def broker():
     """The broker of JMS_BROKER_URL, or an embedded one. Never kill or reconfigure it: take ``fresh_broker``."""
@@ -75,6 +89,7 @@ def _spark_session(directory):
     return (
         SparkSession.builder.master("local[2]")
         .appName("pyspark-jms tests")
+        .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.python.unix.domain.socket.enabled", "true")

@@ -39,9 +39,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-jms {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_broker,):
+    for add in (_add_demo, _add_broker):
         add(commands)
     return parser
+
+
+# --- demo ------------------------------------------------------------------------------------
+
+
+def _add_demo(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="a broker, a Spark job and orders in and out: see it work in a minute",
+        description="Start a broker, send orders to a queue, run a Spark job that reads, enriches and routes them to "
+        "other queues, and compare what came out with what had to. Needs Java 17 or newer; the first run fetches "
+        "the broker's jars. Nothing stays behind.",
+    )
+    parser.set_defaults(run=_run_demo)
+
+
+def _run_demo(_options: argparse.Namespace) -> int:
+    from pyspark_jms import demo
+
+    return demo.run()
 
 
 # --- broker ----------------------------------------------------------------------------------

@@ -93,12 +93,14 @@ class Acceptor:
 
 
 # What `artemis create` writes, but for: no disk-usage limit and no critical analyzer (a laptop's full disk or
-# sleep must not stop a test), a faster look for expired messages, an acceptor for clients in the broker's JVM.
+# sleep must not stop a test), a faster look for expired messages, an acceptor for clients in the broker's JVM,
+# and a journal that collects writes for 0.4 ms instead of 3.3 (in ns): every receipt waits for that.
 _BROKER = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <persistence-enabled>true</persistence-enabled>
   <journal-type>NIO</journal-type>
   <journal-file-size>10M</journal-file-size>
   <journal-pool-files>10</journal-pool-files>
+  <journal-buffer-timeout>400000</journal-buffer-timeout>
   <journal-directory>{directory}/journal</journal-directory>
   <bindings-directory>{directory}/bindings</bindings-directory>
   <large-messages-directory>{directory}/large-messages</large-messages-directory>
