@@ -1,0 +1,287 @@
+"""``pyspark-jms demo``: orders from a Java application → a queue → Spark → queues → a Java application.
+
+Everything is real and checked: a broker of its own, a Spark of its own, and what came out is compared with what
+had to. Nothing stays behind.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.testing import EmbeddedArtemis, JmsClient, JmsMessage, Typed
+from pyspark_jms.testing.jars import ARTEMIS_VERSION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ORDERS", "Order", "differences", "expected", "run"]
+
+QUEUE = "orders"
+EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
+REVIEW_FROM = Decimal(1000)
+OUTPUTS = tuple(f"{QUEUE}.{name}" for name in ("europe", "world", "review", "invalid"))
+_PROPERTIES = ("channel", "gift", "weight", "total")
+_LOG_LINES = 25
+_RUN_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Not ``valid``: the customer wrote a letter, and its text is no JSON."""
+
+    number: int
+    customer: str
+    country: str
+    quantity: int
+    price: Decimal
+    channel: str
+    valid: bool = True
+
+    @property
+    def text(self) -> str:
+        if not self.valid:
+            return f"Dear shop, {self.quantity} of the usual please. {self.customer}"
+        order = {"order": self.number, "customer": self.customer, "country": self.country}
+        return json.dumps(order | {"quantity": self.quantity, "price": float(self.price)}, ensure_ascii=False)
+
+
+def _orders() -> Iterator[Order]:
+    customers = (("Ada", "DE"), ("Grace", "US"), ("José", "ES"), ("花子", "JP"), ("Łukasz", "PL"), ("Noor", "NL"))
+    prices = ("4.50", "19.99", "0.85", "349.00")
+    for number in range(20):
+        customer, country = customers[number % len(customers)]
+        price = Decimal(prices[number % len(prices)])
+        channel = ("web", "shop", "phone")[number % 3]
+        yield Order(1001 + number, customer, country, 1 + number % 7, price, channel, valid=number not in (6, 17))
+
+
+ORDERS: tuple[Order, ...] = tuple(_orders())
+
+
+def run() -> int:
+    """Run it all, saying what happens; 0 when everything came out as it must."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pyspark-jms-demo-") as folder:
+        log = Path(folder, "spark.log")
+        with EmbeddedArtemis() as broker:
+            _say(f"Broker    Artemis {ARTEMIS_VERSION} at {broker.url}", began)
+            _send(broker)
+            _say(f"Sent      {len(ORDERS)} orders to queue {QUEUE}, by a Java JMS client", began)
+            if problem := _spark_job(broker, folder, log, began):
+                return _fail(f"The Spark job failed.\n{problem}", log)
+            received = list(_receive(broker))
+            print(f"\n{_table(received)}\n\n{_first(received)}")
+            problems = differences(received) + _not_empty(broker)
+            if problems:
+                return _fail(str(IllegalStateError("\n".join(problems), "This is a fault of ours: report it.")), log)
+    print(f"\nEvery order came out once, where it belongs. Queue {QUEUE}, its outputs and DLQ are empty.")
+    _say("Done", began)
+    return 0
+
+
+def _say(what: str, began: float) -> None:
+    print(f"{time.monotonic() - began:5.1f} s  {what}", flush=True)
+
+
+def _fail(what: str, log: Path) -> int:
+    lines = log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
+    print(what, *(f"  spark | {line}" for line in lines), sep="\n", file=sys.stderr)
+    return 1
+
+
+# --- the job -----------------------------------------------------------------------------------
+
+
+def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) -> str | None:
+    """Queue → queues. The error, if it failed."""
+    from pyspark.errors import PySparkException
+
+    access = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
+    try:
+        with _spark(folder, log) as spark:
+            _say(f"Spark     {spark.version}", began)
+            query = (
+                routed(spark.readStream.format("jms").options(**access, queue=QUEUE).load())
+                .writeStream.format("jms")
+                .options(**access, checkpointLocation=f"{folder}/checkpoint")
+                .trigger(availableNow=True)
+                .start()
+            )
+            if not query.awaitTermination(_RUN_SECONDS):
+                return f"It did not end within {_RUN_SECONDS} s."
+            rows = sum(progress["numInputRows"] for progress in query.recentProgress)
+            _say(f"Job       {rows} rows: read, enriched, routed by content, written", began)
+    except PySparkException as error:
+        return str(error)
+    return None
+
+
+def routed(messages: "DataFrame") -> "DataFrame":
+    """Each order with its total, and the queue it goes to. jobs/jms_to_jms.py is this as a job of its own."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+
+    order = F.from_json("text", "order long, customer string, country string, quantity int, price decimal(10,2)")
+    total = F.col("order.quantity") * F.col("order.price")
+    target = (
+        F.when(F.col("total").isNull(), "invalid")
+        .when(F.col("total") >= REVIEW_FROM, "review")
+        .when(F.col("order.country").isin(*EUROPE), "europe")
+        .otherwise("world")
+    )
+    with_total = F.map_concat("properties", F.create_map(F.lit("total"), F.col("total").cast("string")))
+    return (
+        messages.withColumn("order", order)
+        .withColumn("total", total)
+        .withColumn("destination", F.concat(F.lit(f"queue://{QUEUE}."), target))
+        .withColumn("properties", F.when(F.col("total").isNull(), F.col("properties")).otherwise(with_total))
+        .drop("order", "total")
+    )
+
+
+def _spark(folder: str, log: Path) -> "SparkSession":
+    """A Spark of our own, whose log is a file."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark takes the first python3 of the PATH otherwise
+    os.environ.pop("SPARK_HOME", None)  # another Spark of this machine
+    with _output_to(log):
+        return (
+            SparkSession.builder.master("local[2]")
+            .appName("pyspark-jms demo")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+            .getOrCreate()
+        )
+
+
+@contextlib.contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """What is started inside writes its output and errors to the file, for as long as it lives."""
+    sys.stdout.flush()
+    ours = [os.dup(descriptor) for descriptor in (1, 2)]
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        for descriptor, our in enumerate(ours, start=1):
+            os.dup2(our, descriptor)
+            os.close(our)
+
+
+# --- the Java application's side ---------------------------------------------------------------
+
+
+def _send(broker: EmbeddedArtemis) -> None:
+    with JmsClient(broker) as java:
+        for order in ORDERS:
+            java.send(
+                QUEUE,
+                order.text,
+                type="order",
+                correlation_id=str(order.number),
+                properties={"channel": order.channel, "gift": order.number % 5 == 0, "weight": Typed("float", 1.5)},
+                priority=9 if order.channel == "phone" else 4,
+            )
+
+
+def _receive(broker: EmbeddedArtemis) -> Iterator[tuple[str, JmsMessage]]:
+    """(queue, message) of everything that came out."""
+    with JmsClient(broker) as java:
+        for queue in OUTPUTS:
+            for _ in range(broker.message_count(queue)):
+                message = java.receive(queue)
+                assert message is not None
+                yield queue, message
+
+
+# --- what had to come out ----------------------------------------------------------------------
+
+
+def expected(order: Order) -> tuple[str, Decimal | None]:
+    """Queue and total of an order, reckoned without Spark."""
+    if not order.valid:
+        return f"{QUEUE}.invalid", None
+    total = order.quantity * order.price
+    if total >= REVIEW_FROM:
+        return f"{QUEUE}.review", total
+    return f"{QUEUE}.{'europe' if order.country in EUROPE else 'world'}", total
+
+
+def differences(received: Sequence[tuple[str, JmsMessage]]) -> list[str]:
+    """What is missing, changed or there twice."""
+    wanted = {str(order.number): _wanted(order) for order in ORDERS}
+    times = Counter(message.correlation_id for _, message in received)
+    problems = [f"Order {number} came out {times[number]} times." for number in wanted if times[number] != 1]
+    for queue, message in received:
+        number, found = message.correlation_id, _facts(queue, message)
+        if found != wanted.get(str(number)):
+            problems.append(f"Order {number}: wanted {wanted.get(str(number))}, found {found}.")
+    return problems
+
+
+def _wanted(order: Order) -> dict[str, Any]:
+    queue, total = expected(order)
+    return {
+        "queue": queue,
+        "total": total and str(total),
+        "text": order.text,
+        "type": "order",
+        "channel": order.channel,
+        "gift": "true" if order.number % 5 == 0 else "false",
+        "weight": "1.5",
+        "priority": 9 if order.channel == "phone" else 4,
+    }
+
+
+def _facts(queue: str, message: JmsMessage) -> dict[str, Any]:
+    properties = {name: typed and typed.value for name, typed in message.properties.items()}
+    return {
+        "queue": queue,
+        "text": message.body,
+        "type": message.type,
+        "priority": message.priority,
+        **{name: properties.get(name) for name in _PROPERTIES},
+    }
+
+
+def _not_empty(broker: EmbeddedArtemis) -> list[str]:
+    counts = {queue: broker.message_count(queue) for queue in (QUEUE, *OUTPUTS, "DLQ")}
+    return [f"Queue {queue} still holds {count} messages." for queue, count in counts.items() if count]
+
+
+def _table(received: Sequence[tuple[str, JmsMessage]]) -> str:
+    came_out = {str(message.correlation_id): (queue, message) for queue, message in received}
+    lines = [f"{'sent to ' + QUEUE:<45}  received from"]
+    for order in ORDERS:
+        sent = f"{order.number}  {order.quantity} x {order.price:>6}  {order.country}  {order.channel:<5}"
+        sent += "" if order.valid else "  (no JSON)"
+        queue, message = came_out.get(str(order.number), ("nowhere", None))
+        total = message and message.properties.get("total")
+        lines.append(f"{sent:<45}  {queue:<14}  {'total ' + total.value if total else '':<14}".rstrip())
+    return "\n".join(lines)
+
+
+def _first(received: Sequence[tuple[str, JmsMessage]]) -> str:
+    """One message in full, but for what Artemis adds. STOMP carries every property as text."""
+    if not received:
+        return ""
+    queue, message = received[0]
+    facts = _facts(queue, message)
+    properties = ", ".join(f"{name}={facts[name]}" for name in _PROPERTIES)
+    return (
+        f"The first one in {queue}: {message.body_type} message, type {message.type}, priority {message.priority},"
+        f" correlation id {message.correlation_id},\nproperties {properties},\nbody {message.body}"
+    )

@@ -1,0 +1,120 @@
+"""The demo as a user runs it, and what it would say if something were off."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from pyspark_jms import demo
+from pyspark_jms.model import BodyType, DeliveryMode
+from pyspark_jms.testing import JmsMessage, Typed
+
+
+def run_demo(**environment):
+    return subprocess.run(
+        [sys.executable, "-m", "pyspark_jms.cli", "demo"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def message(order, **changes):
+    """The message that has to come out for an order."""
+    _, total = demo.expected(order)
+    texts = {"channel": order.channel, "gift": str(order.number % 5 == 0).lower(), "weight": "1.5"}
+    texts |= {"total": str(total)} if total is not None else {}
+    right = JmsMessage(
+        body_type=BodyType.TEXT,
+        body=order.text,
+        properties={name: Typed("string", value) for name, value in texts.items()},
+        message_id=None,
+        correlation_id=str(order.number),
+        type="order",
+        reply_to=None,
+        destination=None,
+        delivery_mode=DeliveryMode.PERSISTENT,
+        priority=9 if order.channel == "phone" else 4,
+        expiration=0,
+        timestamp=1,
+        delivery_time=0,
+        redelivered=False,
+    )
+    return replace(right, **changes)
+
+
+def all_right():
+    return [(demo.expected(order)[0], message(order)) for order in demo.ORDERS]
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_runs_shows_every_order_and_ends_with_0():
+    told = run_demo()
+    assert (told.returncode, told.stderr) == (0, "")
+    assert re.search(r"Sent +20 orders", told.stdout)
+    assert re.search(r"Job +20 rows", told.stdout)
+    rows = re.findall(r"^(\d{4})  .*  (orders\.\w+) ? *(?:total ([\d.]+))?$", told.stdout, re.MULTILINE)
+    assert rows == [(str(o.number), demo.expected(o)[0], str(demo.expected(o)[1] or "")) for o in demo.ORDERS]
+    assert "Queue orders, its outputs and DLQ are empty." in told.stdout
+
+
+def test_without_java_says_so_and_ends_with_1(tmp_path):
+    told = run_demo(JAVA_HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    assert told.returncode == 1
+    assert told.stderr.startswith("[JMS_EMBEDDED_BROKER] No java found in JAVA_HOME=")
+
+
+@pytest.mark.broker
+def test_a_spark_that_fails_is_quoted_and_ends_with_1(tmp_path):
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 1k\n")
+    told = run_demo(SPARK_CONF_DIR=str(tmp_path))
+    assert told.returncode == 1
+    assert told.stderr.startswith("The Spark job failed.\n")
+    assert re.search(r"^  spark \| .*(heap|memory)", told.stderr, re.MULTILINE)
+    assert "Every order" not in told.stdout
+
+
+def test_the_orders_reach_every_queue():
+    assert {demo.expected(order)[0] for order in demo.ORDERS} == set(demo.OUTPUTS)
+    assert demo.expected(replace(demo.ORDERS[0], quantity=1000, price=Decimal("0.999"))) == (
+        "orders.europe",
+        Decimal("999.000"),
+    )
+    assert demo.expected(replace(demo.ORDERS[0], quantity=1, price=Decimal(1000)))[0] == "orders.review"
+
+
+def test_nothing_is_said_when_all_is_right():
+    assert demo.differences(all_right()) == []
+
+
+def test_a_missing_a_doubled_and_a_strange_message_are_named():
+    received = all_right()
+    strange = ("orders.world", message(demo.ORDERS[0], correlation_id="7"))
+    problems = demo.differences([*received[1:], received[1], strange])
+    assert problems[:2] == ["Order 1001 came out 0 times.", "Order 1002 came out 2 times."]
+    assert len(problems) == 3
+    assert problems[2].startswith("Order 7: wanted None")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"body": "{}"}, {"priority": 5}, {"type": None}, {"properties": {"total": Typed("string", "4.50")}}]
+)
+def test_a_changed_message_is_named(changes):
+    received = all_right()
+    received[0] = (received[0][0], message(demo.ORDERS[0], **changes))
+    (problem,) = demo.differences(received)
+    assert problem.startswith("Order 1001: wanted {")
+
+
+def test_a_message_in_another_queue_is_named():
+    received = all_right()
+    received[0] = ("orders.world", received[0][1])
+    (problem,) = demo.differences(received)
+    assert "'queue': 'orders.europe'" in problem
