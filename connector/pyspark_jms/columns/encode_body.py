@@ -57,7 +57,9 @@ def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> 
 def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
     if is_ascii_text(texts):
         return
-    index = first_with_nul(texts, is_text)
+    if not is_text.all():
+        texts = pc.if_else(pa.array(is_text), texts, pa.nulls(len(texts), pa.binary()))
+    index = first_with_nul(texts)
     if index is not None:
         rows.refuse(index, "has U+0000 in its text, which ends a text frame", "Send it as bytes.")
     index = first_not_utf8(texts)

@@ -110,9 +110,12 @@ def _is_utf8(octets: bytes) -> bool:
     return True
 
 
-def first_with_nul(array: pa.Array, among: Mask) -> int | None:
-    """The first entry of a binary array, of those wanted, that holds a NUL."""
-    return first_true(mask_of(pc.match_substring(array, "\0")) & among)
+def first_with_nul(array: pa.Array) -> int | None:
+    """The first entry of a binary array that holds a NUL."""
+    octets = octets_of(array)
+    if not len(octets) or octets.min():
+        return None
+    return first_true(mask_of(pc.match_substring(array, "\0")))
 
 
 def mask_of(array: pa.Array) -> Mask:

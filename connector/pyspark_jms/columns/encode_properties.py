@@ -44,7 +44,7 @@ class _Entries:
 
     def refuse(self, rows: Rows, index: int, fact: str, remedy: str) -> NoReturn:
         row = int(np.searchsorted(self.bounds, index, side="right")) - 1
-        name = (self.names[index].as_py() or b"").decode(errors="replace")
+        name = self.names[index].as_py().decode(errors="replace")
         shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}…"
         rows.refuse(row, f"has a property {shown!r} {fact}", remedy)
 
@@ -75,7 +75,7 @@ def _entries(maps: pa.MapArray) -> _Entries:
 def _name_parts(entries: _Entries, rows: Rows, dialect: Dialect) -> pa.Array:
     """LF, name and colon of each property's line. A name is checked and escaped once, not once a row."""
     width = _width(entries)
-    encoded = None if width else entries.names.dictionary_encode(null_encoding="encode")
+    encoded = None if width else entries.names.dictionary_encode()
     distinct = entries.names.slice(0, width) if encoded is None else encoded.dictionary
 
     def refuse(code: int, fact: str, remedy: str) -> NoReturn:
@@ -90,7 +90,7 @@ def _width(entries: _Entries) -> int:
     """How many properties each row has, if all repeat the first one's names, as those of one producer do; else 0."""
     names, bounds = entries.names, entries.bounds
     width = int(bounds[1])
-    if not width or names.null_count or (np.diff(bounds) != width).any():
+    if not width or (np.diff(bounds) != width).any():
         return 0
     lengths = np.diff(offsets_of(names)).reshape(-1, width)
     if (lengths != lengths[0]).any():
@@ -100,12 +100,11 @@ def _width(entries: _Entries) -> int:
 
 
 def _wire_names(names: pa.Array, dialect: Dialect, refuse: Callable[[int, str, str], NoReturn]) -> pa.Array:
-    nameless = first_true(~mask_of(pc.greater(pc.binary_length(names), pa.scalar(0, pa.int32()))))
+    nameless = first_true(mask_of(pc.equal(names, pa.scalar(b"", pa.binary()))))  # Arrow's maps have no null key
     if nameless is not None:
         refuse(nameless, "without a name", "JMS 3.1 §3.5.1: a property's name is neither null nor empty.")
-    reserved = first_true(
-        mask_of(pc.is_in(names, value_set=_reserved(dialect.reserved_properties, dialect.send_headers)))
-    )
+    headers = _reserved(dialect.reserved_properties, dialect.send_headers)
+    reserved = first_true(mask_of(pc.is_in(names, value_set=headers)))
     if reserved is not None:
         refuse(reserved, "whose name is a header of the frame", "Use the column of that meaning, or another name.")
     for name, wire in dialect.send_property_names.items():
