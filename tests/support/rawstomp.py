@@ -80,7 +80,7 @@ class RawStomp:
         assert (answer.command, answer.headers.get("receipt-id")) == ("RECEIPT", receipt), answer
 
     def send(self, queue, messages, *, topic=False):
-        """``messages``: (headers, body) pairs; str bodies are sent as text, bytes with a content-length. One transaction."""
+        """One transaction. ``messages``: (headers, body); a str is sent as text, bytes with a content-length."""
         kind = "MULTICAST" if topic else "ANYCAST"
         fixed = [("destination", queue), ("destination-type", kind), ("persistent", "true"), ("transaction", "raw")]
         out = [frame("BEGIN", [("transaction", "raw")])]
