@@ -13,6 +13,8 @@ import pytest
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
 
+pytestmark = pytest.mark.broker
+
 
 def _gone(pid):
     try:
@@ -22,34 +24,47 @@ def _gone(pid):
     return False
 
 
-def test_stored_messages_survive_kill_9_and_restart_on_the_same_port(fresh_broker, connect, queue):
-    broker = fresh_broker()
-    port, url = broker.port, broker.url
+@pytest.fixture(scope="module")
+def configured():
+    """One broker with every kind of setting at once; what it is asked does not change it."""
+    with EmbeddedArtemis(
+        users=[
+            User("limited", "pw", at={"no.read": {"send"}, "no.write": {"consume"}}),
+            User("poor", "pw", permissions={"send", "consume"}),
+        ],
+        address_settings=[
+            AddressSettings(match="small.#", max_size_messages=2, address_full_policy="FAIL"),
+            AddressSettings(match="brief.#", expiry_delay=1),
+        ],
+        max_delivery_attempts=2,
+        benchmark=True,
+        heap="1g",
+    ) as broker:
+        yield broker
+
+
+def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(fresh_broker, connect, queue, tmp_path):
+    broker = fresh_broker(directory=tmp_path / "a b&ü<${x}")
+    port, url, pid = broker.port, broker.url, broker.pid
     stomp, answer = connect(broker)
     assert answer.startswith("CONNECTED\nversion:1.2\n")
     for text in ("eins", "zwei", "drei"):
         assert stomp.send(queue, text) == "RECEIPT\nreceipt-id:r\n\n"
 
-    pid = broker.pid
     broker.kill()
     assert _gone(pid)
     assert not broker.running
     broker.restart()
-
     assert (broker.port, broker.url) == (port, url)
+    assert _all_bodies(connect, broker, queue, 3) == ["eins", "zwei", "drei"]
+    broker.restart()
+    assert _all_bodies(connect, broker, queue, 3) == ["eins", "zwei", "drei"]
+
+
+def _all_bodies(connect, broker, queue, count):
     stomp, _ = connect(broker)
     stomp.subscribe(queue)
-    bodies = [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(3)]
-    assert bodies == ["eins", "zwei", "drei"]
-
-
-def test_clean_stop_keeps_messages_in_a_given_directory(tmp_path, connect, queue):
-    folder = tmp_path / "a b&ü<${x}"
-    with EmbeddedArtemis(folder) as broker:
-        stomp, _ = connect(broker)
-        stomp.send(queue, "kept")
-    with EmbeddedArtemis(folder) as broker:
-        assert broker.message_count(queue) == 1
+    return [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(count)]
 
 
 def test_nothing_is_printed(fresh_broker, connect, capfd, queue):
@@ -85,10 +100,8 @@ def test_wrong_password_is_refused(broker, connect):
     assert "Security Error" in answer
 
 
-def test_restricted_users(fresh_broker, connect):
-    limited = User("limited", "pw", at={"no.read": {"send"}, "no.write": {"consume"}})
-    poor = User("poor", "pw", permissions={"send", "consume"})
-    broker = fresh_broker(users=[limited, poor])
+def test_restricted_users(configured, connect):
+    broker = configured
     for name in ("no.read", "no.write", "open"):
         broker.create_queue(name)
 
@@ -110,8 +123,8 @@ def test_restricted_users(fresh_broker, connect):
     assert stomp.send("no.write", "the broker's own user may").startswith("RECEIPT")
 
 
-def test_dead_letters_after_the_given_attempts(fresh_broker, connect, queue, eventually):
-    broker = fresh_broker(max_delivery_attempts=2)
+def test_dead_letters_after_the_given_attempts(configured, connect, queue, eventually):
+    broker = configured
     stomp, _ = connect(broker)
     stomp.send(queue, "poison")
     assert broker.delivery_counts(queue) == [0]
@@ -130,38 +143,28 @@ def _receive_and_drop(connect, broker, queue):
     stomp.link.close()
 
 
-def test_address_settings_reach_the_broker(fresh_broker, connect):
-    small = AddressSettings(match="small.#", max_size_messages=2, address_full_policy="FAIL")
-    broker = fresh_broker(address_settings=[small])
-    stomp, _ = connect(broker)
+def test_full_address(configured, connect):
+    stomp, _ = connect(configured)
     answers = [stomp.send("small.one", "x") for _ in range(3)]
     assert [answer.split("\n")[0] for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR"]
+
+
+def test_expired_messages_move(configured, connect, eventually):
+    stomp, _ = connect(configured)
+    stomp.send("brief.one", "short-lived")
+    eventually(lambda: configured.message_count("ExpiryQueue") == 1)
+    assert configured.message_count("brief.one") == 0
+
+
+def test_benchmark_machine(configured):
+    beans = configured.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
+    assert {"-Xmx1g", "-XX:+UseG1GC"} <= set(beans)
 
 
 def test_new_address_without_type_is_multicast_as_in_production(broker, connect, queue):
     stomp, _ = connect(broker)
     stomp.ask(f"SEND\ndestination:{queue}\nreceipt:r\n\nlost")
     assert not broker.has_queue(queue)
-
-
-def test_expired_messages_move(fresh_broker, connect, queue, eventually):
-    broker = fresh_broker(address_settings=[AddressSettings(match=queue, expiry_delay=1)])
-    stomp, _ = connect(broker)
-    stomp.send(queue, "short-lived")
-    eventually(lambda: broker.message_count("ExpiryQueue") == 1)
-    assert broker.message_count(queue) == 0
-
-
-def test_tls_and_plain_at_once(fresh_broker, connect, certificates):
-    tls = Tls(cert=certificates.cert, key=certificates.key)
-    broker = fresh_broker(tls=tls, plain_port=0)
-    assert broker.url == f"stomp+ssl://127.0.0.1:{broker.port}"
-    assert broker.plain_url == f"stomp://127.0.0.1:{broker.plain_port}"
-    stomp, answer = connect(broker, context=certificates.context())
-    assert answer.startswith("CONNECTED")
-    assert stomp.link.version() == "TLSv1.3"
-    _, answer = connect(broker, port=broker.plain_port)
-    assert answer.startswith("CONNECTED")
 
 
 def test_tls_alone_from_one_file(fresh_broker, connect, certificates, tmp_path):
@@ -173,13 +176,18 @@ def test_tls_alone_from_one_file(fresh_broker, connect, certificates, tmp_path):
     assert answer.startswith("CONNECTED")
 
 
-def test_tls_with_client_certificates(fresh_broker, connect, certificates):
+def test_tls_with_client_certificates_and_plain_at_once(fresh_broker, connect, certificates):
     tls = Tls(cert=certificates.cert, key=certificates.key, client_ca=certificates.authority)
     broker = fresh_broker(tls=tls)
-    _, answer = connect(broker, context=certificates.context(client=True))
+    assert broker.url == f"stomp+ssl://127.0.0.1:{broker.port}"
+    assert broker.plain_url == f"stomp://127.0.0.1:{broker.plain_port}"
+    stomp, answer = connect(broker, context=certificates.context(client=True))
     assert answer.startswith("CONNECTED")
+    assert stomp.link.version() == "TLSv1.3"
     with pytest.raises((ssl.SSLError, ConnectionError)):
         connect(broker, context=certificates.context())
+    _, answer = connect(broker, port=broker.plain_port)
+    assert answer.startswith("CONNECTED")
 
 
 def test_a_folder_has_one_broker_and_a_temporary_one_goes_with_it():
@@ -232,6 +240,8 @@ def test_start_after_a_failed_one(tmp_path):
         EmbeddedArtemis(tmp_path, heap="1x").start()
     with EmbeddedArtemis(tmp_path) as broker:
         assert broker.running
+    assert broker.log.read_text() == "", "asking whether it is ready leaves no complaint"
+    assert "Invalid maximum heap size" in broker.log.with_suffix(".log.1").read_text()
 
 
 def test_asking_a_stopped_broker(tmp_path):
@@ -243,16 +253,9 @@ def test_asking_a_stopped_broker(tmp_path):
     broker.kill()
 
 
-def test_benchmark_machine(fresh_broker):
-    broker = fresh_broker(benchmark=True, heap="1g")
-    beans = broker.jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
-    assert {"-Xmx1g", "-XX:+UseG1GC"} <= set(beans)
-
-
 def test_repr_holds_no_password(tmp_path):
     broker = EmbeddedArtemis(tmp_path, password="sesame", users=[User("u", "hush")])
     assert "sesame" not in repr(broker)
     assert "hush" not in repr(broker._users)
-    broker.start()
-    broker.close()
+    broker._configure()
     assert not any("sesame" in file.read_text(errors="replace") for file in tmp_path.glob("*.*") if file.is_file())

@@ -16,6 +16,7 @@ def test_a_named_broker_is_used_instead(broker, connect, monkeypatch):
         assert answer.startswith("CONNECTED")
 
 
+@pytest.mark.broker
 def test_an_embedded_one_otherwise(monkeypatch, tmp_path):
     monkeypatch.delenv("JMS_BROKER_URL", raising=False)
     with testing.broker(directory=tmp_path) as embedded:

@@ -117,6 +117,7 @@ def test_cache_is_the_users(monkeypatch, tmp_path):
     assert cache_directory() == Path("/home/somebody/.cache/pyspark-jms")
 
 
+@pytest.mark.broker
 def test_the_brokers_jars_are_of_one_version():
     artemis = [Path(jar).name for jar in broker_classpath() if "org.apache.artemis" in jar]
     assert any("stomp-protocol" in name for name in artemis)
