@@ -15,12 +15,14 @@ from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.model import DeliveryMode, Destination
 
 ROWS = 10_000  # Spark's spark.sql.execution.arrow.maxRecordsPerBatch
-ROUNDS = 21
+ROUNDS = 31
 _NOW_MS = 1_760_000_000_000
 
 
 def batch(*, body_bytes: int, plain: bool) -> pa.RecordBatch:
-    """Orders: every fifth property is a time with two colons, every seventh null, every third JMSType too."""
+    """Orders. Unless ``plain``, each has a time with two colons, every tenth note a line feed, and every seventh
+    note and every third JMSType are null.
+    """
     maps = pa.map_(pa.string(), pa.string())
     return pa.record_batch(
         {
@@ -39,7 +41,7 @@ def _properties(i: int, *, plain: bool) -> list[tuple[str, str | None]]:
         ("region", ("north", "south", "east", "west")[i % 4]),
         ("amount", f"{i * 7 % 100_000}.50"),
         ("created", "2026-01-01T120000" if plain else f"2026-01-01T12:{i % 60:02d}:00"),
-        ("note", "none" if plain else None if i % 7 == 0 else f"path\\{i}"),
+        ("note", "none" if plain else None if i % 7 == 0 else f"line\n{i}" if i % 10 == 0 else "none"),
     ]
 
 

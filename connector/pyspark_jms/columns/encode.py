@@ -65,7 +65,7 @@ def _frames(rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: s
         [
             b"SEND",
             destination_lines(rows, dialect, defaults.destination),
-            length_line,
+            *length_line,
             *header_lines(rows, dialect, defaults, transaction, now_ms),
             property_lines(rows, dialect),
             b"\n\n",

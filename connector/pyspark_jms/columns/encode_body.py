@@ -28,8 +28,8 @@ _EMPTY = pa.scalar(b"", pa.binary())
 Codes = npt.NDArray[np.int64]
 
 
-def body_of(rows: Rows) -> tuple[Piece, pa.Array]:
-    """The ``content-length`` line and the body.
+def body_of(rows: Rows) -> tuple[list[Piece], pa.Array]:
+    """The pieces of the ``content-length`` line, and the body.
 
     Artemis takes a SEND with ``content-length`` for a BytesMessage and one without for a TextMessage, whose
     body ends at the first NUL: so a text with one is refused, it would end its frame and begin another.
@@ -39,7 +39,7 @@ def body_of(rows: Rows) -> tuple[Piece, pa.Array]:
     if texts is not None:
         _check_texts(rows, texts, ~is_bytes)
     if not is_bytes.any():
-        return b"", pa.repeat(_EMPTY, rows.count) if texts is None else texts.fill_null(_EMPTY)
+        return [], pa.repeat(_EMPTY, rows.count) if texts is None else texts.fill_null(_EMPTY)
     body = _merged(texts, octets, is_bytes)
     lengths = pc.fill_null(pc.binary_length(body), 0)
     if not is_bytes.all():

@@ -106,11 +106,11 @@ def header_lines(
     pieces: list[Piece] = [_mode_and_priority(rows, names.priority, defaults)]
     if transaction is not None:
         pieces.append(f"\ntransaction:{escape(transaction)}".encode())
-    pieces.append(_text_line(rows, "JMSCorrelationID", names.correlation_id))
-    pieces.append(_text_line(rows, "JMSType", names.type))
-    pieces.append(_reply_to_line(rows, dialect))
-    pieces.append(_text_line(rows, "content_type", names.content_type))
-    pieces.append(_number_line(rows, "JMSExpiration", names.expiration, _expiration(rows, defaults, now_ms)))
+    pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
+    pieces += _text_line(rows, "JMSType", names.type)
+    pieces += _reply_to_line(rows, dialect)
+    pieces += _text_line(rows, "content_type", names.content_type)
+    pieces += _number_line(rows, "JMSExpiration", names.expiration, _expiration(rows, defaults, now_ms))
     pieces += _delivery_lines(rows, dialect, defaults, now_ms)
     return pieces
 
@@ -144,23 +144,23 @@ def _mode_and_priority_line(code: int, priority_name: str | None) -> bytes:
     return line.encode()
 
 
-def _text_line(rows: Rows, column: str, name: str | None) -> Piece:
+def _text_line(rows: Rows, column: str, name: str | None) -> list[Piece]:
     values = rows.text(column)
-    return b"" if values is None else _line(rows, column, name, values)
+    return [] if values is None else _line(rows, column, name, values)
 
 
-def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> Piece:
+def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[Piece]:
     if name is None:
         _unsupported(rows, column, mask_of(values.is_valid()))
-        return b""
+        return []
     refused = f"has a {column} that is not UTF-8"
     return header_line(name, escaped(values, lambda i: rows.refuse(i, refused, "Encode it, in base64 for example.")))
 
 
-def _reply_to_line(rows: Rows, dialect: Dialect) -> Piece:
+def _reply_to_line(rows: Rows, dialect: Dialect) -> list[Piece]:
     values = rows.text("JMSReplyTo")
     if values is None:
-        return b""
+        return []
     prefixes: dict[str, str] = {}
     for wire, jms in dialect.reply_to_prefixes.items():
         prefixes.setdefault(jms, wire)
@@ -223,22 +223,20 @@ def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms
     elif names.delivery_time is None:
         delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
         times = np.zeros(1, np.int64)
-    return [
-        _number_line(rows, "delivery_delay", names.delivery_delay, delays),
-        _number_line(rows, "JMSDeliveryTime", names.delivery_time, times),
-    ]
+    delay_line = _number_line(rows, "delivery_delay", names.delivery_delay, delays)
+    return delay_line + _number_line(rows, "JMSDeliveryTime", names.delivery_time, times)
 
 
-def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> Piece:
+def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> list[Piece]:
     """A line where the value is not 0."""
     given = values != 0
     if not given.any():
-        return b""
+        return []
     if name is None:
         _unsupported(rows, column, given)
-        return b""
+        return []
     if (values == values[0]).all():
-        return f"\n{name}:{values[0]}".encode()
+        return [f"\n{name}:{values[0]}".encode()]
     return header_line(name, pa.array(values, mask=~given).cast(pa.string()).view(pa.binary()))
 
 

@@ -134,21 +134,22 @@ def escaped(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
     if wrong is not None:
         refuse(wrong)
     octets = octets_of(array)
-    positions = _to_escape(octets)
-    return _with_escapes(array, octets, positions) if len(positions) else array
+    positions, codes = _to_escape(octets)
+    return _with_escapes(array, octets, positions, codes) if len(positions) else array
 
 
-def _to_escape(octets: Octets) -> Int64s:
-    """Positions of CR, LF, colon and backslash; control characters are told apart only where there are any."""
+def _to_escape(octets: Octets) -> tuple[Int64s, Octets]:
+    """Positions of CR, LF, colon and backslash, and their codes; other control characters are sorted out last."""
     suspects = np.flatnonzero((octets <= ord("\r")) | (octets == ord(":")) | (octets == ord("\\")))
-    needed: Int64s = suspects[_ESCAPE_CODE[octets[suspects]] != 0]
-    return needed
+    codes = _ESCAPE_CODE[octets[suspects]]
+    needed = codes != 0
+    return (suspects, codes) if needed.all() else (suspects[needed], codes[needed])
 
 
-def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s) -> pa.Array:
+def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s, codes: Octets) -> pa.Array:
     """Put each code in its octet's place, cut before it, and join the cuts by backslashes."""
     coded = octets.copy()
-    coded[positions] = _ESCAPE_CODE[octets[positions]]
+    coded[positions] = codes
     cuts = np.concatenate([[0], positions, [len(octets)]])
     joined = pc.binary_join(_one_list(_binary_array(cuts, coded)), _BACKSLASH)
     offsets = offsets_of(array) - offsets_of(array)[0]
@@ -186,9 +187,10 @@ def repeated(array: pa.Array, times: int) -> pa.Array:
     return _binary_array(offsets, np.tile(octets, times))
 
 
-def header_line(name: str, values: pa.Array) -> pa.Array:
+def header_line(name: str, values: pa.Array) -> list[Piece]:
     """LF and ``name:value`` for each entry of an escaped binary array; nothing for a null."""
-    return join_rows([f"\n{name}:".encode(), values]).fill_null(_NOTHING)
+    pieces: list[Piece] = [f"\n{name}:".encode(), values]
+    return [join_rows(pieces).fill_null(_NOTHING)] if values.null_count else pieces
 
 
 def join_rows(pieces: Sequence[Piece]) -> pa.Array:

@@ -92,11 +92,11 @@ def _width(entries: _Entries) -> int:
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
         return 0
-    lengths = np.diff(offsets_of(names)).reshape(-1, width)
-    if (lengths != lengths[0]).any():
+    lengths, octets = np.diff(offsets_of(names)), octets_of(names)
+    if (lengths[width:] != lengths[:-width]).any():
         return 0
-    octets = octets_of(names).reshape(len(lengths), -1)
-    return width if (octets == octets[0]).all() else 0
+    row_bytes = int(lengths[:width].sum())
+    return width if (octets[row_bytes:] == octets[: len(octets) - row_bytes]).all() else 0
 
 
 def _wire_names(names: pa.Array, dialect: Dialect, refuse: Callable[[int, str, str], NoReturn]) -> pa.Array:

@@ -16,7 +16,7 @@ def bodies_of(*rows):
         {name: pa.array([row.get(name) for row in rows], ARROW_SCHEMA.field(name).type) for name in names}
     )
     length, body = body_of(Rows(columns=sink_columns(batch), first=3, count=len(rows)))
-    return [tuple(entry.split(b"|", 1)) for entry in join_rows([length, b"|", body]).to_pylist()]
+    return [tuple(entry.split(b"|", 1)) for entry in join_rows([*length, b"|", body]).to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_text_that_is_not_sent_is_not_judged():
     texts = pa.array([b"a", b"\xff\0"], pa.binary()).view(pa.string())
     columns = {"text": texts, "bytes": pa.array([None, b"b"]), "body_type": pa.array(["text", "bytes"])}
     length, body = body_of(Rows(columns=columns, first=0, count=2))
-    assert join_rows([length, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
+    assert join_rows([*length, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,8 @@ def test_repeats_a_slice():
 
 
 def test_a_header_line_is_nothing_for_a_null():
-    assert header_line("type", binary([b"a", None, b""])).to_pylist() == [b"\ntype:a", b"", b"\ntype:"]
+    for values, lines in (([b"a", None, b""], [b"\ntype:a", b"", b"\ntype:"]), ([b"a"], [b"\ntype:a"])):
+        assert join_rows(header_line("type", binary(values))).to_pylist() == lines
 
 
 def test_joins_constants_and_columns():
