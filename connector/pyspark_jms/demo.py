@@ -128,7 +128,7 @@ def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) ->
 
 def routed(messages: "DataFrame") -> "DataFrame":
     """Each order with its total, and the queue it goes to. jobs/jms_to_jms.py is this as a job of its own."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+    from pyspark.sql import functions as F
 
     order = F.from_json("text", "order long, customer string, country string, quantity int, price decimal(10,2)")
     total = F.col("order.quantity") * F.col("order.price")

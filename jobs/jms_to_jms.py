@@ -1,0 +1,78 @@
+r"""Orders from a queue, enriched with their total, to the queue their content asks for.
+
+    export JMS_PASSWORD=artemis
+    spark-submit jobs/jms_to_jms.py --broker-url stomp://localhost:61613 --user artemis \
+        --password-env JMS_PASSWORD --queue orders --checkpoint out/checkpoint --available-now
+
+An order is JSON: {"order": 1001, "country": "DE", "quantity": 3, "price": 4.5}. It goes to
+    QUEUE.review    when quantity x price is 1000 or more,
+    QUEUE.europe    when it is for Europe,
+    QUEUE.world     else,
+    QUEUE.invalid   unchanged, when it is no such order.
+Headers and properties travel along. Each task writes in one transaction; after a crash a batch may be written again.
+"""
+
+import argparse
+import contextlib
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
+
+
+def main() -> None:
+    job = arguments()
+    access = {
+        "brokerUrl": job.broker_url,
+        "user": job.user,
+        "passwordFile": job.password_file,  # an option that is None counts as not given
+        "passwordEnv": job.password_env,
+    }
+    spark = SparkSession.builder.appName(f"{job.queue} to JMS").getOrCreate()
+    messages = spark.readStream.format("jms").options(**access, queue=job.queue)
+    orders = routed(messages.option("maxMessagesPerTrigger", job.max_messages).load(), job.queue)
+    sink = orders.writeStream.format("jms").options(**access).option("checkpointLocation", job.checkpoint)
+    sink = sink.trigger(availableNow=True) if job.available_now else sink.trigger(processingTime=job.trigger)
+    query = sink.start()
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not written
+        query.awaitTermination()
+
+
+def routed(messages: DataFrame, queue: str) -> DataFrame:
+    """The rows as they came, with property `total` and column `destination`: the sink takes the rest as it is."""
+    order = F.from_json("text", "country string, quantity int, price decimal(10,2)")
+    messages = messages.withColumn("order", order).withColumn("total", F.expr("order.quantity * order.price"))
+    target = (
+        F.when(F.col("total").isNull(), "invalid")
+        .when(F.col("total") >= 1000, "review")
+        .when(F.col("order.country").isin(*EUROPE), "europe")
+        .otherwise("world")
+    )
+    with_total = F.map_concat("properties", F.create_map(F.lit("total"), F.col("total").cast("string")))
+    return (
+        messages.withColumn("destination", F.concat(F.lit(f"queue://{queue}."), target))
+        .withColumn("properties", F.when(F.col("total").isNull(), F.col("properties")).otherwise(with_total))
+        .drop("order", "total")
+    )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Enrich the orders of a JMS queue and route them by content.")
+    add = parser.add_argument
+    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add("--user")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
+    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
+    add("--queue", required=True, help="the queue to read; QUEUE.europe and so on are written")
+    add("--checkpoint", required=True, metavar="DIR", help="where Spark keeps its place; one for each job")
+    add("--max-messages", type=int, metavar="N", help="at most so many messages in a batch")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--available-now", action="store_true", help="route what is there, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a batch every TIME: '10 seconds'")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

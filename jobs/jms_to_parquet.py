@@ -1,0 +1,57 @@
+r"""A queue into a folder of Parquet files.
+
+    export JMS_PASSWORD=artemis
+    spark-submit jobs/jms_to_parquet.py --broker-url stomp://localhost:61613 --user artemis \
+        --password-env JMS_PASSWORD --queue orders --output out/orders --checkpoint out/checkpoint --available-now
+
+A message is acknowledged when the batch that holds it is written: a crash loses none, and may bring those of the
+last batch twice. Such copies have the same delivery_id.
+"""
+
+import argparse
+import contextlib
+
+from pyspark.sql import SparkSession
+
+
+def main() -> None:
+    job = arguments()
+    spark = SparkSession.builder.appName(f"{job.queue} to parquet").getOrCreate()
+    messages = (
+        spark.readStream.format("jms")
+        .option("brokerUrl", job.broker_url)
+        .option("user", job.user)
+        .option("passwordFile", job.password_file)  # an option that is None counts as not given
+        .option("passwordEnv", job.password_env)
+        .option("queue", job.queue)
+        .option("maxMessagesPerTrigger", job.max_messages)
+        .load()
+    )
+    files = messages.writeStream.format("parquet").option("path", job.output)
+    files = files.option("checkpointLocation", job.checkpoint)
+    files = files.trigger(availableNow=True) if job.available_now else files.trigger(processingTime=job.trigger)
+    query = files.start()
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not written
+        query.awaitTermination()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Write the messages of a JMS queue to Parquet files.")
+    add = parser.add_argument
+    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add("--user")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
+    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
+    add("--queue", required=True, help="the queue to read")
+    add("--output", required=True, metavar="DIR", help="where the Parquet files go")
+    add("--checkpoint", required=True, metavar="DIR", help="where Spark keeps its place; one for each job")
+    add("--max-messages", type=int, metavar="N", help="at most so many messages in a batch")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--available-now", action="store_true", help="write what is there, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a batch every TIME: '10 seconds'")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""jobs/*.py as users run them: ``spark-submit``, its output, and a SIGTERM in the middle."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from rawstomp import RawStomp
+from streaming import left, wait_until
+
+JOBS = Path(__file__).parents[2] / "jobs"
+SECRET = "JOB_PASSWORD"
+
+
+def command(name, *arguments):
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+    quiet = ["--conf", "spark.ui.enabled=false"]
+    return [*submit, *quiet, str(JOBS / name), *map(str, arguments)]
+
+
+def environment(**more):
+    return os.environ | {"PYSPARK_PYTHON": sys.executable} | more
+
+
+@pytest.fixture
+def run(broker, queue, tmp_path):
+    """``run(name, *arguments)``: the ended job, which read the queue once."""
+
+    def run(name, *arguments, password=("--password-env", SECRET)):
+        where = ["--broker-url", broker.url, "--user", broker.user, *password, "--queue", queue]
+        ended = subprocess.run(
+            command(name, *where, "--available-now", *arguments),
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+            cwd=tmp_path,
+            env=environment(**{SECRET: broker.password}),
+        )
+        assert ended.returncode == 0, ended.stderr[-4000:]
+        assert left(broker, queue) == 0
+        return ended
+
+    return run
+
+
+def rows(folder):
+    """Of every file, whether Spark counts it or not."""
+    return [row for file in folder.glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+
+
+@pytest.mark.parametrize("job", sorted(path.name for path in JOBS.glob("*.py")))
+def test_help_needs_neither_spark_nor_broker(job):
+    told = subprocess.run([sys.executable, str(JOBS / job), "--help"], capture_output=True, text=True, check=True)
+    for option in ("--broker-url", "--password-file", "--password-env", "--queue", "--checkpoint", "--available-now"):
+        assert option in told.stdout
+    assert " --password " not in told.stdout
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_console_shows_the_messages(broker, queue, run):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("colour", "red"), ("type", "kind")], "first läuft"), ([], "second")])
+    shown = run("jms_to_console.py").stdout
+    assert "Batch: 0" in shown
+    first, second = (next(line for line in shown.splitlines() if text in line) for text in ("first läuft", "second"))
+    assert first.startswith("|0 ")
+    assert "{colour -> red}" in first
+    assert "|kind" in first
+    assert second.startswith("|1 ")
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"octets\0{n}".encode()) for n in range(500)])
+    run("jms_to_parquet.py", "--output", "out", "--checkpoint", "checkpoint", "--max-messages", 200)
+    found = {
+        int(dict(row["properties"])["n"]): row["text"] if row["text"] is not None else row["bytes"]
+        for row in rows(tmp_path / "out")
+    }
+    assert len(rows(tmp_path / "out")) == 500
+    assert found == {n: f"text {n}" if n % 2 else f"octets\0{n}".encode() for n in range(500)}
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
+    secret = tmp_path / "password"
+    secret.write_text(broker.password + "\n")
+    orders = {
+        "europe": {"order": 1, "country": "DE", "quantity": 3, "price": 4.5},
+        "world": {"order": 2, "country": "JP", "quantity": 1, "price": 999.99},
+        "review": {"order": 3, "country": "DE", "quantity": 4, "price": 250},
+        "invalid": {"order": 4, "country": "DE"},
+    }
+    totals = {"europe": "13.50", "world": "999.99", "review": "1000.00"}
+    with RawStomp(broker) as client:
+        client.send(
+            queue,
+            [([("channel", "web: 1"), ("correlation-id", name)], json.dumps(o)) for name, o in orders.items()],
+        )
+        client.send(queue, [([("correlation-id", "octets")], b"\xff\0not JSON")])
+    run("jms_to_jms.py", "--checkpoint", "checkpoint", password=("--password-file", secret))
+    with RawStomp(broker) as client:
+        found = {name: client.read(f"{queue}.{name}", wanted=2 if name == "invalid" else 1) for name in orders}
+    for name, order in orders.items():
+        headers = found[name][0].headers
+        assert json.loads(found[name][0].body) == order
+        assert (headers["correlation-id"], headers["channel"]) == (name, "web: 1")
+        assert headers.get("total") == totals.get(name)
+    assert (found["invalid"][1].headers["correlation-id"], found["invalid"][1].body) == ("octets", b"\xff\0not JSON")
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run, tmp_path):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", n)], f"text {n}") for n in range(3000)])
+    dead = broker.message_count("DLQ")
+    where = ["--broker-url", broker.url, "--user", broker.user, "--password-env", SECRET, "--queue", queue]
+    what = ["--output", tmp_path / "out", "--checkpoint", tmp_path / "checkpoint"]
+    with (tmp_path / "log").open("wb") as log:
+        job = subprocess.Popen(
+            command("jms_to_parquet.py", *where, *what, "--max-messages", 100),
+            stdout=log,
+            stderr=log,
+            env=environment(**{SECRET: broker.password}),
+            start_new_session=True,
+        )
+    try:
+        wait_until(lambda: broker.message_count(queue) <= 2700, 120, "the third acknowledged batch")
+        job.terminate()
+        assert job.wait(60) == 128 + signal.SIGTERM
+        wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait(30)
+    rest = broker.message_count(queue)
+    assert 0 < rest <= 2700
+    assert set(broker.delivery_counts(queue)) == {0}
+    run("jms_to_parquet.py", *what)
+    assert {int(dict(row["properties"])["n"]) for row in rows(tmp_path / "out")} == set(range(3000))
+    assert broker.message_count("DLQ") == dead
