@@ -56,32 +56,44 @@ class OptionError(JMSError):
 
 
 class UnknownOptionError(OptionError):
+    """A key that is no option, or not one for reading or writing; the message names the nearest."""
+
     code = "JMS_UNKNOWN_OPTION"
 
 
 class InvalidOptionError(OptionError):
+    """A value that an option cannot have; the message says what would do."""
+
     code = "JMS_INVALID_OPTION"
 
 
 class MissingOptionError(OptionError):
+    """An option that must be given is not."""
+
     code = "JMS_MISSING_OPTION"
 
 
 class OptionConflictError(OptionError):
+    """Two options that exclude each other, or one that needs another."""
+
     code = "JMS_OPTION_CONFLICT"
 
 
 class InvalidSelectorError(OptionError):
-    """``InvalidSelectorException``."""
+    """``InvalidSelectorException``: the broker cannot read the selector."""
 
     code = "JMS_INVALID_SELECTOR"
 
 
 class SchemaError(OptionError):
+    """A column the sink does not know or of another type, or a schema given to readStream."""
+
     code = "JMS_SCHEMA"
 
 
 class UnsupportedError(OptionError):
+    """What this release, this Spark or this broker cannot do; the message says what to use."""
+
     code = "JMS_UNSUPPORTED"
 
 
@@ -97,16 +109,22 @@ class BrokerUnreachableError(LinkError):
 
 
 class ConnectionLostError(LinkError):
+    """The connection ended, and a source could not get it back (reconnectAttempts)."""
+
     code = "JMS_CONNECTION_LOST"
     transient = True
 
 
 class ReceiptTimeoutError(LinkError):
+    """The broker did not confirm within receiptTimeout."""
+
     code = "JMS_RECEIPT_TIMEOUT"
     transient = True
 
 
 class TlsError(LinkError):
+    """Certificates cannot be read, are not accepted, or there was no handshake."""
+
     code = "JMS_TLS"
 
 
@@ -117,20 +135,26 @@ class JMSSecurityError(LinkError):
 
 
 class InvalidDestinationError(LinkError):
-    """``InvalidDestinationException``."""
+    """``InvalidDestinationException``: there is no such address and it may not be created, or a row names none."""
 
     code = "JMS_INVALID_DESTINATION"
 
 
 class BrokerError(LinkError):
+    """An ERROR frame whose text says none of the others; the broker's log has the reason."""
+
     code = "JMS_BROKER_ERROR"
 
 
 class UnknownBrokerError(LinkError):
+    """No dialect knows the server that answered; option broker can name one."""
+
     code = "JMS_UNKNOWN_BROKER"
 
 
 class MalformedFrameError(LinkError):
+    """What came is not STOMP 1.2: another protocol on that port, or a broken proxy."""
+
     code = "JMS_MALFORMED_FRAME"
 
 
@@ -139,6 +163,8 @@ class MessageError(JMSError):
 
 
 class MessageTooLargeError(MessageError):
+    """Larger than maxMessageBytes. A read one stays on the broker, of a written one nothing was sent."""
+
     code = "JMS_MESSAGE_TOO_LARGE"
 
 
@@ -149,29 +175,37 @@ class MessageFormatError(MessageError):
 
 
 class BadMessageError(MessageError):
+    """OnBadMessage=fail met a message that cannot be mapped; nothing of its batch is acknowledged."""
+
     code = "JMS_BAD_MESSAGE"
 
 
 class TransactionRolledBackError(JMSError):
-    """``TransactionRolledBackException``: nothing of the task's transaction is visible at the broker."""
+    """``TransactionRolledBackException``: the broker refused a task's COMMIT, or did not confirm it in time."""
 
     code = "JMS_TRANSACTION_ROLLED_BACK"
     transient = True
 
 
 class OtherBrokerError(JMSError):
+    """A known message id came again with other content: another broker or store. Nothing of it is acknowledged."""
+
     code = "JMS_OTHER_BROKER"
 
 
 class IllegalStateError(JMSError):
-    """``IllegalStateException``."""
+    """``IllegalStateException``: a checkpoint of another source, or a fault of ours, to be reported."""
 
     code = "JMS_ILLEGAL_STATE"
 
 
 class StoppedError(JMSError):
+    """The query is being stopped; seen in Spark's log only."""
+
     code = "JMS_STOPPED"
 
 
 class EmbeddedBrokerError(JMSError):
+    """Pyspark_jms.testing could not run a broker; the end of its log is in the message."""
+
     code = "JMS_EMBEDDED_BROKER"
