@@ -7,28 +7,26 @@
     >>> push("NOT color = 'red'", "artemis").text
     "NOT (color = 'red')"
 
-Importing this package loads nothing else: lark, pyarrow and pyspark come with what needs them.
+Arrow masks are in :mod:`jms_selector.arrow`. Importing this package loads nothing heavy: lark comes with
+the first parse, pyspark with the first :func:`column`, pyarrow with ``jms_selector.arrow``.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from jms_selector.column import column
-    from jms_selector.dialects import DIALECTS, Dialect
-    from jms_selector.errors import (
-        EvaluationError,
-        InvalidSelectorError,
-        SelectorError,
-        SelectorTooLargeError,
-        UnsupportedSelectorError,
-    )
-    from jms_selector.evaluate import evaluate
-    from jms_selector.lenient import may_match
-    from jms_selector.parse import parse
-    from jms_selector.push import Pushdown, push
-    from jms_selector.render import render
-    from jms_selector.tree import Selector
-    from jms_selector.values import Kind, Message, Value
+from jms_selector.column import column
+from jms_selector.dialects import DIALECTS, Dialect
+from jms_selector.errors import (
+    EvaluationError,
+    InvalidSelectorError,
+    SelectorError,
+    SelectorTooLargeError,
+    UnsupportedSelectorError,
+)
+from jms_selector.evaluate import evaluate
+from jms_selector.lenient import may_match
+from jms_selector.parse import parse
+from jms_selector.push import Pushdown, push
+from jms_selector.render import render
+from jms_selector.tree import Selector
+from jms_selector.values import Kind, Message, Value
 
 __all__ = [
     "DIALECTS",
@@ -50,30 +48,3 @@ __all__ = [
     "push",
     "render",
 ]
-
-_HOMES = {
-    "DIALECTS": "dialects",
-    "Dialect": "dialects",
-    "EvaluationError": "errors",
-    "InvalidSelectorError": "errors",
-    "Kind": "values",
-    "Message": "values",
-    "Pushdown": "push",
-    "Selector": "tree",
-    "SelectorError": "errors",
-    "SelectorTooLargeError": "errors",
-    "UnsupportedSelectorError": "errors",
-    "Value": "values",
-    "may_match": "lenient",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
-    value = getattr(module, name)
-    globals()[name] = value
-    return value

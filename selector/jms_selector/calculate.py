@@ -1,6 +1,7 @@
 """Java's arithmetic and order on values of one kind. Knows kinds, no dialect but its flags."""
 
 import math
+
 from jms_selector.values import BITS, INTEGRAL, Kind, to_float, wrap
 
 __all__ = ["calculate", "compare"]

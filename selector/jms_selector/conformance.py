@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +90,7 @@ def verdict(case: Mapping[str, Any], dialect: str) -> Any:
     # What was seen live at Classic went over STOMP, where the broker adds the prefix itself.
     convert = True if dialect == "classic" and _observed(case) else None
     try:
-        selector = parse(
-            case["selector"], strict=dialect == "spec", dialect=dialect if broker else "spec"
-        )
+        selector = parse(case["selector"], strict=dialect == "spec", dialect=dialect if broker else "spec")
         rules = "spec" if dialect == "lenient" else dialect
         return evaluate(selector, message_of(case.get("message", {})), rules, convert=convert)
     except InvalidSelectorError:
@@ -110,8 +107,7 @@ def message_of(stated: Mapping[str, Any]) -> Message:
     """``{"headers": {name: value}, "properties": {name: {"type": …, "value": …}}}`` as a message."""
     headers = Message.of(stated.get("headers", {})).headers
     properties = {
-        name: _value(Kind(entry["type"]), entry["value"])
-        for name, entry in stated.get("properties", {}).items()
+        name: _value(Kind(entry["type"]), entry["value"]) for name, entry in stated.get("properties", {}).items()
     }
     return Message(headers, properties)
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from jms_selector.errors import UnsupportedSelectorError
 
-__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of"]
+__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "intended"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +24,12 @@ class Dialect:
 
     prefixes: tuple[str, ...] = ()
     """What may stand before the selector at offset 0."""
+
+    sends_prefix: bool = False
+    """A STOMP reader asks for conversion by the prefix."""
+
+    always_converts: bool = False
+    """STOMP selectors are converted without being asked: the broker adds the prefix itself."""
 
     functions: Mapping[str, tuple[int, int, bool]] = field(default_factory=dict)
     """Name -> fewest and most arguments, and whether it may stand as a condition."""
@@ -142,6 +148,7 @@ ARTEMIS = replace(
         "no_hyphenated_props:",
     ),
     converts_arithmetic=True,
+    sends_prefix=True,
     aliases=MappingProxyType(
         {
             "AMQPriority": "JMSPriority",
@@ -153,9 +160,7 @@ ARTEMIS = replace(
         }
     ),
     words={"AMQDurable": {"PERSISTENT": "DURABLE", "NON_PERSISTENT": "NON_DURABLE"}},
-    never_seen=frozenset(
-        {"JMSDestination", "JMSRedelivered", "JMSXDeliveryCount", "JMSXGroupSeq", "JMSXUserID"}
-    ),
+    never_seen=frozenset({"JMSDestination", "JMSRedelivered", "JMSXDeliveryCount", "JMSXGroupSeq", "JMSXUserID"}),
     null_texts=frozenset({""}),
     # SEND headers that Artemis stores as properties of the same name, and that a reader takes for plumbing.
     untold=frozenset(
@@ -184,6 +189,7 @@ CLASSIC = replace(
     name="classic",
     quoted_names=False,
     boolean_throws=True,
+    always_converts=True,
     functions=MappingProxyType(
         {
             "REGEX": (2, 2, True),
@@ -199,6 +205,12 @@ CLASSIC = replace(
 )
 
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)
+
+
+def intended(dialect: "Dialect") -> "Dialect":
+    """The broker's rules without the flaw a pushed text works around: a NULL on the right is a NULL."""
+    return replace(dialect, null_on_the_right=False)
+
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType({d.name: d for d in (SPEC, ARTEMIS, CLASSIC, IBM)})
 

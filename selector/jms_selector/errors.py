@@ -1,10 +1,10 @@
 """Every error of the selector library. Facts in, one message out.
 
-    SelectorError
-    ├── InvalidSelectorError          [JMS_INVALID_SELECTOR]     InvalidSelectorException: the text is no selector
-    │   └── SelectorTooLargeError     [JMS_SELECTOR_TOO_LARGE]   a named limit of ``parse`` is crossed
-    ├── UnsupportedSelectorError      [JMS_UNSUPPORTED_SELECTOR] valid, but not for this dialect or target
-    └── EvaluationError               [JMS_SELECTOR_EVALUATION]  the broker throws on this message
+SelectorError
+├── InvalidSelectorError          [JMS_INVALID_SELECTOR]     InvalidSelectorException: the text is no selector
+│   └── SelectorTooLargeError     [JMS_SELECTOR_TOO_LARGE]   a named limit of ``parse`` is crossed
+├── UnsupportedSelectorError      [JMS_UNSUPPORTED_SELECTOR] valid, but not for this dialect or target
+└── EvaluationError               [JMS_SELECTOR_EVALUATION]  the broker throws on this message
 """
 
 from collections.abc import Iterable
@@ -31,9 +31,7 @@ class InvalidSelectorError(SelectorError):
 
     code = "JMS_INVALID_SELECTOR"
 
-    def __init__(
-        self, text: str, position: int, found: str, expected: Iterable[str] = (), hint: str = ""
-    ) -> None:
+    def __init__(self, text: str, position: int, found: str, expected: Iterable[str] = (), hint: str = "") -> None:
         super().__init__(text, position, found, tuple(expected), hint)
         self.text = text
         self.position = position

@@ -40,8 +40,8 @@ from jms_selector.values import (
     Message,
     Value,
     in_range,
-    java_integer,
     java_double,
+    java_integer,
     java_text,
     parse_java,
     to_kind,
@@ -96,7 +96,7 @@ class Evaluator:
         """TRUE, FALSE, NULL or a FAULT."""
         return as_truth(fold(root, self.visit))
 
-    def visit(self, node: Node, operands: list[Value]) -> Value:  # noqa: C901 - one arm a node
+    def visit(self, node: Node, operands: list[Value]) -> Value:
         match node:
             case Literal():
                 return self.literal(node)

@@ -113,7 +113,9 @@ _HEX_FLOATING = re.compile(r"(?P<number>0[xX][0-9a-fA-F_.]+[pP][+-]?[0-9_]+)(?P<
 _BASES = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 
 _ACTIVEMQ_INTEGER = re.compile(r"(?P<decimal>[1-9][0-9]*)[lL]?|0[xX](?P<hex>[0-9a-fA-F]+)|(?P<octal>0[0-7]*)")
-_ACTIVEMQ_FLOATING = re.compile(r"[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
+_ACTIVEMQ_FLOATING = re.compile(
+    r"[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+"
+)
 
 LONG_RANGE = 1 << 63
 """One beyond the largest long: a literal only where a minus is folded into it."""

@@ -205,9 +205,7 @@ class _Builder:
     def _quoted_property(self, token: "Token") -> Item:
         start = token.start_pos or 0
         if self.strict or not self.dialect.quoted_names or self.hyphens:
-            self._refuse(
-                start, f"{token} cannot stand here", hint="Strings stand in single quotes: 'like this'."
-            )
+            self._refuse(start, f"{token} cannot stand here", hint="Strings stand in single quotes: 'like this'.")
         return self._named(literals.string(token), start)
 
     def _named(self, name: str, start: int) -> Item:
@@ -323,9 +321,7 @@ class _Builder:
     def _not_between(self, operand: Item, low: Item, high: Item) -> Item:
         return self._between(operand, low, high, negated=True)
 
-    def _like(
-        self, operand: Item, pattern: "Token", escape: "Token | None", *, negated: bool = False
-    ) -> Item:
+    def _like(self, operand: Item, pattern: "Token", escape: "Token | None", *, negated: bool = False) -> Item:
         if self.strict:
             check.strict_identifier(operand, "LIKE")
         character = None if escape is None else literals.string(escape)

@@ -40,8 +40,7 @@ class Basis(NamedTuple):
 
 
 _WIDTH = {
-    kind: place
-    for place, kind in enumerate((Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE))
+    kind: place for place, kind in enumerate((Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE))
 }
 
 
@@ -53,9 +52,7 @@ def promoted(left: Kind, right: Kind) -> Kind:
 # --- comparisons --------------------------------------------------------------------------------
 
 
-def comparison(
-    dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool = False
-) -> Outcome | Basis:
+def comparison(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool = False) -> Outcome | Basis:
     if dialect.activemq:
         return _activemq_comparison(dialect, operator, left, right, convert=convert)
     if dialect.faults_decide and Kind.FAULT in {left, right}:
@@ -70,9 +67,7 @@ def comparison(
     return Outcome.FAULT if dialect.faults_decide else Outcome.FALSE
 
 
-def _activemq_comparison(
-    dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool
-) -> Outcome | Basis:
+def _activemq_comparison(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool) -> Outcome | Basis:
     """``ComparisonExpression``: <> is NOT applied to =, an ordering looks at the left operand first."""
     if operator in {"=", "<>"}:
         verdict = _activemq_equality(dialect, left, right, convert=convert)
@@ -90,10 +85,10 @@ def _activemq_comparison(
 def _activemq_equality(dialect: Dialect, left: Kind, right: Kind, *, convert: bool) -> Outcome | Basis:
     if Kind.FAULT in {left, right}:
         return Outcome.FAULT
-    if left is Kind.NULL:
-        return Outcome.TRUE if right is Kind.NULL else Outcome.UNKNOWN
-    if right is Kind.NULL:
-        return Outcome.FALSE
+    if Kind.NULL in {left, right}:
+        if left is not right:
+            return Outcome.UNKNOWN if left is Kind.NULL or not dialect.null_on_the_right else Outcome.FALSE
+        return Outcome.TRUE if dialect.null_on_the_right else Outcome.UNKNOWN
     return _activemq_basis(dialect, left, right, convert=convert)
 
 
@@ -108,7 +103,7 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
         if other in NUMERIC or other is Kind.BOOLEAN:
             return Basis(other, "left" if left is Kind.STRING else "right")
     if left in NUMERIC and right in NUMERIC:
-        if right in {Kind.BYTE, Kind.SHORT} and _WIDTH[right] < _WIDTH[left]:
+        if dialect.left_widens and right in {Kind.BYTE, Kind.SHORT} and _WIDTH[right] < _WIDTH[left]:
             return Outcome.FALSE
         return Basis(max(left, right, key=_WIDTH.__getitem__))
     return Outcome.FALSE
@@ -134,9 +129,7 @@ UNDECIDED = Kind.LIST
 _FRACTIONAL = {Kind.FLOAT, Kind.DOUBLE}
 
 
-def _activemq_arithmetic(
-    dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool
-) -> Kind:
+def _activemq_arithmetic(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool) -> Kind:
     for kind in (left, right):
         if kind in {Kind.FAULT, Kind.NULL}:
             return kind

@@ -28,6 +28,7 @@ __all__ = [
     "Path",
     "Property",
     "Selector",
+    "conditions",
     "fold",
     "names",
     "postorder",
@@ -228,12 +229,21 @@ class Selector:
 # --- walks -------------------------------------------------------------------------------------
 
 
-def postorder(root: Node) -> Iterator[Node]:
+def all_children(node: Node) -> tuple[Node, ...]:
+    return node.children
+
+
+def conditions(node: Node) -> tuple[Node, ...]:
+    """Only the operands of AND, OR and NOT: a walk by these ends at comparisons and bare properties."""
+    return node.children if isinstance(node, And | Or | Not) else ()
+
+
+def postorder(root: Node, below: Callable[[Node], tuple[Node, ...]] = all_children) -> Iterator[Node]:
     """Every node after its children, without recursion."""
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
         node, done = stack.pop()
-        children = () if done else node.children
+        children = () if done else below(node)
         if not children:
             yield node
             continue
@@ -241,11 +251,15 @@ def postorder(root: Node) -> Iterator[Node]:
         stack.extend((child, False) for child in reversed(children))
 
 
-def fold(root: Node, visit: Callable[[Node, list[Result]], Result]) -> Result:
+def fold(
+    root: Node,
+    visit: Callable[[Node, list[Result]], Result],
+    below: Callable[[Node], tuple[Node, ...]] = all_children,
+) -> Result:
     """Bottom-up: ``visit`` gets a node and what it returned for each of its children."""
     results: list[Result] = []
-    for node in postorder(root):
-        start = len(results) - len(node.children)
+    for node in postorder(root, below):
+        start = len(results) - len(below(node))
         arguments = results[start:]
         del results[start:]
         results.append(visit(node, arguments))

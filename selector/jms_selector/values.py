@@ -7,8 +7,8 @@ is within its kind's range. Knows no syntax and no dialect.
 import ctypes
 import math
 import re
-from dataclasses import dataclass, field
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 

@@ -1,0 +1,88 @@
+"""``jms-selector``: what a selector means and where it goes, and files of cases against this library."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from jms_selector import conformance, pushdown_cases
+from jms_selector.dialects import DIALECTS
+from jms_selector.errors import SelectorError
+from jms_selector.parse import parse
+from jms_selector.push import push
+from jms_selector.render import render
+from jms_selector.tree import Node, Selector
+
+__all__ = ["main"]
+
+_BROKERS = tuple(name for name, dialect in DIALECTS.items() if dialect.activemq)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (SelectorError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="jms-selector", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    explain = commands.add_parser("explain", help="show the tree, what is pushed, what stays and why")
+    explain.add_argument("selector", help="the selector, in quotes")
+    explain.add_argument("--dialect", choices=tuple(DIALECTS), default="artemis", help="default: artemis")
+    explain.add_argument("--strict", action="store_true", help="hold to the specification")
+    explain.add_argument("--convert", action="store_true", help="producers send numbers as strings")
+    explain.set_defaults(run=_explain)
+    checked = commands.add_parser("conformance", help="run a file of cases; exit 1 if any fails")
+    checked.add_argument("file", metavar="FILE.jsonl")
+    checked.add_argument(
+        "--dialect",
+        choices=(*DIALECTS, "lenient"),
+        help="check under this dialect only (default: each case under all it states)",
+    )
+    checked.add_argument("--pushdown", action="store_true", help="the file holds texts to be pushed")
+    checked.set_defaults(run=_conformance)
+    return parser
+
+
+def _conformance(options: argparse.Namespace) -> int:
+    runner = pushdown_cases.run if options.pushdown else conformance.run
+    report = runner(options.file, options.dialect)
+    print(report)
+    return 1 if report.failures else 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    selector = parse(options.selector, strict=options.strict)
+    print("Tree")
+    print("\n".join(f"  {line}" for line in tree_lines(selector)))
+    if options.dialect not in _BROKERS:
+        print(f"\nReads in the {options.dialect} dialect\n  {render(selector, options.dialect) or '(all messages)'}")
+        return 0
+    pushed = push(selector, options.dialect, convert=options.convert)
+    print(f"\nPushed to {options.dialect}\n  {pushed.text if pushed.text is not None else '(nothing)'}")
+    print(f"\nStays in Spark\n  {render(pushed.residual) if pushed.residual else '(nothing)'}")
+    if pushed.warnings:
+        print("\nBecause")
+        print("\n".join(f"  {warning}" for warning in pushed.warnings))
+    return 0
+
+
+def tree_lines(selector: Selector) -> Iterator[str]:
+    """One line a node, children indented; values and properties stay on their condition's line."""
+    if selector.root is None:
+        yield "(all messages)"
+        return
+    stack: list[tuple[Node, int]] = [(selector.root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        inner = node.children if type(node).__name__ in {"And", "Or", "Not"} else ()
+        yield "  " * depth + (type(node).__name__.upper() if inner else render(node))
+        stack.extend((child, depth + 1) for child in reversed(inner))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

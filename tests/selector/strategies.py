@@ -1,0 +1,129 @@
+"""Selectors and messages that meet often: few names, few values, every type and every operator."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import strategies as st
+
+from jms_selector.values import NULL, Kind, Message, Value, java_text, to_float
+
+NAMES = ("a", "b", "c", "x", "y")
+HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSTimestamp", "JMSCorrelationID")
+
+INTEGERS = (0, 1, 2, 5, 7, -1, -5, 100, 127, 128, 2500, 32768, (1 << 31) - 1, -(1 << 31), 1 << 31, (1 << 63) - 1, -(1 << 63))
+FLOATS = (0.0, -0.0, 0.5, 0.1, 1.0, 5.0, 7.0, -5.0, 2.5, 2500.0, 16777216.0, 1e10, float("nan"), float("inf"))
+STRINGS = ("red", "blue", "", "5", "5.0", "7", "true", "false", "05", " 5", "a%b", "a_b", "12", "null", "é", "a\nb", "😀", "\ue000", "NaN", "1e3", "abc")
+LITERALS = ("0", "1", "5", "7", "-1", "-5", "2", "100", "2500", "5L", "5.0", "0.5", "0.1", "7e0", "-0.0", "0x5", "010", "2147483647", "-2147483648", "9223372036854775807", "-9223372036854775808", "5f", "0.1f", "3000000000")
+PATTERNS = ("r%", "%", "_", "5%", "%e%", "a!%b' ESCAPE '!", "a__", "__", "re_", "%d", "", "1%2", "a_b", "t%")
+RANGES = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+
+
+
+def _quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _numbers(leaf):
+    """Arithmetic over a leaf, of little depth."""
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.tuples(inner, st.sampled_from("+-*/"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+            inner.map(lambda t: f"-({t})"),
+        ),
+        max_leaves=3,
+    )
+
+
+def selectors(headers=HEADERS, names=NAMES, *, literals=LITERALS, arithmetic=True, two=True):
+    """Texts of valid selectors."""
+    name = st.sampled_from(names)
+    any_name = st.one_of(name, name, name, st.sampled_from(headers)) if headers else name
+    number = st.sampled_from(literals)
+    string = st.sampled_from(STRINGS).map(_quoted)
+    operand = st.one_of(name, name, number)
+    calculated = _numbers(operand) if arithmetic else operand
+    other = st.one_of(number, string, st.sampled_from(("TRUE", "FALSE")), *((name,) if two else ()))
+    ordering = st.sampled_from(("<", "<=", ">", ">="))
+    equality = st.sampled_from(("=", "<>"))
+    negation = st.sampled_from(("", "NOT "))
+    condition = st.one_of(
+        any_name,
+        st.sampled_from(("TRUE", "FALSE")),
+        st.tuples(any_name, equality, other).map(" ".join),
+        st.tuples(any_name, equality, other).map(" ".join),
+        st.tuples(any_name, ordering, number).map(" ".join),
+        st.tuples(number, equality, name).map(" ".join),
+        st.tuples(calculated, st.one_of(ordering, equality), calculated).map(" ".join),
+        st.tuples(any_name, negation, number, number).map(lambda t: f"{t[0]} {t[1]}BETWEEN {t[2]} AND {t[3]}"),
+        st.tuples(number, negation, operand, operand).map(lambda t: f"{t[0]} {t[1]}BETWEEN {t[2]} AND {t[3]}"),
+        st.tuples(any_name, negation, st.sampled_from(PATTERNS)).map(lambda t: f"{t[0]} {t[1]}LIKE '{t[2]}'"),
+        st.tuples(any_name, negation, st.lists(string, min_size=1, max_size=6)).map(
+            lambda t: f"{t[0]} {t[1]}IN ({', '.join(t[2])})"
+        ),
+        st.tuples(any_name, negation).map(lambda t: f"{t[0]} IS {t[1]}NULL"),
+    )
+    return st.recursive(
+        condition,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: "(" + " AND ".join(parts) + ")"),
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: "(" + " OR ".join(parts) + ")"),
+            inner.map(lambda t: f"NOT ({t})"),
+        ),
+        max_leaves=6,
+    )
+
+
+def _integral(kind):
+    half = 1 << (RANGES[kind] - 1)
+    return [Value(kind, number) for number in INTEGERS if -half <= number < half]
+
+
+VALUES = (
+    *[NULL] * 8,
+    *[Value(Kind.STRING, text) for text in STRINGS] * 2,
+    *[Value(Kind.BOOLEAN, truth) for truth in (True, False)] * 3,
+    *[value for kind in RANGES for value in _integral(kind)],
+    *[Value(Kind.FLOAT, to_float(number)) for number in FLOATS],
+    *[Value(Kind.DOUBLE, number) for number in FLOATS],
+)
+
+
+def _message(random, names):
+    headers = {
+        "JMSPriority": Value(Kind.INT, random.randrange(10)),
+        "JMSDeliveryMode": Value(Kind.STRING, random.choice(["PERSISTENT", "NON_PERSISTENT"])),
+        "JMSTimestamp": Value(Kind.LONG, random.choice([1, 5, 2500, 1_700_000_000_000])),
+    }
+    if random.random() < 0.7:
+        headers["JMSType"] = Value(Kind.STRING, random.choice(["red", "5", ""]))
+    if random.random() < 0.7:
+        headers["JMSCorrelationID"] = Value(Kind.STRING, random.choice(["red", "c"]))
+    properties = {name: random.choice(VALUES) for name in names}
+    return Message(headers, {name: value for name, value in properties.items() if value is not NULL})
+
+
+def messages(count, names=NAMES):
+    """Lists of ``count`` messages, drawn as one seed: hypothesis is for the selectors, which shrink."""
+
+    def build(seed):
+        random = Random(seed)
+        return [_message(random, names) for _ in range(count)]
+
+    return st.integers(0, 1 << 32).map(build)
+
+
+_COLUMNS = ("JMSMessageID", "JMSCorrelationID", "JMSType", "JMSReplyTo", "JMSDestination", "JMSPriority")
+
+
+def row_of(message, *, types):
+    """The message as the connector's schema shows it; ``types``: whether property types are known."""
+    row = {name: None for name in _COLUMNS}
+    for name, value in message.headers.items():
+        row[name] = value.value
+    row["JMSDeliveryMode"] = {"NON_PERSISTENT": 1, "PERSISTENT": 2}[row["JMSDeliveryMode"]]
+    row["JMSTimestamp"] = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=row["JMSTimestamp"])
+    row |= {"JMSExpiration": None, "JMSDeliveryTime": None, "JMSRedelivered": False}
+    row["properties"] = {name: java_text(value) for name, value in message.properties.items()}
+    row["property_types"] = {n: str(v.kind) for n, v in message.properties.items()} if types else {}
+    return row
