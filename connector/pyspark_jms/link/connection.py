@@ -101,7 +101,7 @@ class Connection:
         self.server: str | None = None
         self.changed = arrivals
         self._settings = settings
-        self._scanner = FrameScanner(max_frame_bytes=settings.max_message_bytes)
+        self._scanner = FrameScanner(max_body_bytes=settings.max_message_bytes)
         self._runs: list[FrameRun] = []
         self._receipts: set[str] = set()
         self._receipt_count = 0

@@ -4,6 +4,7 @@ For frames that are few: SUBSCRIBE and its kin, look-ups, recognition. MESSAGE a
 the business of ``scan`` and of ``columns``.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ __all__ = ["Frame", "ack_frames", "encode_frame", "parse_frame"]
 
 _UNESCAPED = frozenset({"CONNECT", "CONNECTED"})
 # STOMP 1.2 "Value Encoding": these two are exempt, for the sake of STOMP 1.0 peers.
+
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")  # a raw CR cannot be part of a header: it is escaped there
+_MAX_DIGITS = 18  # of a content-length
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,17 @@ def encode_frame(frame: Frame) -> bytes:
 
 def parse_frame(octets: bytes) -> Frame:
     """Read exactly one frame; EOLs around it are allowed, anything else is a ``MalformedFrameError``."""
-    head, separator, rest = octets.lstrip(b"\r\n").replace(b"\r\n", b"\n", _crlf_lines(octets)).partition(b"\n\n")
-    if not separator:
+    octets = octets.lstrip(b"\r\n")
+    blank = _BLANK_LINE.search(octets)
+    if not blank:
         raise _malformed("it has no blank line")
+    head, rest = octets[: blank.start()].replace(b"\r\n", b"\n"), octets[blank.end() :]
     try:
         command, *lines = head.decode().split("\n")
     except UnicodeDecodeError:
         raise _malformed("a header is not UTF-8") from None
+    if not (command.isascii() and command.isalpha() and command.isupper()):
+        raise _malformed("it begins with no command")
     code = _as_is if command in _UNESCAPED else unescape
     frame = Frame(command, tuple(_header(line, code) for line in lines))
     return Frame(command, frame.headers, _body(rest, frame.header("content-length")))
@@ -59,7 +67,7 @@ def parse_frame(octets: bytes) -> Frame:
 def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
     """One ACK frame per id (as it stood on the wire), in one buffer; the last one asks for the receipt.
 
-    Individual, never cumulative: see ARCHITECTURE.md, "What Artemis does".
+    Individual, never cumulative: see ARCHITECTURE.md, "What Artemis does". There must be an id.
     """
     joined = b"ACK\nid:" + b"\n\n\0ACK\nid:".join(ids)
     return joined + (b"\nreceipt:" + receipt.encode() if receipt else b"") + b"\n\n\0"
@@ -67,13 +75,6 @@ def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
 
 def _as_is(text: str) -> str:
     return text
-
-
-def _crlf_lines(octets: bytes) -> int:
-    """How many CR LF belong to the header block: none of the body's may be touched."""
-    end = octets.find(b"\r\n\r\n")
-    plain = octets.find(b"\n\n")
-    return octets.count(b"\r\n", 0, end + 4) if end >= 0 and (plain < 0 or end < plain) else 0
 
 
 def _header(line: str, code: Callable[[str], str]) -> tuple[str, str]:
@@ -87,7 +88,7 @@ def _body(rest: bytes, length: str | None) -> bytes:
     if length is None:
         body, nul, after = rest.partition(b"\0")
     else:
-        if not length.isascii() or not length.isdigit():
+        if not (length.isascii() and length.isdigit()) or len(length) > _MAX_DIGITS:
             raise _malformed("its content-length is not a number")
         size = int(length)
         body, nul, after = rest[:size], rest[size : size + 1], rest[size + 1 :]

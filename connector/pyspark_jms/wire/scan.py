@@ -19,6 +19,8 @@ _MESSAGE = b"MESSAGE\n"
 _CONTENT_LENGTH = b"\ncontent-length:"
 _MESSAGE_ID = b"\nmessage-id:"
 _LF, _CR = 10, 13
+_UPPER = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LONGEST_COMMAND = 32  # STOMP's are of 3 to 11 letters
 _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
 
 
@@ -55,13 +57,13 @@ class FrameRun:
 
 
 class FrameScanner:
-    """Feed it what the socket gave, cut anywhere; take whole frames.
+    """Feed it what the socket gave, cut anywhere; take whole frames. A MESSAGE may have ``max_body_bytes``.
 
     After an error the octets that follow mean nothing, and the connection must be closed.
     """
 
-    def __init__(self, *, max_frame_bytes: int) -> None:
-        self._max_frame_bytes = max_frame_bytes
+    def __init__(self, *, max_body_bytes: int) -> None:
+        self._max_body_bytes = max_body_bytes
         self._pending = bytearray()  # begins with the first incomplete frame
         self._resume = 0  # where the search for its end goes on
         self._head = -1  # its blank line, once found
@@ -101,7 +103,7 @@ class FrameScanner:
             if pending.startswith(_MESSAGE, start):
                 self._keep(start, head, end)
             else:
-                others.append(self._other(start, end))
+                others.append(bytes(pending[start : end + 1]))
             start = end + 1
             self._head, self._resume, self._needed = -1, 0, 0
         self._forget(start)
@@ -114,7 +116,7 @@ class FrameScanner:
         takes it from there, and finds what is wrong with it if something is.
         """
         pending, run = self._pending, self._run
-        find, size, limit = pending.find, len(pending), self._max_frame_bytes
+        find, size, limit = pending.find, len(pending), self._max_body_bytes
         shift = len(run.octets)  # offset in the run minus offset here
         start = 0
         while pending.startswith(_MESSAGE, start):
@@ -127,7 +129,7 @@ class FrameScanner:
             else:
                 digits = pending[at + len(_CONTENT_LENGTH) : find(_LF, at + len(_CONTENT_LENGTH))]
                 end = head + 2 + int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else -1
-            if end < 0 or end + 1 >= size or pending[end] or pending[end + 1] != _LF or end - start > limit:
+            if end < 0 or end + 1 >= size or pending[end] or pending[end + 1] != _LF or end - head - 2 > limit:
                 break
             at = find(_MESSAGE_ID, start, head)
             if at < 0:
@@ -151,6 +153,7 @@ class FrameScanner:
         """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first."""
         if self._head >= 0:
             return self._head
+        self._check_command(start)
         pending = self._pending
         head = pending.find(b"\n\n", max(start, self._resume))
         if pending.find(_CR, start, head if head >= 0 else len(pending)) >= 0:
@@ -165,12 +168,24 @@ class FrameScanner:
         self._head = head
         return head
 
+    def _check_command(self, start: int) -> None:
+        """A frame begins with a command; said at its first line, since a stranger may never end a frame."""
+        pending = self._pending
+        end = pending.find(_LF, start, start + _LONGEST_COMMAND)
+        command = pending[start : end if end >= 0 else start + _LONGEST_COMMAND].rstrip(b"\r")
+        if end < 0 and len(command) < _LONGEST_COMMAND and not command.strip(_UPPER):
+            return  # not whole yet
+        if end < 0 or not command or command.strip(_UPPER):
+            raise MalformedFrameError(
+                "The peer does not speak STOMP: a frame begins with no command.",
+                "Is brokerUrl the STOMP port of the broker?",
+            )
+
     def _fold_crlf(self, start: int) -> int:
         # STOMP 1.2 allows CR LF as end of line. A raw CR cannot be part of a value: it is escaped there.
         pending = self._pending
         crlf, plain = pending.find(b"\n\r\n", start), pending.find(b"\n\n", start)
         if crlf < 0 and plain < 0:
-            self._resume = start
             return -1
         head, after = (plain, plain + 2) if crlf < 0 or 0 <= plain < crlf else (crlf, crlf + 3)
         folded = bytes(pending[start : head + 1]).replace(b"\r\n", b"\n")
@@ -186,9 +201,9 @@ class FrameScanner:
             end = pending.find(0, max(head + 2, self._resume))
             if end < 0:
                 self._resume = len(pending)
-                self._check_size(len(pending) - start)
+                self._check_size(start, len(pending) - head - 2)
                 return -1
-            self._check_size(end - start)
+            self._check_size(start, end - head - 2)
             return end
         digits = bytes(pending[at + len(_CONTENT_LENGTH) : pending.find(_LF, at + 1)])
         if not digits.isdigit() or len(digits) > _MAX_DIGITS:
@@ -196,7 +211,7 @@ class FrameScanner:
                 "A frame's content-length is not a number.", "Report this with the broker's version."
             )
         end = head + 2 + int(digits)
-        self._check_size(end - start)
+        self._check_size(start, int(digits))
         if end >= len(pending):
             self._needed = end + 1
             return -1
@@ -206,10 +221,16 @@ class FrameScanner:
             )
         return end
 
-    def _check_size(self, size: int) -> None:
-        if size > self._max_frame_bytes + MAX_HEADER_BYTES:
+    def _check_size(self, start: int, body: int) -> None:
+        if not self._pending.startswith(_MESSAGE, start):
+            # A broker's word on errors is short; it is not the user's limit that must let it pass.
+            if body > MAX_HEADER_BYTES:
+                raise MalformedFrameError(
+                    f"A frame that is no MESSAGE has {body:,} octets.", "Report this with the broker's version."
+                )
+        elif body > self._max_body_bytes:
             raise MessageTooLargeError(
-                f"A message of {size:,} octets exceeds maxMessageBytes ({self._max_frame_bytes:,}).",
+                f"A message of {body:,} octets exceeds maxMessageBytes ({self._max_body_bytes:,}).",
                 "It stays on the broker. Raise maxMessageBytes, or take the message off with another client.",
             )
 
@@ -224,16 +245,6 @@ class FrameScanner:
         run.octets += memoryview(pending)[start : end + 1]
         run.octets.append(_LF)
         run.ends.append(len(run.octets))
-
-    def _other(self, start: int, end: int) -> bytes:
-        frame = bytes(self._pending[start : end + 1])
-        command = frame[: frame.find(_LF)]
-        if not (command.isalpha() and command.isupper()):
-            raise MalformedFrameError(
-                "The peer does not speak STOMP: a frame begins with no command.",
-                "Is brokerUrl the STOMP port of the broker?",
-            )
-        return frame
 
     def _forget(self, start: int) -> None:
         """Drop what was cut; the positions of the incomplete frame move with it."""
