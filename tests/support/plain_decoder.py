@@ -85,7 +85,7 @@ def _row(frame, dialect, source, body_type):
         in_front = "content-length" in names and names.index("content-length") != len(names) - 1
         body_type = "bytes" if in_front else "text"
     row |= _body(rest.removesuffix(b"\0\n"), body_type, faults)
-    row["body_error"] = "; ".join(faults) or None
+    row["body_error"] = "; ".join(faults[:10] + ["and more"] * (len(faults) > 10)) or None
     return row
 
 

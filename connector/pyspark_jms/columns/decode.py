@@ -4,6 +4,7 @@ One pass over all frames at once: nothing loops over messages or headers, save o
 Knows the stations of that way; no socket, no Spark.
 """
 
+from itertools import groupby
 from typing import Any, Literal, TypeAlias, assert_never
 
 import numpy as np
@@ -13,7 +14,7 @@ from pyspark_jms.columns.bodies import read_bodies
 from pyspark_jms.columns.decode_cut import Bools, require_offsets
 from pyspark_jms.columns.decode_frames import Frames
 from pyspark_jms.columns.decode_headers import Headers
-from pyspark_jms.columns.decode_lines import Fault, split_lines
+from pyspark_jms.columns.decode_lines import FAULTS_TOLD, Fault, split_lines
 from pyspark_jms.columns.layout import layout_of
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.dialect.base import Dialect
@@ -76,10 +77,13 @@ def _is_bytes(headers: Headers, body_type: BodyTypeOption) -> Bools:
 
 
 def _reasons(faults: list[Fault], rows: int) -> pa.Array:
-    """``body_error``: all that is wrong with a message, in the order of its octets."""
+    """``body_error``: what is wrong with a message, in the order of its octets."""
     if not faults:
         return pa.nulls(rows, pa.string())
-    told: dict[int, str] = {}
-    for row, _, reason in sorted(faults, key=lambda fault: (fault.row, fault.place)):
-        told[row] = f"{told[row]}; {reason}" if row in told else reason
-    return pa.array([told.get(row) for row in range(rows)], pa.string())
+    told: list[str | None] = [None] * rows
+    ordered = sorted(faults, key=lambda fault: (fault.row, fault.place))
+    for row, of_row in groupby(ordered, key=lambda fault: fault.row):
+        reasons = [fault.reason for fault in of_row]
+        more = ["and more"] if len(reasons) > FAULTS_TOLD else []
+        told[row] = "; ".join(reasons[:FAULTS_TOLD] + more)
+    return pa.array(told, pa.string())

@@ -60,9 +60,8 @@ def _positions(index: Any) -> Ints:
 def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:
     if len(head) != len(end) or not len(end):
         return len(head) == len(end) and not size
-    # The range first: the sums below cannot overflow then.
-    in_range = (head >= 0) & (head <= size) & (end >= 0) & (end <= size)
-    if not in_range.all() or end[-1] != size:
+    # No sum below overflows: what could is beyond the size.
+    if end[-1] != size or (head > size).any() or (end > size).any():
         return False
     return bool(((head >= start + len(_COMMAND) - 1) & (end >= head + 4)).all())
 

@@ -4,7 +4,9 @@ Every step works on the header blocks of all frames at once. Only a line whose o
 alone, and a line that is at fault is named alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +15,10 @@ import pyarrow as pa
 from pyspark_jms.columns.decode_cut import Bools, Ints, Octets, Pieces, contents, cut, is_utf8, require_offsets
 from pyspark_jms.columns.decode_frames import Frames, wrong_index
 
-__all__ = ["Fault", "Lines", "split_lines"]
+__all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
+
+FAULTS_TOLD = 10
+"""Of one message: a header block of a million bad lines must not become a text of a million reasons."""
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
@@ -71,15 +76,18 @@ class _Block:
     first: Ints
     faults: list[Fault]
 
-    def row(self, line: int) -> int:
-        return int(np.searchsorted(self.first, line, "right")) - 1
-
     def piece(self, line: int, side: int) -> bytes:
         return bytes(self.octets[self.starts[line, side] : self.ends[line, side]])
 
-    def blame(self, line: int, reason: str) -> None:
-        name = self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
-        self.faults.append(Fault(self.row(line), line, f"header {name!r} {reason}"))
+    def name(self, line: int) -> str:
+        return self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
+
+    def blame(self, lines: Ints, reason: Callable[[int, int], str]) -> None:
+        """Tell of ``lines``, which are in order, by line and its number in the frame; of a frame's only some."""
+        rows = np.searchsorted(self.first, lines, "right") - 1
+        told = np.arange(len(lines)) - np.searchsorted(rows, rows) <= FAULTS_TOLD
+        for row, line in zip(rows[told].tolist(), lines[told].tolist(), strict=True):
+            self.faults.append(Fault(row, line, reason(line, line - int(self.first[row]) + 1)))
 
 
 def split_lines(frames: Frames) -> Lines:
@@ -161,8 +169,10 @@ def _undo_escapes(block: _Block, whole: Bools) -> None:
     until = np.cumsum(gone, dtype=np.int32)
     block.starts -= (until - gone).reshape(-1, 2)
     block.ends -= until.reshape(-1, 2)
-    for line in undefined[whole[undefined]].tolist():
-        block.blame(line, "holds an escape that STOMP 1.2 does not define")
+    block.blame(
+        undefined[whole[undefined]],
+        lambda line, _: f"header {block.name(line)!r} holds an escape that STOMP 1.2 does not define",
+    )
 
 
 def _is_opening(slashes: Ints) -> Bools:
@@ -185,14 +195,14 @@ def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
     """Append a readable copy of each line that is not UTF-8, and point its name and value there."""
     lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.octets >= _NOT_ASCII))
     suspects = np.unique(lines)
+    suspects = suspects[whole[suspects]]
+    pieces = [[block.piece(line, side) for side in (_NAME, _VALUE)] for line in suspects.tolist()]
+    fixed = [[piece.decode(errors="replace").encode() for piece in pair] for pair in pieces]
+    wrong = np.array([before != after for before, after in zip(pieces, fixed, strict=True)], np.bool_)
+    block.blame(suspects[wrong], lambda line, _: f"header {block.name(line)!r} is not valid UTF-8")
     readable = bytearray(block.octets)
-    for line in suspects[whole[suspects]].tolist():
-        pieces = [block.piece(line, side) for side in (_NAME, _VALUE)]
-        fixed = [piece.decode(errors="replace").encode() for piece in pieces]
-        if fixed == pieces:
-            continue
-        block.blame(line, "is not valid UTF-8")
-        for side, piece in enumerate(fixed):
+    for line, pair in zip(suspects[wrong].tolist(), compress(fixed, wrong), strict=True):
+        for side, piece in enumerate(pair):
             block.starts[line, side] = len(readable)
             readable += piece
             require_offsets(len(readable))
@@ -203,9 +213,6 @@ def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
 def _leave_out(block: _Block, whole: Bools) -> None:
     if (block.starts[~whole, _NAME] == block.ends[~whole, _NAME]).any():
         raise wrong_index()  # the blank line that ends the headers came earlier
-    for line in np.flatnonzero(~whole).tolist():
-        row = block.row(line)
-        number = line - int(block.first[row]) + 1
-        block.faults.append(Fault(row, line, f"header line {number} has no colon"))
+    block.blame(np.flatnonzero(~whole), lambda _, number: f"header line {number} has no colon")
     block.starts, block.ends = block.starts[whole], block.ends[whole]
     block.first = np.concatenate(([0], np.cumsum(whole)))[block.first]

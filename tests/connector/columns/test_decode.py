@@ -242,8 +242,22 @@ def test_all_that_is_wrong_with_a_message_is_told_in_order():
     assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
 
 
+@pytest.mark.parametrize("count", [9, 10, 11, 30])
+@pytest.mark.parametrize("lines", [["z"], [r"a:\x"], [b"a:\xff"], ["z", r"a:\x", b"a:\xff", "timestamp:x"]])
+def test_of_many_faults_only_some_are_told(lines, count):
+    frames = [FROM_STOMP, message(*lines * count), message(*lines), FROM_JAVA]
+    assert read(frames) == plain(frames)
+    assert (read(frames)[1]["body_error"].count("; ") == 10) == (count * len(lines) > 10)
+
+
 def test_nothing_to_decode():
     assert read([]) == []
+
+
+def test_a_column_that_would_not_fit_is_refused():
+    source = Destination(QUEUE.kind, "q" * 10_000_000)
+    with pytest.raises(IllegalStateError, match="do not fit into one Arrow column"):
+        read([FROM_JAVA] * 250, source=source)
 
 
 @pytest.mark.parametrize("octets", [bytes, bytearray, memoryview])
@@ -252,6 +266,8 @@ def test_octets_of_any_kind_stay_as_they_are(octets):
     given_octets = octets(raw)
     batch = decode(given_octets, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
     assert bytes(given_octets) == raw
+    if octets is bytearray:
+        given_octets[:] = bytes(len(raw) + 1)  # the batch neither shares them nor keeps them from growing
     assert batch.to_pylist() == plain([FROM_JAVA, FROM_STOMP])
 
 

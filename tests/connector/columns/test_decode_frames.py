@@ -59,6 +59,7 @@ def test_a_position_beside_the_right_one_is_refused(which, at, by):
         (b"", HEADS, ENDS),
         (OCTETS.replace(b"MESSAGE", b"RECEIPT"), HEADS, ENDS),
         (OCTETS.replace(b"\0", b" "), HEADS, ENDS),
+        (OCTETS.replace(b"\0\n", b"\0 "), HEADS, ENDS),
         (b"MESSAGE\n\n\0\n"[:9], array("q", [7]), array("q", [9])),
     ],
 )

@@ -80,6 +80,11 @@ def test_destinations():
     ]
 
 
+def test_of_two_prefixes_the_dialects_first_counts():
+    assert destinations(strings("/a/b"), {"/a/": "topic://", "/a": "queue://"}).to_pylist() == ["topic://b"]
+    assert destinations(strings("/a/b"), {"/a": "queue://", "/a/": "topic://"}).to_pylist() == ["queue:///b"]
+
+
 def test_stable_ids():
     ids = strings("1,2", "a,b,c", ",7", "8", "9,", "", None, "x世,y世")
     expected = ["q/2", "q/b,c", "q/7", None, None, None, None, "q/y世"]
