@@ -158,13 +158,12 @@ class FrameScanner:
         head = pending.find(b"\n\n", max(start, self._resume))
         if pending.find(_CR, start, head if head >= 0 else len(pending)) >= 0:
             head = self._fold_crlf(start)
-        if head < 0:
-            self._resume = max(start, len(pending) - 1)
-            if len(pending) - start > MAX_HEADER_BYTES:
-                raise MalformedFrameError(
-                    f"{len(pending) - start:,} octets came without the blank line that ends a frame's headers.",
-                    "Is brokerUrl the STOMP port of the broker?",
-                )
+        self._resume = max(start, len(pending) - 1) if head < 0 else 0
+        if head < 0 and len(pending) - start > MAX_HEADER_BYTES:
+            raise MalformedFrameError(
+                f"{len(pending) - start:,} octets came without the blank line that ends a frame's headers.",
+                "Is brokerUrl the STOMP port of the broker?",
+            )
         self._head = head
         return head
 

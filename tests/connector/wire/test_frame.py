@@ -13,7 +13,7 @@ BOTH_WAYS = [
     (Frame("SEND", (("content-length", "2"),), b"\n\n"), b"SEND\ncontent-length:2\n\n\n\n\0"),
     (Frame("SEND", (("x", ""), ("", "y"), ("content-length", "1")), b"\r"), b"SEND\nx:\n:y\ncontent-length:1\n\n\r\0"),
     # STOMP 1.2 "Value Encoding": names and values are escaped …
-    (Frame("SEND", (("a:b", "c:d\\e\r\n"),)), rb"SEND" b"\n" rb"a\cb:c\cd\\e\r\n" b"\n\n\0"),
+    (Frame("SEND", (("a:b", "c:d\\e\r\n"),)), b"SEND\na\\cb:c\\cd\\\\e\\r\\n\n\n\0"),
     # … but not in CONNECT and CONNECTED; there the first colon ends the name
     (Frame("CONNECT", (("passcode", "a:b\\c"),)), b"CONNECT\npasscode:a:b\\c\n\n\0"),
     (Frame("CONNECTED", (("server", "A:B\\x"),)), b"CONNECTED\nserver:A:B\\x\n\n\0"),

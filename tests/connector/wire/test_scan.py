@@ -75,6 +75,9 @@ STREAMS = {
     "LF lines, CRLF blank line": b"MESSAGE\nmessage-id:7\ncontent-length:2\n\r\nab\0\n" + message(b"1,2"),
     "CRLF lines, LF blank line": b"MESSAGE\r\nmessage-id:7\r\ncontent-length:2\r\n\nab\0\n" + message(b"1,2"),
     "CR LF in the body of LF frames": message(body=b"a\r\n\r\nb") + message(b"1,2", b"\r\n\0\r"),
+    "CRLF lines, without content-length": (
+        b"MESSAGE\r\nmessage-id:7\r\nx:\r\nx:\r\n\r\n\0RECEIPT\nreceipt-id:r1\n\n\0" + message(length=False)
+    ),
     "first content-length wins": message(body=b"abc", headers=b"content-length:3\n", length=True) + message(b"1,2"),
     "a wrong second content-length": b"MESSAGE\nmessage-id:1\ncontent-length:1\ncontent-length:9\n\nx\0\n" + message(),
     "first message-id wins": message(b"real", headers=b"message-id:forged\n"),
@@ -192,13 +195,17 @@ BROKEN = {
 }
 
 
+def feed_all(scanner, fed):
+    for piece in fed:
+        scanner.feed(piece)
+
+
 @pytest.mark.parametrize("octets", BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_what_is_not_stomp_is_said_so(octets, one_by_one):
-    scanner = FrameScanner(max_body_bytes=PLENTY)
+    fed = pieces(octets, range(1, len(octets)) if one_by_one else [])
     with pytest.raises(MalformedFrameError, match="JMS_MALFORMED_FRAME"):
-        for piece in pieces(octets, range(1, len(octets)) if one_by_one else []):
-            scanner.feed(piece)
+        feed_all(FrameScanner(max_body_bytes=PLENTY), fed)
 
 
 def test_a_header_block_without_end_is_refused(monkeypatch):
