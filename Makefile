@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror format test unit demo bench-quick broker clean
+.PHONY: help setup check lint types layers mirror reference format test unit demo bench-quick broker clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-check: lint types layers mirror ## the static checks: style, types, layers, a test file for every module
+check: lint types layers mirror reference ## the static checks: style, types, layers, a test file for every module, pages up to date
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -33,6 +33,9 @@ layers: $(READY)
 
 mirror: $(READY)
 	$(BIN)/python tools/mirror.py
+
+reference: $(READY)
+	$(BIN)/python tools/reference.py --check
 
 format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix .

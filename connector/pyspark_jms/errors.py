@@ -175,7 +175,7 @@ class MessageFormatError(MessageError):
 
 
 class BadMessageError(MessageError):
-    """OnBadMessage=fail met a message that cannot be mapped; nothing of its batch is acknowledged."""
+    """With onBadMessage=fail: a message that cannot be mapped; nothing of its batch is acknowledged."""
 
     code = "JMS_BAD_MESSAGE"
 
@@ -206,6 +206,6 @@ class StoppedError(JMSError):
 
 
 class EmbeddedBrokerError(JMSError):
-    """Pyspark_jms.testing could not run a broker; the end of its log is in the message."""
+    """The broker of pyspark_jms.testing could not run; the end of its log is in the message."""
 
     code = "JMS_EMBEDDED_BROKER"
