@@ -24,6 +24,11 @@ ASSUMED_MESSAGE_BYTES = 4 << 10
 """With maxMessagesPerTrigger alone the window is set before any message was seen: this many octets each."""
 
 _LARGEST_TIME = 1 << 53
+_LARGEST_SIZE = 1 << 53
+_LONGEST_WAIT = 30 * 86_400.0
+_SHORTEST_HEARTBEAT = 0.5
+"""Heart-beats are never off: without them an idle Artemis connection dies after 60 s. Below this it does not go."""
+_MAX_DIGITS = 18
 Scope = Literal["source", "sink", "both"]
 
 
@@ -58,10 +63,9 @@ def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
     wanted = f"a whole number from {smallest}" + (f" to {largest}" if largest is not None else " up")
 
     def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise ValueError(wanted) from None
+        if not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS:
+            raise ValueError(wanted)
+        number = int(text)
         if number < smallest or (largest is not None and number > largest):
             raise ValueError(wanted)
         return number
@@ -72,23 +76,29 @@ def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
 def _size(smallest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         number = octets(text)
-        if number < smallest:
-            raise ValueError(f"a size of at least {smallest} octets")
+        if not smallest <= number <= _LARGEST_SIZE:
+            raise ValueError(f"a size of at least {smallest} octets and at most 8,192t")
         return number
 
     return parse
 
 
-def _duration(text: str) -> float:
-    number = seconds(text)
-    if number <= 0:
-        raise ValueError("a time above 0")
-    return number
+def _duration(smallest: float = 0.001) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        number = seconds(text)
+        if not smallest <= number <= _LONGEST_WAIT:
+            raise ValueError(f"a time from {smallest * 1000:g}ms to 30d")
+        return number
+
+    return parse
 
 
 def _milliseconds(text: str) -> int:
     """JMS gives times to live in milliseconds: here, and only here, a plain number means that."""
-    number = int(text) if text.isascii() and text.isdigit() else round(seconds(text) * 1000)
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        number = int(text)
+    else:
+        number = round(seconds(text) * 1000)
     if number > _LARGEST_TIME:
         raise ValueError("a time of less than 285,000 years")
     return number
@@ -149,24 +159,33 @@ OPTIONS: tuple[Option, ...] = (
     Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
            " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB"),
     Option("maxMessageBytes", "both", "100m", _size(1), "a larger message stops the query"),
+    Option("minMessagesPerTrigger", "source", None, _number(1), "wait for so many messages, a full window, or"
+           " maxTriggerDelay; AvailableNow does not wait"),
+    Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
+    Option("maxMessages", "source", "10000", _number(1), "upper bound of messages of a batch read"),
+    Option("maxBytes", "source", "64m", _size(1), "upper bound of octets of a batch read; one message fits"),
     Option("partitionBytes", "source", "8m", _size(1), "one read task per so many octets"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail"), "a message that cannot be mapped: a row with"
            " body_error, or stop"),
-    Option("idleTimeout", "source", "2s", _duration, "AvailableNow: quiet time before asking whether the queue is"
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow, batch: quiet time before asking if the queue is"
            " drained"),
     Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent, non_persistent: of rows that do not say"),
     Option("priority", "sink", "4", _number(0, 9), "0 to 9, likewise"),
     Option("timeToLive", "sink", "0", _milliseconds, "likewise; 0 = never expires; a plain number is milliseconds"),
     Option("deliveryDelay", "sink", "0", _milliseconds, "likewise; 0 = none"),
-    Option("connectTimeout", "both", "10s", _duration, "until CONNECTED, TLS handshake included"),
-    Option("receiptTimeout", "both", "30s", _duration, "until the broker confirms"),
-    Option("heartbeat", "both", "10s", _duration, "interval of heart-beats both ways"),
+    Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
+    Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
+    Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
     Option("reconnectAttempts", "both", "5", _number(0, 100), "of a source inside a run, 1 s before the first,"
            " then doubling"),
 )  # fmt: skip
 
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
+_OF_A_BATCH = frozenset({"maxmessages", "maxbytes"})
+_OF_A_STREAM = frozenset(
+    {"maxmessagespertrigger", "maxbytespertrigger", "minmessagespertrigger", "maxtriggerdelay", "windowbytes"}
+)
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 """Spark hands a sink these of its own."""
 
@@ -181,6 +200,10 @@ class SourceOptions:
     selector: str | None
     max_messages: int | None
     max_octets: int
+    min_messages: int | None
+    max_delay: float
+    peek_messages: int
+    peek_octets: int
     window_octets: int
     partition_octets: int
     body_type: Literal["auto", "text", "bytes"]
@@ -188,9 +211,14 @@ class SourceOptions:
     idle_timeout: float
 
     @classmethod
-    def parse(cls, raw: Mapping[str, str]) -> "SourceOptions":
-        """Raises an ``OptionError`` for the first thing that is wrong."""
+    def parse(cls, raw: Mapping[str, str], reading: Literal["stream", "batch"] | None = None) -> "SourceOptions":
+        """Raises an ``OptionError`` for the first thing that is wrong.
+
+        ``load()`` does not know yet whether a stream or a batch is ``reading``; then both have their options.
+        """
         values = _values(raw, "source")
+        _refuse_the_others(raw, reading)
+        _in_order(values)
         _exactly_one(values, "queue", "topic", "Say what to read: option queue, or option topic.")
         return cls(
             connection=_connection(values),
@@ -198,6 +226,10 @@ class SourceOptions:
             selector=values["selector"],
             max_messages=values["maxMessagesPerTrigger"],
             max_octets=values["maxBytesPerTrigger"],
+            min_messages=values["minMessagesPerTrigger"],
+            max_delay=values["maxTriggerDelay"],
+            peek_messages=values["maxMessages"],
+            peek_octets=values["maxBytes"],
             window_octets=_window(values, explicit_octets="maxbytespertrigger" in {key.lower() for key in raw}),
             partition_octets=values["partitionBytes"],
             body_type=values["bodyType"],
@@ -273,6 +305,27 @@ def _names(options: Iterable[Option]) -> str:
     return ", ".join(option.name for option in options)
 
 
+def _refuse_the_others(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:
+    if reading is None:
+        return
+    others, instead = (_OF_A_BATCH, "maxMessagesPerTrigger") if reading == "stream" else (_OF_A_STREAM, "maxMessages")
+    for key in raw:
+        if key.lower() in others:
+            other = "batch" if reading == "stream" else "stream"
+            raise UnknownOptionError(
+                f"Option {_BY_KEY[key.lower()].name} is for a {other}, and this reads a {reading}.",
+                f"A {reading} is bounded by {instead} and its like.",
+            )
+
+
+def _in_order(values: Mapping[str, Any]) -> None:
+    least, most = values["minMessagesPerTrigger"], values["maxMessagesPerTrigger"]
+    if least is not None and most is not None and least > most:
+        raise OptionConflictError(
+            f"minMessagesPerTrigger ({least}) exceeds maxMessagesPerTrigger ({most}).", "Turn them round, or drop one."
+        )
+
+
 def _exactly_one(values: Mapping[str, Any], first: str, second: str, remedy: str) -> None:
     if values[first] is None and values[second] is None:
         raise MissingOptionError(f"Neither option {first} nor option {second} is given.", remedy)
@@ -302,8 +355,7 @@ def _window(values: Mapping[str, Any], *, explicit_octets: bool) -> int:
 def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
     if values["brokerUrl"] is None:
         raise MissingOptionError("Option brokerUrl is not given.", "Say where the broker is: stomp://HOST:61613.")
-    if values["sslKeyFile"] is not None and values["sslCertFile"] is None:
-        raise OptionConflictError("Option sslKeyFile is given without sslCertFile.", "Mutual TLS needs both.")
+    _check_tls(values)
     key_password = values["sslKeyPassword"]
     return ConnectionSettings(
         addresses=values["brokerUrl"],
@@ -323,6 +375,17 @@ def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
         reconnect_attempts=values["reconnectAttempts"],
         max_message_bytes=values["maxMessageBytes"],
     )
+
+
+def _check_tls(values: Mapping[str, Any]) -> None:
+    for name in ("sslKeyFile", "sslKeyPassword"):
+        if values[name] is not None and values["sslCertFile"] is None:
+            raise OptionConflictError(f"Option {name} is given without sslCertFile.", "Mutual TLS needs both.")
+    for name in ("sslCaFile", "sslCertFile"):
+        if values[name] is not None and not any(address.tls for address in values["brokerUrl"]):
+            raise OptionConflictError(
+                f"Option {name} is given and no address of brokerUrl speaks TLS.", "TLS is stomp+ssl://HOST:61614."
+            )
 
 
 def _password(values: Mapping[str, Any]) -> Password | None:

@@ -66,6 +66,7 @@ class Receiver:
         self._ledger = Ledger([])
         self._draining: _Draining | None = None
         self._counts = _Counts()
+        self._last_batch = 0.0
 
     # --- opening and closing -------------------------------------------------------------------
 
@@ -79,6 +80,7 @@ class Receiver:
             self._consumers.append(self._subscribe(destination))
         self._ledger = Ledger([_recognition(c.dialect, c.subscription.destination) for c in self._consumers])
         self._ledger.begin(sequence)
+        self._last_batch = time.monotonic()
         for consumer in self._consumers:
             if consumer.subscription.destination.kind is DestinationKind.TOPIC:
                 _log.warning(
@@ -147,15 +149,31 @@ class Receiver:
                 break
             if not messages and self._nothing_to_come(now - began, now - (last_change or began)):
                 return self._ledger.offered
+            if now - began >= IDLE_SECONDS and self._below_minimum(messages):
+                return self._ledger.offered
             self._arrivals.pause(LINGER_SECONDS / 2 if messages else _POLL_SECONDS)
         for lane in range(len(self._consumers)):
             self._take(lane)
+        self._last_batch = time.monotonic()
         return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
 
     def _enough(self, messages: int, octets: int, age: float, quiet: float) -> bool:
-        limit = self._options.max_messages
-        full = octets >= self._options.max_octets or (limit is not None and messages >= limit)
-        return full or quiet >= LINGER_SECONDS or age >= LONGEST_LINGER_SECONDS
+        most = self._options.max_messages
+        if octets >= self._options.max_octets or (most is not None and messages >= most):
+            return True
+        if self._below_minimum(messages):
+            return False
+        return quiet >= LINGER_SECONDS or age >= LONGEST_LINGER_SECONDS
+
+    def _below_minimum(self, messages: int) -> bool:
+        """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
+        least = self._options.min_messages
+        if least is None or messages >= least or self._draining is not None:
+            return False
+        # A broker sends while there is credit, so a full window holds at least as much as it says.
+        held = self._ledger.in_flight_octets + sum(consumer.waiting()[1] for consumer in self._consumers)
+        full = held >= self._options.window_octets // len(self._consumers)
+        return not full and time.monotonic() - self._last_batch < self._options.max_delay
 
     def _waiting(self) -> tuple[int, int]:
         messages, octets = self._ledger.waiting_messages, self._ledger.waiting_octets

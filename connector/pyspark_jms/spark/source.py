@@ -36,7 +36,7 @@ class JmsDataSource(DataSource):
         from pyspark_jms.spark.stream_reader import JmsStreamReader
 
         _require_ours(schema)
-        return JmsStreamReader(SourceOptions.parse(self.options))
+        return JmsStreamReader(SourceOptions.parse(self.options, "stream"))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.stream_writer import JmsStreamWriter
@@ -47,11 +47,12 @@ class JmsDataSource(DataSource):
             )
         return JmsStreamWriter(SinkOptions.parse(self.options))
 
-    def reader(self, schema: StructType) -> NoReturn:
-        raise UnsupportedError(
-            "spark.read does not read from JMS: a batch read has no commit to acknowledge messages after.",
-            "Use spark.readStream with trigger(availableNow=True): it reads what is there and ends.",
-        )
+    def reader(self, schema: StructType) -> Any:
+        """A peek: a batch read has no commit after which messages could be acknowledged."""
+        from pyspark_jms.spark.batch_reader import JmsPeek
+
+        _require_ours(schema)
+        return JmsPeek(SourceOptions.parse(self.options, "batch"))
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
         raise UnsupportedError(

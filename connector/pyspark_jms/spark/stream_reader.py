@@ -18,36 +18,22 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from pyspark_jms.dialect import dialect_named
-from pyspark_jms.errors import BadMessageError, UnsupportedError
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.journal.ledger import Span
-from pyspark_jms.model import Destination
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.frames import Piece, piece_of, rows_of
 from pyspark_jms.spark.offsets import offset, sequence
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
-from pyspark_jms.wire.scan import FrameRun
 
 __all__ = ["JmsStreamReader"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Piece:
-    """Consecutive frames of one subscription, as they came, with their index (64-bit offsets, native order)."""
-
-    source: str
-    dialect: str
-    first_sequence: int
-    octets: bytes
-    heads: bytes
-    ends: bytes
-
-
 @dataclass(repr=False)
 class _FramePartition(InputPartition):
-    pieces: list[_Piece]
+    pieces: list[Piece]
 
     def __repr__(self) -> str:
         return f"JMS frames, {sum(len(piece.octets) for piece in self.pieces)} octets"
@@ -111,7 +97,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _portions(self, first: int, spans: tuple[Span, ...]) -> Iterator[InputPartition]:
         assert self._receiver is not None
-        pieces: list[_Piece] = []
+        pieces: list[Piece] = []
         room = self._options.partition_octets
         for whole in spans:
             rest = whole
@@ -119,7 +105,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 fits = _fitting(rest, room, at_least_one=not pieces)
                 if fits:
                     taken, rest = rest.cut(fits)
-                    pieces.append(_piece(taken, first, *self._receiver.lane(taken.lane)))
+                    pieces.append(piece_of(taken, first, *self._receiver.lane(taken.lane)))
                     first += fits
                     room -= taken.octets
                 if len(rest):
@@ -152,22 +138,9 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Decode: one RecordBatch a piece."""
-        from pyspark_jms.columns.decode import decode  # with pyarrow's kernels, wanted on executors only
-
         assert isinstance(partition, _FramePartition)
         for piece in partition.pieces:
-            batch = decode(
-                piece.octets,
-                np.frombuffer(piece.heads, np.int64),
-                np.frombuffer(piece.ends, np.int64),
-                dialect=dialect_named(piece.dialect),
-                source=Destination.parse(piece.source),
-                first_sequence=piece.first_sequence,
-                body_type=self._options.body_type,
-            )
-            if self._options.fail_on_bad_message:
-                _require_good(batch)
-            yield batch
+            yield rows_of(piece, self._options)
 
 
 def _fitting(span: Span, room: int, *, at_least_one: bool) -> int:
@@ -175,26 +148,3 @@ def _fitting(span: Span, room: int, *, at_least_one: bool) -> int:
     ends = np.frombuffer(span.run.ends, np.int64)[span.first : span.last]
     fits = int(np.searchsorted(ends, span.begin + room, side="right"))
     return max(1, fits) if at_least_one else fits
-
-
-def _piece(span: Span, first: int, source: Destination, dialect: Any) -> _Piece:
-    run = span.run
-    assert isinstance(run, FrameRun)
-    begin = span.begin
-    return _Piece(
-        str(source),
-        dialect.name,
-        first,
-        bytes(memoryview(run.octets)[begin : span.end]),
-        (np.frombuffer(run.heads, np.int64)[span.first : span.last] - begin).tobytes(),
-        (np.frombuffer(run.ends, np.int64)[span.first : span.last] - begin).tobytes(),
-    )
-
-
-def _require_good(batch: Any) -> None:
-    reasons = batch.column("body_error").drop_null()
-    if len(reasons):
-        raise BadMessageError(
-            f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
-            "They stay on the broker. onBadMessage=keep gives rows with body_error and the raw octets.",
-        )

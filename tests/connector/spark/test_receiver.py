@@ -105,6 +105,23 @@ def test_reads_several_queues_as_one_sequence(broker, queue):
     assert [broker.message_count(name) for name in names] == [0, 0, 0]
 
 
+def test_waits_for_the_minimum_a_full_window_or_the_delay(broker, queue):
+    fill(broker, queue, 10)
+    with receiving(broker, queue, minMessagesPerTrigger=20, maxTriggerDelay="1h") as receiver:
+        assert receiver.admit() == 0
+        fill(broker, queue, 10, first=10)
+        assert read_until(receiver, 0, 20) == list(range(20))
+    fill(broker, queue, 10)
+    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1h", windowBytes=1000) as receiver:
+        assert 0 < receiver.admit() < 10
+    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1500ms") as receiver:
+        assert receiver.admit() == 0
+        assert read_until(receiver, 0, 10) == list(range(10))
+    fill(broker, queue, 3)
+    with receiving(broker, queue, drain=True, minMessagesPerTrigger=1000, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 3) == [0, 1, 2]
+
+
 def test_draining_ends_when_the_queue_is_empty(broker, queue):
     fill(broker, queue, 300)
     with receiving(broker, queue, drain=True, maxMessagesPerTrigger=100, idleTimeout="300ms") as receiver:

@@ -1,0 +1,85 @@
+"""``spark.read.format("jms")``: a peek. Subscribe, look at what is there, unsubscribe; nothing is removed.
+
+A batch read has no commit after which messages could be acknowledged, so it acknowledges none. UNSUBSCRIBE
+gives them back without spending a delivery attempt; while the peek runs, other consumers do not see them.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.journal.ledger import Span
+from pyspark_jms.link.connection import Arrivals
+from pyspark_jms.link.consumer import Consumer, Subscription
+from pyspark_jms.model import Destination, DestinationKind
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.frames import piece_of, rows_of
+
+__all__ = ["JmsPeek"]
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass
+class _Everything(InputPartition):
+    """One task: the bounds are of the whole read, and a connection sees a queue's messages in order."""
+
+
+class JmsPeek(DataSourceReader):
+    """At most ``maxMessages`` messages or ``maxBytes`` octets, or what came before ``idleTimeout`` of silence."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        if options.destinations[0].kind is DestinationKind.TOPIC:
+            raise UnsupportedError(
+                "A topic keeps nothing that a batch read could look at.",
+                "Use spark.readStream, which stays subscribed.",
+            )
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        return [_Everything(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
+        """Runs again for every action on the DataFrame, and then sees the queue as it is then."""
+        messages, octets = 0, 0
+        for destination in self._options.destinations:
+            for span, consumer in self._peek(destination, messages, octets):
+                piece = piece_of(span, messages, destination, consumer.dialect)
+                messages += len(span)
+                octets += span.octets
+                yield rows_of(piece, self._options)
+
+    def _peek(self, destination: Destination, messages: int, octets: int) -> Iterator[tuple[Span, Consumer]]:
+        """What the queue shows, within what is left of the bounds."""
+        left_messages, left_octets = self._options.peek_messages - messages, self._options.peek_octets - octets
+        if left_messages <= 0 or left_octets <= 0:
+            return
+        arrivals = Arrivals()
+        subscription = Subscription(destination=destination, window_bytes=left_octets, selector=self._options.selector)
+        consumer = Consumer(self._options.connection, subscription, arrivals)
+        try:
+            quiet_since = time.monotonic()
+            while left_messages > 0 and left_octets > 0:
+                for run in consumer.take():
+                    span = _bounded(run, left_messages, left_octets)
+                    if len(span):
+                        yield span, consumer
+                    left_messages -= len(run)
+                    left_octets -= len(run.octets)
+                    quiet_since = time.monotonic()
+                if time.monotonic() - quiet_since >= self._options.idle_timeout:
+                    break
+                consumer.connection.check()
+                arrivals.pause(_POLL_SECONDS)
+        finally:
+            consumer.close()
+
+
+def _bounded(run: Any, messages: int, octets: int) -> Span:
+    whole = Span(0, run, 0, len(run))
+    fits = sum(end <= octets for end in run.ends) if messages > 0 and octets > 0 else 0
+    return whole.cut(min(messages, max(1, fits)))[0] if messages > 0 and octets > 0 else whole.cut(0)[0]

@@ -1,0 +1,68 @@
+"""Frames on their way to a task, and there to rows: what the stream's partitions carry and a batch read decodes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyspark_jms.dialect import Dialect, dialect_named
+from pyspark_jms.errors import BadMessageError
+from pyspark_jms.journal.ledger import Span
+from pyspark_jms.model import Destination
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.wire.scan import FrameRun
+
+__all__ = ["Piece", "piece_of", "rows_of"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Piece:
+    """Consecutive frames of one subscription, as they came, with their index (64-bit offsets, native order)."""
+
+    source: str
+    dialect: str
+    first_sequence: int
+    octets: bytes
+    heads: bytes
+    ends: bytes
+
+
+def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
+    run = span.run
+    assert isinstance(run, FrameRun)
+    begin = span.begin
+    return Piece(
+        str(source),
+        dialect.name,
+        first_sequence,
+        bytes(memoryview(run.octets)[begin : span.end]),
+        (np.frombuffer(run.heads, np.int64)[span.first : span.last] - begin).tobytes(),
+        (np.frombuffer(run.ends, np.int64)[span.first : span.last] - begin).tobytes(),
+    )
+
+
+def rows_of(piece: Piece, options: SourceOptions) -> Any:
+    """One RecordBatch; with ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``."""
+    from pyspark_jms.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+
+    batch = decode(
+        piece.octets,
+        np.frombuffer(piece.heads, np.int64),
+        np.frombuffer(piece.ends, np.int64),
+        dialect=dialect_named(piece.dialect),
+        source=Destination.parse(piece.source),
+        first_sequence=piece.first_sequence,
+        body_type=options.body_type,
+    )
+    if options.fail_on_bad_message:
+        _require_good(batch)
+    return batch
+
+
+def _require_good(batch: Any) -> None:
+    reasons = batch.column("body_error").drop_null()
+    if len(reasons):
+        raise BadMessageError(
+            f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
+            "They stay on the broker. onBadMessage=keep gives rows with body_error and the raw octets.",
+        )

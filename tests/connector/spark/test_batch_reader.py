@@ -1,0 +1,68 @@
+"""A batch read looks and removes nothing."""
+
+import pytest
+from pyspark.errors import AnalysisException
+from rawstomp import RawStomp
+from streaming import access, left
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+
+def fill(broker, queue, count):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(count)])
+
+
+def peek(spark, broker, **options):
+    return spark.read.format("jms").options(**access(broker), idleTimeout="300ms", **options).load()
+
+
+def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
+    fill(broker, queue, 500)
+    for _ in range(2):
+        rows = peek(spark, broker, queue=queue).orderBy("sequence").collect()
+        assert [(row.sequence, row.text) for row in rows] == [(n, f"text {n}") for n in range(500)]
+    assert left(broker, queue, 500) == 500
+    assert set(broker.delivery_counts(queue)) == {0}
+    assert broker.consumer_count(queue) == 0
+
+
+@pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": 700}, 3), ({"maxBytes": 1}, 1)])
+def test_is_bounded(spark, broker, queue, bound, seen):
+    fill(broker, queue, 100)
+    assert [row.text for row in peek(spark, broker, queue=queue, **bound).collect()] == [
+        f"text {n}" for n in range(seen)
+    ]
+    assert set(broker.delivery_counts(queue)) == {0}
+
+
+def test_bounds_and_sequence_are_of_all_queues_together(spark, broker, queue):
+    names = [f"{queue}.{k}" for k in range(3)]
+    for name in names:
+        fill(broker, name, 4)
+    listed = '["' + '", "'.join(names) + '"]'
+    rows = peek(spark, broker, queue=listed, maxMessages=10).collect()
+    assert [row.sequence for row in rows] == list(range(10))
+    assert [row.JMSDestination[-1] for row in rows] == list("0000111122")
+
+
+def test_an_action_that_stops_early_gives_everything_back(spark, broker, queue):
+    fill(broker, queue, 100)
+    assert len(peek(spark, broker, queue=queue).limit(1).collect()) == 1
+    assert left(broker, queue, 100) == 100
+    assert set(broker.delivery_counts(queue)) == {0}
+
+
+def test_a_selector_filters_at_the_broker(spark, broker, queue):
+    fill(broker, queue, 10)
+    assert [row.text for row in peek(spark, broker, queue=queue, selector="n = '4'").collect()] == ["text 4"]
+
+
+def test_a_topic_has_nothing_to_look_at(spark, broker):
+    with pytest.raises(AnalysisException, match=r"JMS_UNSUPPORTED.*readStream"):
+        peek(spark, broker, topic="t").collect()
+
+
+def test_options_of_a_stream_are_refused(spark, broker, queue):
+    with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*maxMessagesPerTrigger.*maxMessages"):
+        peek(spark, broker, queue=queue, maxMessagesPerTrigger=3).collect()
