@@ -6,7 +6,6 @@ gives them back without spending a delivery attempt; while the peek runs, other 
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -24,7 +23,6 @@ __all__ = ["JmsPeek"]
 _POLL_SECONDS = 0.05
 
 
-@dataclass
 class _Everything(InputPartition):
     """One task: the bounds are of the whole read, and a connection sees a queue's messages in order."""
 

@@ -27,7 +27,7 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     assert broker.consumer_count(queue) == 0
 
 
-@pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": 700}, 3), ({"maxBytes": 1}, 1)])
+@pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": 800}, 3), ({"maxBytes": 1}, 1)])
 def test_is_bounded(spark, broker, queue, bound, seen):
     fill(broker, queue, 100)
     assert [row.text for row in peek(spark, broker, queue=queue, **bound).collect()] == [
