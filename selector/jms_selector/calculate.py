@@ -60,7 +60,7 @@ def compare(operator: str, left: object, right: object, kind: Kind, *, total_ord
         a, b = utf16(a), utf16(b)
     elif kind in {Kind.FLOAT, Kind.DOUBLE} and total_order:
         a, b = _ranked(a), _ranked(b)
-    return _OPERATORS[operator](a, b)
+    return bool(_OPERATORS[operator](a, b))
 
 
 _OPERATORS = {

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from lark.exceptions import UnexpectedInput
 
-__all__ = ["diagnose", "hint_at"]
+__all__ = ["SHOWN", "diagnose", "hint_at"]
+
+SHOWN = 40
+"""Characters of a token that an error repeats."""
 
 _SPOKEN = {
     "NAME": "a property name",
@@ -115,7 +118,7 @@ def _spoken(terminals: "Iterable[str]", *, strict: bool = False) -> tuple[str, .
 
 
 def _shown(token: str) -> str:
-    shown = token if len(token) <= 40 else f"{token[:37]}…"
+    shown = token if len(token) <= SHOWN else f"{token[:SHOWN]}…"
     if len(token) == 1 and not (token.isascii() and token.isprintable()):
         return f"{token!r} ({unicodedata.name(token, f'U+{ord(token):04X}')})"
     return shown

@@ -43,9 +43,10 @@ def _make_list(arguments: Sequence[Value]) -> Value:
 
 def _split(arguments: Sequence[Value]) -> Value:
     """``String.split``: without a limit, empty strings at the end are dropped."""
-    text, pattern, limit = *arguments[:2], arguments[2].value if len(arguments) > 2 else 0
-    if not _are_strings(arguments[:2]) or (len(arguments) > 2 and arguments[2].kind is not Kind.INT):
+    text, pattern, *rest = arguments
+    if not _are_strings(arguments[:2]) or any(argument.kind is not Kind.INT for argument in rest):
         return Value(Kind.FAULT, "SPLIT takes two strings and an int")
+    limit = rest[0].value if rest else 0
     if limit == 1:
         return Value(Kind.LIST, (text,))
     try:

@@ -21,7 +21,7 @@ from jms_selector.evaluate import Evaluator
 from jms_selector.parse import parse
 from jms_selector.plan import ANYTHING, comparisons, specialise
 from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names
-from jms_selector.values import NULL, Kind, Message, Value, readings
+from jms_selector.values import NULL, NUMERIC, Kind, Message, Value, readings
 
 __all__ = ["MAX_NAMES", "Outcomes", "Source", "may_match", "outcomes", "prepared", "source"]
 
@@ -77,6 +77,9 @@ HEADERS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 """Columns of the schema that are headers, and the kind a selector sees. Times are milliseconds."""
+
+STATED = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
+"""What ``property_types`` may state. It is taken at its word; anything else says nothing."""
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
@@ -224,6 +227,6 @@ def _property(row: Mapping[str, Any], where: Source, dialect: Dialect) -> tuple[
         return where.absent
     found = readings(text)
     stated = (row.get("property_types") or {}).get(where.name)
-    if narrowed := [value for value in found if value.kind == stated]:
-        return tuple(narrowed)
+    if stated in STATED:
+        return tuple(value for value in found if value.kind == stated)
     return (*found, NULL) if text in dialect.null_texts else tuple(found)

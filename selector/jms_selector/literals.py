@@ -117,6 +117,12 @@ _ACTIVEMQ_FLOATING = re.compile(
     r"[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+"
 )
 
+SHOWN = 40
+"""Characters of a token that an error repeats."""
+
+_MOST_DIGITS = 70
+"""Binary digits of a long are 64: what is longer need not be read."""
+
 LONG_RANGE = 1 << 63
 """One beyond the largest long: a literal only where a minus is folded into it."""
 
@@ -132,7 +138,7 @@ def _java_number(token: str) -> Literal:
         digits = match[base].replace("_", "")
         if base == "octal" and not set(digits) <= set("01234567"):
             raise LiteralError(f"{token} is no octal number", "A number that begins with 0 is octal.")
-        if len(digits) > 70 or (value := int(digits, _BASES[base])) > LONG_RANGE:
+        if len(digits) > _MOST_DIGITS or (value := int(digits, _BASES[base])) > LONG_RANGE:
             raise LiteralError(f"{_short(token)} is beyond the range of a long")
         return Literal(value, Kind.LONG if match["long"] and value < LONG_RANGE else integer_kind(value))
     if match := _HEX_FLOATING.fullmatch(token) or _FLOATING.fullmatch(token):
@@ -178,4 +184,4 @@ def decimal(digits: str) -> int:
 
 
 def _short(token: str) -> str:
-    return token if len(token) <= 40 else f"{token[:37]}…"
+    return token if len(token) <= SHOWN else f"{token[:SHOWN]}…"

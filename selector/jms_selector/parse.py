@@ -163,11 +163,10 @@ class _Builder:
     def build(self, tree: "Tree[Token] | Token") -> Node:
         try:
             root = check.condition(self._walk(tree))
-            if self._oversized:
-                place = Item(root, min(self._oversized))
-                raise RuleError(place, "9223372036854775808 is beyond the range of a long")
         except RuleError as error:
             self._refuse(error.item.start, error.found, error.expected, error.hint)
+        if self._oversized:
+            self._refuse(min(self._oversized), "9223372036854775808 is beyond the range of a long")
         return root
 
     def _walk(self, tree: "Tree[Token] | Token") -> Item:

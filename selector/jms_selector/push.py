@@ -175,7 +175,7 @@ def _reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 # --- conditions -------------------------------------------------------------------------------------
 
-Rewriter = Callable[..., tuple[Node, Trust]]
+Rewriter = Callable[..., tuple[Node, int]]
 
 
 def _condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Pair:

@@ -259,7 +259,8 @@ def _rebuilt(node: Node, children: list[Node]) -> Node:
         case Call(function):
             return Call(function, tuple(children))
         case Between(negated=negated):
-            return Between(*children, negated)  # type: ignore[arg-type,misc]
+            operand, low, high = children
+            return Between(operand, low, high, negated)
         case IsNull(negated=negated):
             return IsNull(children[0], negated)
         case Not():

@@ -46,7 +46,8 @@ class Node:
     @property
     def facts(self) -> tuple[Any, ...]:
         """What this node says itself: its fields without the children."""
-        return tuple([getattr(self, name) for name in _fact_names(type(self))])
+        cls: Any = type(self)
+        return tuple([getattr(self, name) for name in _fact_names(cls)])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
@@ -67,7 +68,7 @@ _CHILD_FIELDS = frozenset({"operand", "operands", "arguments", "left", "right", 
 
 
 @cache
-def _fact_names(cls: type[Node]) -> tuple[str, ...]:
+def _fact_names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls) if field.name not in _CHILD_FIELDS)
 
 
@@ -294,9 +295,8 @@ _N_ARY = (Arithmetic, Call, And, Or)
 
 
 def _construct(cls: type[Node], facts: Sequence[Any], children: Sequence[Node]) -> Node:
-    if issubclass(cls, _N_ARY):
-        return cls(*facts, tuple(children))
-    return cls(*children, *facts)
+    make: Any = cls
+    return make(*facts, tuple(children)) if cls in _N_ARY else make(*children, *facts)  # type: ignore[no-any-return]
 
 
 def _spell(root: Node) -> Iterator[str]:
@@ -307,6 +307,7 @@ def _spell(root: Node) -> Iterator[str]:
             yield item
             continue
         parts: list[Node | str] = []
-        for part in (*(repr(fact) for fact in item.facts), *item.children):
+        inner: list[Node | str] = [*map(repr, item.facts), *item.children]
+        for part in inner:
             parts += [", ", part]
         stack += [")", *reversed(parts[1:]), f"{type(item).__name__}("]

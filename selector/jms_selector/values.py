@@ -64,11 +64,15 @@ def integer_kind(number: int) -> Kind:
     return Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG
 
 
+_MANTISSA = 53
+"""Bits of a double's mantissa."""
+
+
 def to_float(number: float) -> float:
     """Round to Java's ``float``, half to even, overflow to infinity (JLS §5.1.2)."""
-    if isinstance(number, int) and number.bit_length() > 53:
+    if isinstance(number, int) and number.bit_length() > _MANTISSA:
         # Rounding to double first may round twice: fold what double cannot hold into one sticky bit.
-        shift = number.bit_length() - 50
+        shift = number.bit_length() - _MANTISSA + 3
         rest = number & ((1 << shift) - 1)
         number = float((number >> shift | bool(rest)) << shift)
     return ctypes.c_float(number).value
@@ -98,6 +102,9 @@ _JAVA_DOUBLE = re.compile(JAVA_DOUBLE)
 _JAVA_INTEGER = re.compile(r"[+-]?\d+")
 _INTEGER_TEXT = re.compile(INTEGER_TEXT)
 _FLOATING_TEXT = re.compile(FLOATING_TEXT)
+_LONGEST_INTEGER = 4000
+"""Digits ``int`` reads at once; leading zeros may be many, and mean nothing."""
+
 _TRIMMED = "".join(map(chr, range(33)))
 
 
@@ -116,7 +123,7 @@ def java_double(text: str) -> float | None:
 
 def java_integer(text: str, kind: Kind) -> int | None:
     """``Integer.valueOf(text)`` and its sisters; None for a NumberFormatException."""
-    if not _JAVA_INTEGER.fullmatch(text) or len(text) > 400:
+    if not _JAVA_INTEGER.fullmatch(text) or len(text) > _LONGEST_INTEGER:
         return None
     number = int(text)
     return number if in_range(number, kind) else None
@@ -138,6 +145,9 @@ def _shortest(number: float, kind: Kind) -> str:
     return next(t for p in range(1, 18) if to_float(float(t := f"{number:.{p}g}")) == number)
 
 
+_SMALLEST_PLAIN, _LARGEST_PLAIN = -3, 7
+
+
 def _scientific(number: float, kind: Kind) -> str:
     """``Double.toString``: plain from 1e-3 up to 1e7, else one digit, a point, and ``E``."""
     if math.isnan(number) or math.isinf(number):
@@ -150,7 +160,7 @@ def _scientific(number: float, kind: Kind) -> str:
     digits = digits.strip("0") or "0"
     if number == 0:
         return f"{sign}0.0"
-    if -3 < point <= 7:
+    if _SMALLEST_PLAIN < point <= _LARGEST_PLAIN:
         digits = "0" * (1 - point) + digits if point < 1 else digits.ljust(point, "0")
         point = max(point, 1)
         return f"{sign}{digits[:point]}.{digits[point:] or '0'}"
@@ -179,8 +189,8 @@ def readings(text: str) -> list[Value]:
         number = int(text)
         found += [Value(kind, number) for kind in BITS if in_range(number, kind)]
     elif _FLOATING_TEXT.fullmatch(text):
-        number = float(text)
-        found += [Value(Kind.FLOAT, to_float(number)), Value(Kind.DOUBLE, number)]
+        double = float(text)
+        found += [Value(Kind.FLOAT, to_float(double)), Value(Kind.DOUBLE, double)]
     return found
 
 

@@ -48,12 +48,15 @@ _NUMPY = {
 """Calculations at int wrap at 32 bits; at byte and short there are only comparisons."""
 
 
+_STORED = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float32, Kind.DOUBLE: np.float64}
+
+
 def data(distinct: pa.Array, kind: Kind, size: int) -> Any:
     """Distinct values as this module computes with them, padded to ``size``."""
     if kind is Kind.STRING:
         return pa.concat_arrays([distinct.cast(pa.string()), pa.nulls(size - len(distinct), pa.string())])
-    wanted = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float32, Kind.DOUBLE: np.float64}.get(kind, np.int64)
-    padded = np.zeros(size, wanted)
+    wanted: Any = _STORED.get(kind, np.int64)
+    padded: Any = np.zeros(size, wanted)
     padded[: len(distinct)] = np.asarray(distinct).astype(wanted) if len(distinct) else 0
     return padded
 
@@ -252,5 +255,5 @@ def _utf16(texts: Any) -> Any:
 def _read(texts: Any, kind: Kind) -> tuple[Any, Mask]:
     """``valueOf`` of each text, and where it throws. Distinct texts are few: Java's grammar, in Python."""
     found = [None if t is None else parse_java(t, kind) for t in _texts(texts).to_pylist()]
-    wanted = {Kind.BOOLEAN: np.bool_, Kind.FLOAT: np.float32, Kind.DOUBLE: np.float64}.get(kind, np.int64)
+    wanted: Any = _STORED.get(kind, np.int64)
     return np.array([0 if v is None else v for v in found], wanted), np.array([v is None for v in found])
