@@ -1,0 +1,64 @@
+"""What a client is to do, and what was measured while it did: the two things that cross process borders."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["TIME_LIMIT", "Job", "Measured"]
+
+TIME_LIMIT = 120.0
+"""Seconds that one measured part may take: a stuck broker ends the benchmark, and does not hang it."""
+
+BODY_BYTES = 1024
+_REGIONS = ("north", "south", "east", "west")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Move ``messages`` through ``queue``. Base case: 1 KB of text, five string properties, persistent."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    broker_pid: int
+    queue: str
+    messages: int
+    per_transaction: int
+
+    def transactions(self) -> Iterator[range]:
+        """The numbers of the messages that are sent in one transaction each."""
+        for first in range(0, self.messages, self.per_transaction):
+            yield range(first, min(first + self.per_transaction, self.messages))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """``cpu`` in seconds by role: broker, jvm, runner, workers, client."""
+
+    messages: int
+    seconds: float
+    cpu: dict[str, float]
+    notes: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def per_second(self) -> float:
+        return self.messages / self.seconds
+
+    def microseconds(self) -> dict[str, float]:
+        """CPU of each role for one message."""
+        return {role: seconds / self.messages * 1e6 for role, seconds in self.cpu.items()}
+
+
+def properties(i: int) -> dict[str, str]:
+    """The five properties of message ``i``; ``spark_side`` makes the same ones."""
+    return {
+        "customer": f"C{i % 1000}",
+        "region": _REGIONS[i % 4],
+        "amount": f"{i * 7 % 100_000}.50",
+        "created": f"2026-01-01T12.{i % 60}",
+        "note": f"path {i}",
+    }
+
+
+def text(i: int) -> str:
+    return f"{i:012d}" + "x" * (BODY_BYTES - 12)

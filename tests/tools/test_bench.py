@@ -1,0 +1,109 @@
+"""`make bench-quick`, small: the table, the JSON and that they say the same. How fast it was is not tested."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CASES = {"read.raw", "read.stomp_py", "read.jms", "write.raw", "write.jms"}
+FOLLOWED = {
+    "read.ratio_to_raw",
+    "read.ratio_to_stomp_py",
+    "read.cpu_us_per_message",
+    "write.ratio_to_raw",
+    "write.cpu_us_per_message",
+}
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """What a run of 400 messages a case printed, and what it wrote."""
+    folder = tmp_path_factory.mktemp("bench")
+    command = [sys.executable, "bench/quick.py", "--messages", "400", "--rounds", "2", "--out", folder / "out.json"]
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    document = json.loads((folder / "out.json").read_text())
+    (folder / "out.json").unlink()
+    return ran.stdout, document, folder
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_every_case_is_measured_in_every_round(outcome):
+    printed, document, folder = outcome
+    assert document["cases"].keys() == CASES
+    assert (document["messages"], document["messages_per_transaction"], document["rounds"]) == (400, 50, 2)
+    assert all(document[key] > 0 for key in FOLLOWED)
+    for figures in document["cases"].values():
+        rate = figures["messages_per_s"]
+        assert 0 < rate["lowest"] <= rate["median"] <= rate["highest"]
+        # two rounds: the median is their mean
+        assert rate["median"] == pytest.approx(median([rate["lowest"], rate["highest"]]), abs=0.01)
+    assert document["cases"]["read.raw"]["ratio_to_raw"]["median"] == 1
+    assert document["read.ratio_to_raw"] == document["cases"]["read.jms"]["ratio_to_raw"]["median"]
+    assert document["cases"]["read.jms"]["notes"]["batches"]["lowest"] >= 1
+
+    for title in ("raw socket", "stomp.py listener", 'format("jms") through Spark', 'Spark to format("jms")'):
+        assert any(line.startswith(title) for line in printed.splitlines()), title
+    assert f"{document['cases']['read.jms']['messages_per_s']['median']:,.0f} (" in printed
+    assert f"read.ratio_to_raw {document['read.ratio_to_raw']:.2f}" in printed
+
+    left = [path.name for path in folder.iterdir() if path.name.startswith(("bench-", "artemis-"))]
+    assert not left, "the run left files behind"
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_cpu_is_told_apart_by_process(outcome):
+    _, document, _ = outcome
+    roles = {case: set(figures["cpu_us_per_message"]) for case, figures in document["cases"].items()}
+    assert roles["read.raw"] == roles["read.stomp_py"] == roles["write.raw"] == {"broker", "client"}
+    assert roles["read.jms"] >= {"broker", "jvm", "runner", "workers"}
+    assert roles["write.jms"] >= {"broker", "jvm", "workers"}
+    assert all(document["cases"][case]["cpu_us_per_message"]["jvm"]["lowest"] > 0 for case in ("read.jms", "write.jms"))
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_the_machine_is_told(outcome):
+    _, document, _ = outcome
+    assert {"date", "cores", "memory_gib", "cpu", "load_before", "python", "java", "spark", "artemis"} <= set(
+        document["machine"]
+    )
+    assert all(document["machine"][name] for name in ("cores", "memory_gib", "cpu", "java", "spark", "artemis"))
+
+
+BURN = """
+import os, resource, subprocess, sys
+from bench.processes import Meter, cpu_seconds
+
+burn = "n = 0\\nfor i in range(3_000_000): n += i"
+with Meter(lambda: {os.getpid(): "workers"}) as with_children, Meter(lambda: {os.getpid(): "client"}) as alone:
+    exec(burn)
+    subprocess.run([sys.executable, "-c", burn], check=True)
+own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+print(cpu_seconds(os.getpid()), own.ru_utime + own.ru_stime)
+print(with_children.cpu["workers"] - alone.cpu["client"], children.ru_utime + children.ru_stime)
+"""
+
+
+def test_cpu_seconds_are_those_the_kernel_tells_a_process_of_itself():
+    told = subprocess.run(
+        [sys.executable, "-c", BURN], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    for counted, kernel in (map(float, line.split()) for line in told.splitlines()):
+        assert counted == pytest.approx(kernel, abs=0.05)
+        assert kernel > 0.05
