@@ -24,7 +24,12 @@
     │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]      MessageFormatException
     │   └── BadMessageError           [JMS_BAD_MESSAGE]         onBadMessage=fail met a body_error
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
+    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     nobody can say what became of a COMMIT, transient
+    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated task has other rows than the first time
     ├── OtherBrokerError              [JMS_OTHER_BROKER]        a message id came back with other content
+    ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
+    │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
+    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]     a file is torn, altered or missing
     ├── IllegalStateError             [JMS_ILLEGAL_STATE]       IllegalStateException: a fault of ours
     ├── StoppedError                  [JMS_STOPPED]             the query is being stopped
     └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]     pyspark_jms.testing could not run a broker
@@ -187,10 +192,47 @@ class TransactionRolledBackError(JMSError):
     transient = True
 
 
+class CommitInDoubtError(JMSError):
+    """What became of a task's COMMIT could not be learnt: the next attempt looks before it sends."""
+
+    code = "JMS_COMMIT_IN_DOUBT"
+    transient = True
+
+
+class ReplayMismatchError(JMSError):
+    """A task that was carried out before came again with other rows; nothing was sent this time."""
+
+    code = "JMS_REPLAY_MISMATCH"
+
+
 class OtherBrokerError(JMSError):
     """A known message id came again with other content: another broker or store. Nothing of it is acknowledged."""
 
     code = "JMS_OTHER_BROKER"
+
+
+class JournalError(JMSError):
+    """The operating system refused: disk full, no permission, folder gone."""
+
+    code = "JMS_JOURNAL_IO"
+
+
+class JournalLockedError(JournalError):
+    code = "JMS_JOURNAL_LOCKED"
+
+
+class CorruptJournalError(JournalError):
+    """Part of the journal is not what was written. It was the only copy of messages that were acknowledged."""
+
+    code = "JMS_JOURNAL_CORRUPT"
+
+    def __init__(
+        self,
+        fact: str,
+        remedy: str = "Restore the folder as it was, or start with an empty journalLocation and failOnDataLoss=false:"
+        " the messages that only this journal held are then lost.",
+    ) -> None:
+        super().__init__(fact, remedy)
 
 
 class IllegalStateError(JMSError):

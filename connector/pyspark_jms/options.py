@@ -6,6 +6,7 @@ with what would do; a secret is never repeated.
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,6 +25,7 @@ ASSUMED_MESSAGE_BYTES = 4 << 10
 """With maxMessagesPerTrigger alone the window is set before any message was seen: this many octets each."""
 
 _LARGEST_TIME = 1 << 53
+_WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
 _LONGEST_WAIT = 30 * 86_400.0
 _SHORTEST_HEARTBEAT = 0.5
@@ -122,6 +124,21 @@ def _delivery_mode(text: str) -> DeliveryMode:
     return modes[_one_of(*modes)(text.replace("-", "_"))]
 
 
+def _transaction(text: str) -> str | int:
+    if text.lower() in {"task", "none"}:
+        return text.lower()
+    try:
+        return _number(1)(text)
+    except ValueError:
+        raise ValueError("task, none, or a number of rows from 1 up") from None
+
+
+def _write_id(text: str) -> str:
+    if not _WRITE_ID.fullmatch(text):
+        raise ValueError("1 to 200 letters, digits and any of . _ - : / + = @")
+    return text
+
+
 def _destinations(text: str) -> tuple[str, ...]:
     """One name, or several as a JSON array."""
     if not text.lstrip().startswith("["):
@@ -174,11 +191,19 @@ OPTIONS: tuple[Option, ...] = (
     Option("priority", "sink", "4", _number(0, 9), "0 to 9, likewise"),
     Option("timeToLive", "sink", "0", _milliseconds, "likewise; 0 = never expires; a plain number is milliseconds"),
     Option("deliveryDelay", "sink", "0", _milliseconds, "likewise; 0 = none"),
+    Option("transaction", "sink", "task", _transaction, "task: one transaction a task, all of its rows or none; a"
+           " number: one per so many rows; none: no transaction, one confirmation at the end"),
+    Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
+           " task's transaction leaves an entry in a ledger queue, and a repeated task does not send again"),
+    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated task has other"
+           " rows than the first time: fail (default), or send them too"),
+    Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
+           " same when it is tried again"),
     Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
     Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
     Option("reconnectAttempts", "both", "5", _number(0, 100), "of a source inside a run, 1 s before the first,"
-           " then doubling"),
+           " then doubling; of an exactly-once sink that must learn what became of its COMMIT"),
 )  # fmt: skip
 
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
@@ -246,6 +271,11 @@ class SinkOptions:
     priority: int
     time_to_live_ms: int
     delivery_delay_ms: int
+    transaction: str | int
+    """``task``, ``none``, or the rows of one transaction."""
+    exactly_once: bool
+    send_on_mismatch: bool
+    write_id: str | None
 
     @classmethod
     def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
@@ -264,7 +294,27 @@ class SinkOptions:
             priority=values["priority"],
             time_to_live_ms=values["timeToLive"],
             delivery_delay_ms=values["deliveryDelay"],
+            transaction=values["transaction"],
+            exactly_once=_exactly_once(values),
+            send_on_mismatch=values["onReplayMismatch"] == "send",
+            write_id=values["writeId"],
         )
+
+
+def _exactly_once(values: Mapping[str, Any]) -> bool:
+    exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
+    if exactly_once and values["transaction"] != "task":
+        raise OptionConflictError(
+            f"deliveryGuarantee=exactly-once cannot have transaction={values['transaction']}: a task that fails"
+            " half-way would leave rows behind that its next attempt sends again.",
+            "Leave out option transaction.",
+        )
+    for name in ("onReplayMismatch", "writeId"):
+        if values[name] is not None and not exactly_once:
+            raise OptionConflictError(
+                f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both, or neither."
+            )
+    return exactly_once
 
 
 def _values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:

@@ -99,6 +99,8 @@ ARTEMIS = Dialect(
             "JMSType",
         }
     ),
+    duplicate_id_header="_AMQ_DUPL_ID",
+    numbers_selector="convert_string_expressions:{}",
     security_errors=(
         "Security Error occurred",
         "AMQ229032",  # user does not have permission
@@ -108,4 +110,5 @@ ARTEMIS = Dialect(
     send_errors=("AMQ339011",),
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
+    lost_errors=("AMQ229014",),  # did not receive data within the connection TTL
 )

@@ -81,6 +81,13 @@ class Dialect:
     reserved_properties: frozenset[str]
     """Names a row's ``properties`` must not use: this broker reads them as a header of SEND, or drops them."""
 
+    duplicate_id_header: str | None = None
+    """The SEND header by which this broker drops a message, or refuses a transaction, that it had before. None: it
+    does not tell."""
+
+    numbers_selector: str = "{}"
+    """A selector in which a property that was sent over STOMP, always a text, compares as a number."""
+
     # --- errors ------------------------------------------------------------------------------
 
     security_errors: tuple[str, ...] = field(default=())
@@ -94,6 +101,9 @@ class Dialect:
 
     destination_errors: tuple[str, ...] = field(default=())
     """… that mean: there is no such destination, and it may not be created."""
+
+    lost_errors: tuple[str, ...] = field(default=())
+    """… that mean: the broker ends this session and would take another one; not the user's doing."""
 
     def header_of(self, column: str) -> bytes | None:
         """The MESSAGE header that fills a column of the schema."""
