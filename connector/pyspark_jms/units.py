@@ -4,8 +4,8 @@ import re
 
 __all__ = ["octets", "seconds"]
 
-_SIZE = re.compile(r"(\d+)\s*(b|k|kb|m|mb|g|gb|t|tb)?", re.IGNORECASE | re.ASCII)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)", re.IGNORECASE | re.ASCII)
+_SIZE = re.compile(r"(\d{1,18})\s*(b|k|kb|m|mb|g|gb|t|tb)?", re.IGNORECASE | re.ASCII)
+_TIME = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(ms|s|m|min|h|d)", re.IGNORECASE | re.ASCII)
 _SIZES = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _TIMES = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 

@@ -13,6 +13,7 @@ ARTEMIS = Dialect(
         DestinationKind.QUEUE: {"subscription-type": "ANYCAST"},
         DestinationKind.TOPIC: {"subscription-type": "MULTICAST"},
     },
+    selector_dialect="artemis",
     window_header="consumer-window-size",
     message_headers={
         "message-id": "@message-id",

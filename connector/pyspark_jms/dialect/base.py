@@ -47,6 +47,9 @@ class Dialect:
     window_header: str
     """The SUBSCRIBE header that bounds what the broker sends ahead of acknowledgements, in bytes."""
 
+    selector_dialect: str
+    """The dialect of ``jms_selector`` that this broker's selectors are."""
+
     # --- MESSAGE frames: header name -> column of the schema -----------------------------------
 
     message_headers: dict[str, str]

@@ -1,5 +1,6 @@
 """``brokerUrl`` text → addresses. Opens nothing."""
 
+import contextlib
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -33,19 +34,23 @@ def _address(text: str) -> Address:
     scheme, separator, _ = text.partition("://")
     if not separator or scheme.lower() not in _SCHEMES:
         raise ValueError("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
-    url = urlsplit(text)
-    if "@" in url.netloc:
+    if "@" in text:
         raise ValueError("user and password do not belong in the URL: use the options user and password")
+    try:
+        url = urlsplit(text)
+    except ValueError:  # its text repeats the URL
+        raise ValueError("a host is a name, an IPv4 address, or an IPv6 address in brackets") from None
     if url.path.strip("/") or url.query or url.fragment:
         raise ValueError("an address has a host and a port, nothing behind them")
     if not url.hostname:
         raise ValueError("an address needs a host")
     tls = _SCHEMES[scheme.lower()]
-    return Address(url.hostname, _port(url) or _DEFAULT_PORTS[tls], tls)
+    port = _port(url)
+    return Address(url.hostname, _DEFAULT_PORTS[tls] if port is None else port, tls)
 
 
 def _port(url: SplitResult) -> int | None:
-    try:
-        return url.port
-    except ValueError:
-        raise ValueError("a port is a number from 1 to 65535") from None
+    with contextlib.suppress(ValueError):
+        if url.port != 0:
+            return url.port
+    raise ValueError("a port is a number from 1 to 65535")
