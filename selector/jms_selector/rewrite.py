@@ -131,8 +131,8 @@ def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node
     if node.operator in _OPPOSITE:
         # "x = missing" is FALSE and "missing = missing" TRUE to the broker; behind the guards neither occurs.
         # Where a guard is FALSE the selector is unknown, so TRUE is the only value they share.
-        guards = [IsNull(Property(name), negated=True) for name in names(node)]
-        return And((*guards, node)), TWO
+        # (The guard is on the operand: -x is NULL not only where x is.)
+        return And((*(IsNull(side, negated=True) for side in node.children), node)), TWO
     if not dialect.converts_arithmetic:
         raise NotPushable("Classic throws if one of the two is a boolean and the other a string.")
     return node, THREE

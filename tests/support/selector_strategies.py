@@ -153,7 +153,7 @@ VALUES = (
 )
 
 
-def _message(random, names):
+def message(random, names):
     headers = {
         "JMSPriority": Value(Kind.INT, random.randrange(10)),
         "JMSDeliveryMode": Value(Kind.STRING, random.choice(["PERSISTENT", "NON_PERSISTENT"])),
@@ -172,7 +172,7 @@ def messages(count, names=NAMES):
 
     def build(seed):
         random = Random(seed)
-        return [_message(random, names) for _ in range(count)]
+        return [message(random, names) for _ in range(count)]
 
     return st.integers(0, 1 << 32).map(build)
 
@@ -182,7 +182,7 @@ _COLUMNS = ("JMSMessageID", "JMSCorrelationID", "JMSType", "JMSReplyTo", "JMSDes
 
 def row_of(message, *, types):
     """The message as the connector's schema shows it; ``types``: whether property types are known."""
-    row = {name: None for name in _COLUMNS}
+    row = dict.fromkeys(_COLUMNS)
     for name, value in message.headers.items():
         row[name] = value.value
     row["JMSDeliveryMode"] = {"NON_PERSISTENT": 1, "PERSISTENT": 2}[row["JMSDeliveryMode"]]

@@ -1,0 +1,194 @@
+"""What a running Artemis delivers for a pushed selector is what the ``artemis`` evaluator says.
+
+Messages come from a Java JMS client, with every type of property, and over STOMP, where all are strings.
+Every selector is a real SUBSCRIBE; a sentinel behind all messages tells when the broker has sent the last.
+"""
+
+from datetime import UTC, datetime
+from random import Random
+
+import pyarrow as pa
+import pytest
+import selector_strategies
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rawstomp import RawStomp, frame
+
+from jms_selector import EvaluationError, Selector, arrow, evaluate, parse, push
+from jms_selector.dialects import ARTEMIS, intended
+from jms_selector.rewrite import oriented
+from jms_selector.values import Kind, Message, Value
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.model import DeliveryMode
+from pyspark_jms.testing import JmsClient, Typed
+
+pytestmark = pytest.mark.broker
+
+SELECTORS = 320
+TYPED = 260
+STRINGS = 80
+HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSCorrelationID")
+PREFIX = "convert_string_expressions:"
+WRITTEN = (
+    "a = b",
+    "NOT (a = b)",
+    "a <> b",
+    "5 = a AND 1 < b",
+    "NOT a > 1",
+    "NOT a IS NULL",
+    "a + 1 > 5",
+    "a * b <> 5 OR c = 'red'",
+    "x LIKE '5%' OR x NOT IN ('red', 'blue')",
+    "JMSDeliveryMode LIKE 'PER%' AND JMSPriority BETWEEN 3 AND 6",
+    "JMSDeliveryMode <> 'NON_PERSISTENT'",
+    "JMSType = 'red' OR JMSCorrelationID IS NULL",
+    "x = 'é' OR x = '😀' OR y LIKE 'a!%b' ESCAPE '!'",
+    "été = 5 OR \"a-b\" = 'v'",
+    "a / 2 = 3.5 AND c IS NOT NULL",
+    "a > 5 OR NOT (b BETWEEN 1 AND 7)",
+)
+
+
+@pytest.fixture
+def messages():
+    random = Random(20)
+    made = [selector_strategies.message(random, selector_strategies.NAMES) for _ in range(TYPED + STRINGS)]
+    for message in made:
+        message.headers.pop("JMSTimestamp")  # the broker's own
+        if random.random() < 0.2:
+            message.properties["été"] = Value(Kind.INT, 5)
+    return [_as_strings(m) if place >= TYPED else m for place, m in enumerate(made)]
+
+
+def _as_strings(message):
+    """Over STOMP every property arrives as a string."""
+    texts = {
+        name: Value(Kind.STRING, selector_strategies.java_text(value)) for name, value in message.properties.items()
+    }
+    texts["a-b"] = Value(Kind.STRING, "v")  # no name for a JMS client
+    return Message(message.headers, texts)
+
+
+@pytest.fixture
+def preloaded(broker, queue, messages):
+    with JmsClient(broker) as java:
+        for place, message in enumerate(messages[:TYPED]):
+            _send_typed(java, queue, place, message)
+    with RawStomp(broker) as stomp:
+        stomp.send(queue, [_stomp_message(place, m) for place, m in enumerate(messages) if place >= TYPED])
+        stomp.send(queue, [([("sentinel", "end"), ("priority", "0")], "end")])
+        yield queue
+
+
+def _send_typed(java, queue, place, message):
+    modes = {"PERSISTENT": DeliveryMode.PERSISTENT, "NON_PERSISTENT": DeliveryMode.NON_PERSISTENT}
+    headers = {name: value.value for name, value in message.headers.items()}
+    java.send(
+        queue,
+        str(place),
+        properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
+        correlation_id=headers.get("JMSCorrelationID"),
+        type=headers.get("JMSType"),
+        delivery_mode=modes[headers["JMSDeliveryMode"]],
+        priority=headers["JMSPriority"],
+    )
+
+
+def _stomp_message(place, message):
+    named = {"JMSPriority": "priority", "JMSType": "type", "JMSCorrelationID": "correlation-id"}
+    headers = [(named[name], value.value) for name, value in message.headers.items() if name in named]
+    message.headers["JMSDeliveryMode"] = Value(Kind.STRING, "PERSISTENT")
+    return headers + [(name, value.value) for name, value in message.properties.items()], str(place)
+
+
+def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_dropped(broker, preloaded, messages, report):
+    cases = [(text, convert) for text in WRITTEN for convert in (False, True)] + _generated()
+    with RawStomp(broker, timeout=60) as stomp:
+        batch = _as_rows(_delivered(stomp, preloaded, None), len(messages))
+        tried = delivered = whole = 0
+        for text, convert in cases:
+            selector = parse(text)
+            pushed = push(selector, "artemis", convert=convert)
+            if pushed.text is None:
+                continue
+            found = {int(message.body) for message in _delivered(stomp, preloaded, pushed.text)}
+            assert found == _selected(pushed.pushed, messages, ARTEMIS), (text, pushed.text)
+            if pushed.residual is None and not convert:
+                whole += 1
+                meant = selector.with_root(oriented(selector.root))
+                assert found == _selected(meant, messages, intended(ARTEMIS)), (text, pushed.text)
+            kept = arrow.keep(pushed.pushed, batch, "artemis").to_pylist()
+            assert [place for place in found if not kept[place]] == [], (text, pushed.text)
+            tried += 1
+            delivered += len(found)
+    report(f"selectors on Artemis: {tried} subscriptions ({whole} pushed whole), {delivered} deliveries as evaluated")
+    assert tried >= 300
+    assert delivered > 1000
+
+
+def _generated():
+    cases = []
+
+    @seed(2026)
+    @settings(
+        max_examples=SELECTORS,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(selector_strategies.selectors(headers=HEADERS), st.booleans())
+    def draw(text, convert):
+        cases.append((text, convert))
+
+    draw()
+    return cases
+
+
+def _selected(selector: Selector, messages, dialect):
+    return {place for place, message in enumerate(messages) if _selects(selector, message, dialect)}
+
+
+def _selects(selector, message, dialect):
+    try:
+        return evaluate(selector, message, dialect) is True
+    except EvaluationError:
+        return False
+
+
+def _delivered(stomp, queue, text):
+    """Everything the broker sends for a selector; given back by UNSUBSCRIBE, which costs no delivery attempt."""
+    headers = [("id", "s"), ("destination", queue), ("subscription-type", "ANYCAST")]
+    headers += [("ack", "client-individual"), ("consumer-window-size", "-1")]
+    if text is not None:
+        prefix = PREFIX if text.startswith(PREFIX) else ""
+        headers.append(("selector", f"{prefix}({text.removeprefix(prefix)}) OR sentinel = 'end'"))
+    stomp.write(frame("SUBSCRIBE", headers))
+    found = []
+    while (message := stomp.receive()).headers.get("sentinel") != "end":
+        assert message.command == "MESSAGE", message
+        found.append(message)
+    stomp.request("UNSUBSCRIBE", [("id", "s")])
+    return found
+
+
+_COLUMN_OF = {"priority": "JMSPriority", "type": "JMSType", "correlation-id": "JMSCorrelationID"}
+
+
+def _as_rows(received, count):
+    """The messages as the source shows them, in the order they were sent."""
+    rows = {}
+    for message in received:
+        row = dict.fromkeys(ARROW_SCHEMA.names)
+        for name, value in message.headers.items():
+            if name in _COLUMN_OF:
+                row[_COLUMN_OF[name]] = int(value) if name == "priority" else value
+        row["JMSDeliveryMode"] = 2 if message.headers["persistent"] == "true" else 1
+        row["JMSTimestamp"] = datetime.fromtimestamp(int(message.headers["timestamp"]) / 1000, UTC)
+        row["properties"] = [
+            pair for pair in message.headers.items() if pair[0] in {*selector_strategies.NAMES, "été", "a-b"}
+        ]
+        row["property_types"] = []
+        rows[int(message.body)] = row
+    assert sorted(rows) == list(range(count))
+    return pa.RecordBatch.from_pylist([rows[place] for place in range(count)], schema=ARROW_SCHEMA)
