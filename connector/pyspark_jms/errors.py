@@ -7,6 +7,7 @@
     │   ├── MissingOptionError        [JMS_MISSING_OPTION]
     │   ├── OptionConflictError       [JMS_OPTION_CONFLICT]
     │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]  InvalidSelectorException
+    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL] a part of it the broker cannot evaluate
     │   ├── SchemaError               [JMS_SCHEMA]
     │   └── UnsupportedError          [JMS_UNSUPPORTED]       what this release, Spark or broker cannot do
     ├── LinkError                     the way to the broker
@@ -19,6 +20,7 @@
     │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame that says none of the above
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
     │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the octets are not STOMP 1.2
+    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered what was not asked for
     ├── MessageError                  one message or row
     │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
     │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]      MessageFormatException
@@ -88,6 +90,10 @@ class InvalidSelectorError(OptionError):
     """``InvalidSelectorException``: the broker cannot read the selector."""
 
     code = "JMS_INVALID_SELECTOR"
+
+
+class SelectorResidualError(OptionError):
+    code = "JMS_SELECTOR_RESIDUAL"
 
 
 class SchemaError(OptionError):
@@ -161,6 +167,10 @@ class MalformedFrameError(LinkError):
     """What came is not STOMP 1.2: another protocol on that port, or a broken proxy."""
 
     code = "JMS_MALFORMED_FRAME"
+
+
+class SelectorIgnoredError(JMSError):
+    code = "JMS_SELECTOR_IGNORED"
 
 
 class MessageError(JMSError):

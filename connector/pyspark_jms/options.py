@@ -11,8 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyspark_jms.dialect import DIALECTS
-from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionConflictError, UnknownOptionError
+from pyspark_jms.columns.selection import Selector, selection
+from pyspark_jms.dialect import DIALECTS, Dialect
+from pyspark_jms.errors import (
+    InvalidOptionError,
+    MissingOptionError,
+    OptionConflictError,
+    SelectorResidualError,
+    UnknownOptionError,
+)
 from pyspark_jms.link.address import parse_broker_url
 from pyspark_jms.link.settings import ConnectionSettings, Password, TlsSettings
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
@@ -54,6 +61,12 @@ def _text(text: str) -> str:
         raise ValueError("a text that is not empty")
     if any(character in text for character in "\r\n\0"):
         raise ValueError("a text without line ends and NUL")
+    return text
+
+
+def _selector(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a selector that is not blank")
     return text
 
 
@@ -170,7 +183,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("queue", "both", None, _destinations, "queue to read (several as a JSON array, one connection each), or"
            " the default destination of rows without one"),
     Option("topic", "both", None, _text, "topic to read (as a plain subscription), or the default destination"),
-    Option("selector", "source", None, _text, "JMS selector, passed to the broker as it is"),
+    Option("selector", "source", None, _selector, "JMS selector, evaluated by the broker: only what matches is read"),
+    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "a part the broker cannot evaluate: stop, or"
+           " let Spark do it (what does not match is then consumed and dropped)"),
+    Option("selectorCheck", "source", "on", _one_of("on", "off"), "evaluate in Spark again what the broker was given"),
     Option("maxMessagesPerTrigger", "source", None, _number(1), "upper bound of messages in a batch"),
     Option("maxBytesPerTrigger", "source", "64m", _size(1), "upper bound of octets in a batch; one message fits"),
     Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
@@ -222,7 +238,7 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 class SourceOptions:
     connection: ConnectionSettings
     destinations: tuple[Destination, ...]
-    selector: str | None
+    selector: Selector | None
     max_messages: int | None
     max_octets: int
     min_messages: int | None
@@ -248,7 +264,7 @@ class SourceOptions:
         return cls(
             connection=_connection(values),
             destinations=_sources(values),
-            selector=values["selector"],
+            selector=_checked_selector(values),
             max_messages=values["maxMessagesPerTrigger"],
             max_octets=values["maxBytesPerTrigger"],
             min_messages=values["minMessagesPerTrigger"],
@@ -261,6 +277,13 @@ class SourceOptions:
             fail_on_bad_message=values["onBadMessage"] == "fail",
             idle_timeout=values["idleTimeout"],
         )
+
+    def selector_for(self, dialect: Dialect) -> str | None:
+        """What to give the broker that answered."""
+        return None if self.selector is None else selection(self.selector, dialect.name).text
+
+    def selector_warnings(self, dialect: Dialect) -> tuple[str, ...]:
+        return () if self.selector is None else selection(self.selector, dialect.name).warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,6 +397,23 @@ def _in_order(values: Mapping[str, Any]) -> None:
         raise OptionConflictError(
             f"minMessagesPerTrigger ({least}) exceeds maxMessagesPerTrigger ({most}).", "Turn them round, or drop one."
         )
+
+
+def _checked_selector(values: Mapping[str, Any]) -> Selector | None:
+    """Split for the broker that is named, or for every one it may be: what none can do is said at ``load()``."""
+    if values["selector"] is None:
+        return None
+    selector = Selector(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
+    names = DIALECTS if values["broker"] == "auto" else (values["broker"],)
+    refused: list[SelectorResidualError] = []
+    for name in names:
+        try:
+            selection(selector, name)
+        except SelectorResidualError as error:
+            refused.append(error)
+    if len(refused) == len(names):
+        raise refused[0]
+    return selector
 
 
 def _exactly_one(values: Mapping[str, Any], first: str, second: str, remedy: str) -> None:

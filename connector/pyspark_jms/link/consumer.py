@@ -1,7 +1,7 @@
 """One subscription on a connection of its own: whole frames in, acknowledgements out. Keeps no books."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pyspark_jms.dialect import Dialect
@@ -19,13 +19,18 @@ _ID = "1"
 _LARGEST_WINDOW = (1 << 31) - 1  # Artemis reads an int
 
 
+def _no_selector(_dialect: Dialect) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     """``window_bytes``: what the broker may have in flight to us, the bound of memory and the back-pressure."""
 
     destination: Destination
     window_bytes: int
-    selector: str | None = None
+    selector: Callable[[Dialect], str | None] = _no_selector
+    """What SUBSCRIBE's ``selector`` says depends on the broker that answers."""
 
     def headers(self, dialect: Dialect) -> dict[str, str]:
         """SUBSCRIBE without its receipt.
@@ -40,8 +45,9 @@ class Subscription:
             dialect.window_header: str(min(self.window_bytes, _LARGEST_WINDOW)),
             **dialect.subscribe_headers[self.destination.kind],
         }
-        if self.selector is not None:
-            headers["selector"] = self.selector
+        selector = self.selector(dialect)
+        if selector is not None:
+            headers["selector"] = selector
         return headers
 
 

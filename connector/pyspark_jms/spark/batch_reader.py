@@ -57,7 +57,9 @@ class JmsPeek(DataSourceReader):
         if left_messages <= 0 or left_octets <= 0:
             return
         arrivals = Arrivals()
-        subscription = Subscription(destination=destination, window_bytes=left_octets, selector=self._options.selector)
+        subscription = Subscription(
+            destination=destination, window_bytes=left_octets, selector=self._options.selector_for
+        )
         consumer = Consumer(self._options.connection, subscription, arrivals)
         try:
             quiet_since = time.monotonic()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pyspark_jms.columns.selection import selection
 from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.journal.ledger import Span
@@ -12,7 +13,7 @@ from pyspark_jms.model import Destination
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["Piece", "piece_of", "rows_of"]
+__all__ = ["Piece", "dropped_of", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,6 +26,9 @@ class Piece:
     octets: bytes
     heads: bytes
     ends: bytes
+
+    def __len__(self) -> int:
+        return len(self.ends) // 8
 
 
 def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
@@ -56,7 +60,18 @@ def rows_of(piece: Piece, options: SourceOptions) -> Any:
     )
     if options.fail_on_bad_message:
         _require_good(batch)
+    if options.selector is not None:
+        batch = selection(options.selector, piece.dialect).apply(batch, Destination.parse(piece.source).kind)
     return batch
+
+
+def dropped_of(piece: Piece, options: SourceOptions) -> int:
+    """How many of the piece's messages become no row: known by reading them, so only asked where it can be."""
+    if options.selector is None:
+        return 0
+    if not selection(options.selector, piece.dialect).may_drop(Destination.parse(piece.source).kind):
+        return 0
+    return len(piece) - int(rows_of(piece, options).num_rows)
 
 
 def _require_good(batch: Any) -> None:

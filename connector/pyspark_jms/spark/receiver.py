@@ -43,6 +43,7 @@ class _Counts:
     acknowledged: int = 0
     redelivered: int = 0
     reconnects: int = 0
+    selector_dropped: int = 0
 
 
 @dataclass(slots=True)
@@ -82,6 +83,8 @@ class Receiver:
         self._ledger.begin(sequence)
         self._last_batch = time.monotonic()
         for consumer in self._consumers:
+            for warning in self._options.selector_warnings(consumer.dialect):
+                _log.warning("! selector: %s", warning)
             if consumer.subscription.destination.kind is DestinationKind.TOPIC:
                 _log.warning(
                     "! %s is a plain topic subscription: what is sent while this query is not connected is not"
@@ -91,7 +94,7 @@ class Receiver:
 
     def _subscribe(self, destination: Destination) -> Consumer:
         window = max(1, self._options.window_octets // len(self._options.destinations))
-        subscription = Subscription(destination=destination, window_bytes=window, selector=self._options.selector)
+        subscription = Subscription(destination=destination, window_bytes=window, selector=self._options.selector_for)
         return Consumer(self._options.connection, subscription, self._arrivals)
 
     @property
@@ -274,6 +277,15 @@ class Receiver:
             self._stop.check()
             time.sleep(min(left, _POLL_SECONDS))
 
+    def note_dropped(self, messages: int) -> None:
+        """So many of the next batch's messages will become no row, for the selector's sake."""
+        if messages and not self._counts.selector_dropped:
+            _log.warning(
+                "! messages that do not match the selector are dropped: this broker does not hold them back (progress"
+                " counts them as selectorDropped)"
+            )
+        self._counts.selector_dropped += messages
+
     # --- what others ask -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
@@ -296,6 +308,7 @@ class Receiver:
             "redelivered": self._counts.redelivered,
             "recognised": self._ledger.recognised,
             "reconnects": self._counts.reconnects,
+            "selectorDropped": self._counts.selector_dropped,
             "guarantee": "at-most-once (plain topic subscription)" if topic else "at-least-once",
             "broker": self._consumers[0].connection.server if self._consumers else None,
         }

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.journal.ledger import Span
 from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.frames import Piece, piece_of, rows_of
+from pyspark_jms.spark.frames import Piece, dropped_of, piece_of, rows_of
 from pyspark_jms.spark.offsets import offset, sequence
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
@@ -106,6 +106,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if fits:
                     taken, rest = rest.cut(fits)
                     pieces.append(piece_of(taken, first, *self._receiver.lane(taken.lane)))
+                    self._receiver.note_dropped(dropped_of(pieces[-1], self._options))
                     first += fits
                     room -= taken.octets
                 if len(rest):

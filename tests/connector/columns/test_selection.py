@@ -1,0 +1,81 @@
+"""What a selector lets through, and what it must not drop."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.selection import Selector, selection
+from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
+from pyspark_jms.model import DestinationKind
+
+QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
+RESIDUAL = "JMSRedelivered = FALSE AND color = 'red'"  # Artemis' selectors do not see JMSRedelivered
+
+
+def rows(*properties, redelivered=False):
+    return pa.RecordBatch.from_pylist(
+        [
+            {"sequence": n, "properties": list(p.items()), "JMSRedelivered": redelivered}
+            for n, p in enumerate(properties)
+        ],
+        schema=ARROW_SCHEMA,
+    )
+
+
+def sequences(batch):
+    return batch.column("sequence").to_pylist()
+
+
+def test_the_broker_gets_its_own_words():
+    assert selection(Selector("NOT JMSPriority > 4"), "artemis").text == "NOT (AMQPriority > 4)"
+
+
+def test_conversion_is_asked_for_by_the_brokers_prefix():
+    chosen = selection(Selector("convert_string_expressions:n > 5"), "artemis")
+    assert chosen.text.startswith("convert_string_expressions:n > 5")
+    assert sequences(chosen.apply(rows({"n": "6"}, {"n": "7"}), QUEUE)) == [0, 1]
+
+
+def test_an_invalid_selector_shows_the_place():
+    with pytest.raises(InvalidSelectorError, match=r"(?s)^\[JMS_INVALID_SELECTOR\] .*color == 'red'\n +\^") as caught:
+        selection(Selector("color == 'red'"), "artemis")
+    assert str(caught.value).count("JMS_INVALID_SELECTOR") == 1
+
+
+def test_a_part_that_stays_is_refused_or_sparks():
+    with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*JMSRedelivered.*selectorResidual=spark"):
+        selection(Selector(RESIDUAL), "artemis")
+    split = selection(Selector(RESIDUAL, residual="spark"), "artemis")
+    assert split.text == "color = 'red'"
+    assert split.may_drop(QUEUE)
+    assert sequences(split.apply(rows({"color": "red"}, {"color": "red"}), QUEUE)) == [0, 1]
+    assert sequences(split.apply(rows({"color": "red"}, redelivered=True), QUEUE)) == []
+
+
+def test_what_the_broker_may_have_meant_is_kept():
+    chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis")
+    batch = rows({"n": "7"}, {"n": "6.5"}, {"s": "1"}, {"s": "2"})
+    assert sequences(chosen.apply(batch, QUEUE)) == [0, 1, 2, 3]  # s may have been the number 1: NOT (1 = '1') is true
+
+
+def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
+    chosen = selection(Selector("color = 'red'"), "artemis")
+    batch = rows({"color": "red"}, {"color": "blue"}, {})
+    assert sequences(chosen.apply(batch, TOPIC)) == [0]
+    assert chosen.may_drop(TOPIC)
+    assert not chosen.may_drop(QUEUE)
+    with pytest.raises(SelectorIgnoredError, match=r"JMS_SELECTOR_IGNORED\] 2 of 3 messages") as caught:
+        chosen.apply(batch, QUEUE)
+    assert "blue" not in str(caught.value)
+
+
+def test_the_check_can_be_left_out():
+    chosen = selection(Selector("color = 'red'", check=False), "artemis")
+    assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]
+    assert not chosen.may_drop(TOPIC)
+
+
+def test_a_selector_travels_to_executors():
+    assert pickle.loads(pickle.dumps(Selector(RESIDUAL, residual="spark"))) == Selector(RESIDUAL, residual="spark")

@@ -1,0 +1,82 @@
+"""Option ``selector`` in real queries: what the broker holds back, what Spark evaluates, what is refused."""
+
+import json
+
+import pytest
+from pyspark.errors import AnalysisException
+from rawstomp import RawStomp
+from streaming import access, left, read, run_available, wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+COLORS = ("red", "green", "blue")
+
+
+def fill(broker, queue, count=30, *, topic=False):
+    with RawStomp(broker) as client:
+        messages = [
+            ([("n", str(n)), ("color", COLORS[n % 3]), ("priority", str(n % 10))], f"text {n}") for n in range(count)
+        ]
+        client.send(queue, messages, topic=topic)
+
+
+def numbers(spark, table):
+    return sorted(int(row.n) for row in spark.sql(f"select properties.n n from {table}").collect())
+
+
+@pytest.mark.parametrize(
+    ("selector", "wanted"),
+    [
+        ("color = 'red'", lambda n: n % 3 == 0),
+        ("JMSPriority >= 7 AND NOT color = 'red'", lambda n: n % 10 >= 7 and n % 3),
+        ("color IN ('red', 'blue')\n  AND JMSDeliveryMode = 'PERSISTENT'", lambda n: n % 3 != 1),
+        ("convert_string_expressions:n BETWEEN 10 AND 12", lambda n: 10 <= n <= 12),
+    ],
+)
+def test_what_does_not_match_stays_on_the_queue_for_others(spark, broker, queue, tmp_path, selector, wanted):
+    fill(broker, queue)
+    run_available(read(spark, broker, queue=queue, selector=selector, idleTimeout="500ms"), tmp_path, name="pushed")
+    expected = [n for n in range(30) if wanted(n)]
+    assert numbers(spark, "pushed") == expected
+    assert left(broker, queue, 30 - len(expected)) == 30 - len(expected)
+    assert set(broker.delivery_counts(queue)) == {0}
+    broker.purge(queue)
+
+
+def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
+    fill(broker, queue)
+    selector = "JMSRedelivered = FALSE AND color = 'red'"
+    with pytest.raises(AnalysisException, match=r"JMS_SELECTOR_RESIDUAL"):
+        read(spark, broker, queue=queue, selector=selector)
+    frame = read(spark, broker, queue=queue, selector=selector, selectorResidual="spark", idleTimeout="500ms")
+    query = run_available(frame, tmp_path, name="split")
+    assert numbers(spark, "split") == [n for n in range(30) if n % 3 == 0]
+    assert left(broker, queue, 20) == 20
+    assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["selectorDropped"] == 0
+    broker.purge(queue)
+
+
+def test_an_invalid_selector_is_said_by_load(spark, broker):
+    with pytest.raises(AnalysisException, match=r"(?s)JMS_INVALID_SELECTOR.*color == 'red'.*\^"):
+        read(spark, broker, queue="q", selector="color == 'red'")
+
+
+def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_counted(spark, broker, queue, tmp_path):
+    """Artemis ignores the selector of a multicast queue that is subscribed by its full name."""
+    broker.create_queue(queue, topic=True)
+    options = access(broker) | {"topic": f"{queue}::{queue}.sub", "selector": "color = 'red'"}
+    frame = spark.readStream.format("jms").options(**options).load()
+    query = frame.writeStream.format("memory").queryName("kept").option("checkpointLocation", str(tmp_path)).start()
+    try:
+        name = f"{queue}.sub"
+        wait_until(lambda: broker.has_queue(name) and broker.consumer_count(name) == 1, what="the subscription")
+        fill(broker, queue, topic=True)
+        wait_until(lambda: query.lastProgress and _figures(query)["selectorDropped"] == 20, what="the count of drops")
+        wait_until(lambda: len(numbers(spark, "kept")) == 10, what="the rows")
+        assert numbers(spark, "kept") == [n for n in range(30) if n % 3 == 0]
+    finally:
+        query.stop()
+
+
+def _figures(query):
+    return json.loads(query.lastProgress["sources"][0]["latestOffset"])
