@@ -108,6 +108,7 @@ ARTEMIS = Dialect(
         "AMQ229031",  # unable to validate user
         "AMQ339016",  # error creating subscription: no permission to consume; the frame gives no reason
     ),
+    idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),

@@ -96,6 +96,9 @@ class Dialect:
     security_errors: tuple[str, ...] = field(default=())
     """Texts in an ERROR frame's ``message`` that mean: the user is unknown or may not do this."""
 
+    idle_errors: tuple[str, ...] = field(default=())
+    """… that mean: nothing came from us for too long, and the connection is closed. It can be made again."""
+
     send_errors: tuple[str, ...] = field(default=())
     """… that mean: a SEND was refused, and the frame does not say whether for lack of permission or of space."""
 

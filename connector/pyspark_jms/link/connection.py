@@ -240,6 +240,12 @@ class Connection:
         if self._down:
             raise self._lost()
 
+    def check_messages(self) -> None:
+        """As ``check``; and raise what says that a message was too large to be received, though the session goes on."""
+        self.check()
+        if self._scanner.refused is not None:
+            raise self._scanner.refused
+
     # --- from the io thread ----------------------------------------------------------------------
 
     def _feed(self, data: memoryview) -> list[bytes]:

@@ -8,6 +8,7 @@ from pyspark_jms.dialect import DIALECTS, Dialect
 from pyspark_jms.errors import (
     BrokerError,
     BrokerUnreachableError,
+    ConnectionLostError,
     InvalidDestinationError,
     InvalidSelectorError,
     JMSError,
@@ -62,6 +63,7 @@ def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSErro
     said = _MESSAGE_DUMP.sub("", text).strip()[:_LONGEST_TEXT] or "nothing"
     known = (dialect,) if dialect else tuple(DIALECTS.values())
     for error, texts, remedy in (
+        (ConnectionLostError, [t for d in known for t in d.idle_errors], "It heard nothing from us for too long."),
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),

@@ -73,7 +73,7 @@ class JmsPeek(DataSourceReader):
                     quiet_since = time.monotonic()
                 if time.monotonic() - quiet_since >= self._options.idle_timeout:
                     break
-                consumer.connection.check()
+                consumer.connection.check_messages()
                 arrivals.pause(_POLL_SECONDS)
         finally:
             consumer.close()

@@ -144,6 +144,8 @@ class Receiver:
             self._stop.check()
             self._reconnect_the_lost()
             self._sort_out_copies()
+            for consumer in self._consumers:
+                consumer.connection.check_messages()
             messages, octets = self._waiting()
             now = time.monotonic()
             if (messages, octets) != seen:

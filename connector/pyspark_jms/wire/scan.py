@@ -59,7 +59,8 @@ class FrameRun:
 class FrameScanner:
     """Feed it what the socket gave, cut anywhere; take whole frames. A MESSAGE may have ``max_body_bytes``.
 
-    After an error the octets that follow mean nothing, and the connection must be closed.
+    After an error the octets that follow mean nothing, and the connection must be closed. A larger MESSAGE
+    that says how long it is does no such harm: it is passed over, and ``refused`` says so.
     """
 
     def __init__(self, *, max_body_bytes: int) -> None:
@@ -68,7 +69,9 @@ class FrameScanner:
         self._resume = 0  # where the search for its end goes on
         self._head = -1  # its blank line, once found
         self._needed = 0  # no frame can be complete before this many octets
+        self._skip = 0  # octets of a refused message that are still to come
         self._run = FrameRun()
+        self.refused: MessageTooLargeError | None = None
 
     @property
     def messages(self) -> int:
@@ -88,7 +91,7 @@ class FrameScanner:
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Take in octets; return the frames that are not MESSAGE, each with its NUL."""
         pending = self._pending
-        pending += data
+        pending += self._behind_the_skipped(data) if self._skip else data
         if len(pending) < self._needed:
             return []
         others: list[bytes] = []
@@ -100,6 +103,9 @@ class FrameScanner:
             end = self._find_end(start, head)
             if end < 0:
                 break
+            if end == start:
+                self._head = -1
+                continue  # a refused message, passed over
             if pending.startswith(_MESSAGE, start):
                 self._keep(start, head, end)
             else:
@@ -192,7 +198,10 @@ class FrameScanner:
         return start + len(folded) - 1
 
     def _find_end(self, start: int, head: int) -> int:
-        """The frame's NUL, or -1. ``content-length`` decides; without it, the first NUL after the blank line."""
+        """The frame's NUL, or -1. ``content-length`` decides; without it, the first NUL after the blank line.
+
+        ``start`` for a message that is too large and was passed over.
+        """
         pending = self._pending
         # STOMP 1.2 "Repeated Header Entries": the first one counts.
         at = pending.find(_CONTENT_LENGTH, start, head + 1)
@@ -210,7 +219,10 @@ class FrameScanner:
                 "A frame's content-length is not a number.", "Report this with the broker's version."
             )
         end = head + 2 + int(digits)
-        self._check_size(start, int(digits))
+        try:
+            self._check_size(start, int(digits))
+        except MessageTooLargeError as error:
+            return self._pass_over(start, end, error)
         if end >= len(pending):
             self._needed = end + 1
             return -1
@@ -219,6 +231,17 @@ class FrameScanner:
                 "A frame's body does not end where its content-length says.", "Report this with the broker's version."
             )
         return end
+
+    def _pass_over(self, start: int, end: int, error: MessageTooLargeError) -> int:
+        self.refused = self.refused or error
+        self._skip = max(0, end + 1 - len(self._pending))
+        del self._pending[start : end + 1]
+        return start
+
+    def _behind_the_skipped(self, data: bytes | bytearray | memoryview) -> memoryview:
+        skipped = min(len(data), self._skip)
+        self._skip -= skipped
+        return memoryview(data)[skipped:]
 
     def _check_size(self, start: int, body: int) -> None:
         if not self._pending.startswith(_MESSAGE, start):

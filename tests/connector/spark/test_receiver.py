@@ -5,8 +5,15 @@ import time
 
 import pytest
 from rawstomp import RawStomp
+from streaming import wait_until
 
-from pyspark_jms.errors import ConnectionLostError, JMSSecurityError, OtherBrokerError, StoppedError
+from pyspark_jms.errors import (
+    ConnectionLostError,
+    JMSSecurityError,
+    MessageTooLargeError,
+    OtherBrokerError,
+    StoppedError,
+)
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
@@ -54,6 +61,11 @@ def read_until(receiver, start, count):
     return found
 
 
+def arrived(receiver, count):
+    """Wait until so many messages are with us, so that the next batch does not depend on the broker's pace."""
+    wait_until(lambda: receiver.progress()["inFlightMessages"] == count, what=f"the arrival of {count} messages")
+
+
 def left_after(broker, queue, expected, seconds=10):
     """The queue's message count, once it is what is expected or time is over."""
     deadline = time.monotonic() + seconds
@@ -73,6 +85,7 @@ def test_hands_out_every_message_once_in_order_and_acknowledges_what_is_settled(
 def test_acknowledges_nothing_that_is_not_settled(broker, queue):
     fill(broker, queue, 100)
     with receiving(broker, queue, maxMessagesPerTrigger=40) as receiver:
+        arrived(receiver, 100)
         first = receiver.admit()
         second = receiver.admit()
         assert (first, second) == (40, 80)
@@ -85,7 +98,8 @@ def test_acknowledges_nothing_that_is_not_settled(broker, queue):
 def test_bounds_a_batch_by_octets_and_lets_one_larger_message_through(broker, queue):
     with RawStomp(broker) as client:
         client.send(queue, [([], "x" * 10_000) for _ in range(10)] + [([], "y" * 200_000)])
-    with receiving(broker, queue, maxBytesPerTrigger="25k") as receiver:
+    with receiving(broker, queue, maxBytesPerTrigger="25k", windowBytes="1m") as receiver:
+        arrived(receiver, 11)
         sizes, start = [], 0
         while start < 11:
             end = receiver.admit()
@@ -145,6 +159,7 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
     broker = fresh_broker()
     fill(broker, "q", 200)
     with receiving(broker, "q", maxMessagesPerTrigger=50) as receiver:
+        arrived(receiver, 200)
         first = receiver.admit()
         second = receiver.admit()
         seen = numbers(receiver, 0, first) + numbers(receiver, first, second)
@@ -166,6 +181,7 @@ def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
     other = fresh_broker()
     fill(other, "q", 10, first=100)
     with receiving(broker, "q") as receiver:
+        arrived(receiver, 10)
         assert receiver.admit() == 10
         port = broker.port
         broker.stop()
@@ -212,6 +228,18 @@ def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
             receiver.admit()
     finally:
         receiver.close()
+
+
+def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delivery_attempt(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "small"), ([], "x" * 3_000_000), ([], b"y" * 9_000_000), ([], "small")])
+    with (
+        pytest.raises(MessageTooLargeError, match=r"3,000,000 octets exceeds maxMessageBytes \(2,097,152\)"),
+        receiving(broker, queue, maxMessageBytes="2m") as receiver,
+    ):
+        read_until(receiver, 0, 4)
+    assert left_after(broker, queue, 3) in {3, 4}  # the first may have been read and settled
+    assert set(broker.delivery_counts(queue)) == {0}
 
 
 def test_a_topic_is_read_while_subscribed(broker, queue):

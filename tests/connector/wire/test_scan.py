@@ -1,6 +1,7 @@
 """One table of streams, read whole, cut at every octet, octet by octet; a plain scanner as the oracle."""
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -230,14 +231,27 @@ def test_the_largest_message(length):
     scanner = FrameScanner(max_body_bytes=1000)
     scanner.feed(message(body=b"x" * 1000, length=length, headers=b"h:%s\n" % (b"y" * 5000)))
     assert scanner.messages == 1
-    with pytest.raises(MessageTooLargeError, match=r"JMS_MESSAGE_TOO_LARGE.*1,001 octets.*maxMessageBytes \(1,000\)"):
-        scanner.feed(message(body=b"x" * 1001, length=length))
+    assert scanner.refused is None
 
 
-def test_a_message_too_large_is_known_by_its_length_alone():
+TOO_LARGE = r"JMS_MESSAGE_TOO_LARGE.*1,001 octets.*maxMessageBytes \(1,000\)"
+
+
+def test_a_message_too_large_without_its_length_is_an_error():
+    with pytest.raises(MessageTooLargeError, match=TOO_LARGE):
+        FrameScanner(max_body_bytes=1000).feed(message(body=b"x" * 1001, length=False))
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 5000])
+def test_a_message_too_large_that_says_its_length_is_passed_over(step):
+    receipt = b"RECEIPT\nreceipt-id:r\n\n\0"
+    large, larger = message(b"1,2", b"\0" * 1001), message(b"1,4", b"y" * 2000)
+    octets = message() + large + b"\n" + receipt + message(b"1,3") + larger
     scanner = FrameScanner(max_body_bytes=1000)
-    with pytest.raises(MessageTooLargeError):
-        scanner.feed(b"MESSAGE\nmessage-id:1\ncontent-length:1001\n\n")
+    others = [frame for at in range(0, len(octets), step) for frame in scanner.feed(octets[at : at + step])]
+    assert others == [receipt]
+    assert scanner.take().ids == [b"1,1", b"1,3"]
+    assert re.search(TOO_LARGE, str(scanner.refused))
 
 
 def test_a_message_without_length_is_not_collected_beyond_the_limit():
