@@ -232,7 +232,8 @@ def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
 
 def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delivery_attempt(broker, queue):
     with RawStomp(broker) as client:
-        client.send(queue, [([], "small"), ([], "x" * 3_000_000), ([], b"y" * 9_000_000), ([], "small")])
+        bodies = ["small", "x" * 3_000_000, b"y" * 9_000_000, "small"]
+        client.send(queue, [([("n", str(n))], body) for n, body in enumerate(bodies)])
     with (
         pytest.raises(MessageTooLargeError, match=r"3,000,000 octets exceeds maxMessageBytes \(2,097,152\)"),
         receiving(broker, queue, maxMessageBytes="2m") as receiver,
