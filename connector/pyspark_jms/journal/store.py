@@ -1,0 +1,291 @@
+"""The durable journal of one query: received messages until their batch is done, in a folder that outlives us.
+
+    journal                  format of the folder, the journal's id, when it was created
+    lock                     held by the one writer (see ``lock``)
+    books                    position, batches, receipts (see ``books``)
+    segment-<first>          messages (see ``segment``)
+    tombstone-<first>        recognises what a deleted segment held, if its receipt never came (see ``unconfirmed``)
+
+Whatever happens between two steps, the next ``open`` finds the state before an operation or the one after it.
+Files of other names are left alone.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pyspark_jms.errors import CorruptJournalError, IllegalStateError
+from pyspark_jms.journal.books import Books, Position
+from pyspark_jms.journal.contents import (
+    LOCK_NAME,
+    Meta,
+    SegmentInfo,
+    info_of,
+    load_segments,
+    load_tombstones,
+    require_consecutive,
+    require_ours,
+    segment_name,
+)
+from pyspark_jms.journal.folder import Folder, map_file
+from pyspark_jms.journal.lock import WriterLock
+from pyspark_jms.journal.segment import Segment, Stretch, encode, read_head
+from pyspark_jms.journal.unconfirmed import Unconfirmed, tombstone_name, write_tombstone
+
+__all__ = ["JournalStore", "Position", "SegmentInfo", "Unacknowledged", "read_stretch"]
+
+
+class Unacknowledged(NamedTuple):
+    """A message without a recorded receipt: if it comes again it is to be acknowledged, and not read."""
+
+    source: str
+    id: bytes
+    fingerprint: bytes
+
+
+def read_stretch(path: str, digest: bytes, first: int, last: int) -> Stretch:
+    """Map and prove the messages of these sequences, in any process that sees the folder; no lock is needed.
+
+    ``CorruptJournalError`` when the file is not the very segment of ``SegmentInfo.digest``, ``JournalError`` when
+    there is none: its messages are done, or this process does not see the journal's folder.
+    """
+    head = read_head(map_file(Path(path)), path)
+    if head.digest != digest:
+        raise CorruptJournalError(
+            f"Segment {path} is not the one that the query wrote: another journal's, or replaced."
+        )
+    return head.stretch(first, last)
+
+
+class JournalStore:
+    """``open`` it, and ``close`` it. One thread at a time.
+
+    ``append`` → ``mark_acknowledged`` → ``record_batch`` → ``release``: what returned is durable unless its
+    docstring says otherwise, and what raised did not happen.
+    """
+
+    def __init__(self, folder: Folder, lock: WriterLock, clock: Callable[[], float]) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._clock = clock
+        self.meta = Meta.load(folder, clock())
+        self._books = Books.load(folder)
+        self._segments: dict[int, SegmentInfo] = {}
+        self._unconfirmed = load_tombstones(folder, self._books.position)
+        self._next = self._books.position.next
+        self._load_segments()
+        self._expire()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        query: str,
+        wait_seconds: float,
+        pause: Callable[[float], None],
+        clock: Callable[[], float],
+    ) -> Self:
+        """Take the journal in this folder, or begin one there, and prove every octet of it.
+
+        ``query`` is told to others while they wait for the lock, ``pause`` sleeps and may raise to give up,
+        ``clock`` tells seconds since 1970. ``JournalLockedError`` after ``wait_seconds``.
+        """
+        path = Path(path).absolute()
+        require_ours(path)
+        folder = Folder(path)
+        lock = WriterLock(path / LOCK_NAME, query=query, wait_seconds=wait_seconds, pause=pause)
+        try:
+            return cls(folder, lock, clock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def close(self) -> None:
+        """Let others have the journal. May be called twice."""
+        self._books.close()
+        self._lock.release()
+
+    # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def position(self) -> Position:
+        return Position(self._books.position.oldest, self._next)
+
+    @property
+    def bytes_used(self) -> int:
+        """Octets of all segments and tombstones, for ``maxJournalBytes``."""
+        segments = sum(info.size for info in self._segments.values())
+        return segments + sum(messages.size for messages in self._unconfirmed.values())
+
+    def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
+        """In order, those that hold any of the sequences ``start`` to ``end`` (not included)."""
+        limit = self._next if end is None else end
+        return [
+            replace(info, acknowledged=info.first not in self._unconfirmed)
+            for info in self._segments.values()
+            if info.last > start and info.first < limit
+        ]
+
+    def read(self, first: int) -> Segment:
+        """The segment that begins with this sequence, proved again; its octets are mapped, not copied."""
+        info = self._segments.get(first)
+        if info is None:
+            raise IllegalStateError(f"Event read({first}): no segment of the journal begins there.")
+        return read_head(map_file(Path(info.path)), info.path).segment()
+
+    def unacknowledged(self) -> Iterator[Unacknowledged]:
+        """Every message without a recorded receipt, of segments and of tombstones."""
+        for messages in self._unconfirmed.values():
+            for identifier, fingerprint in messages.fingerprints.items():
+                yield Unacknowledged(messages.source, identifier, fingerprint)
+
+    def batch(self, start: int, end: int) -> list[int] | None:
+        """The recorded cuts of the batch of exactly these sequences."""
+        return self._books.batches.get((start, end))
+
+    # --- what happens --------------------------------------------------------------------------
+
+    def append(self, segment: Segment) -> SegmentInfo:
+        """Durable on return: its messages may be acknowledged."""
+        self._require_open("append")
+        if segment.first != self._next:
+            raise IllegalStateError(f"Event append({segment!r}) in a journal that goes on at {self._next}.")
+        encoded = encode(segment)
+        name = segment_name(segment.first)
+        self._folder.write(name, encoded)
+        info = info_of(segment, self._folder.path / name, encoded)
+        self._segments[segment.first] = info
+        self._await_receipt(segment)
+        self._next = segment.last
+        return info
+
+    def mark_acknowledged(self, first: int) -> None:
+        """The broker's receipt for the whole segment is here.
+
+        Not synced: a mark that is lost makes its messages wait for a redelivery that never comes, as a
+        tombstone for a day in the end. That costs some octets, and no message.
+        """
+        self._require_open("mark_acknowledged")
+        if first >= self._next:
+            raise IllegalStateError(f"Event mark_acknowledged({first}) in a journal that goes on at {self._next}.")
+        messages = self._unconfirmed.get(first)
+        if messages is not None:
+            self._settle(messages)
+
+    def confirm(self, source: str, ids: Collection[bytes]) -> None:
+        """The broker's receipt for these messages, which came again, is here: they will not come a third time.
+
+        Not before the receipt: a process that dies in between must know them still. Remembered for good when
+        all of a segment or tombstone are confirmed; until then by this process only, and harmless to forget.
+        """
+        self._require_open("confirm")
+        for messages in [messages for messages in self._unconfirmed.values() if messages.source == source]:
+            for identifier in ids:
+                messages.fingerprints.pop(identifier, None)
+            if not messages.fingerprints:
+                self._settle(messages)
+
+    def record_batch(self, start: int, end: int, cuts: list[int]) -> None:
+        """Durable on return. ``cuts`` are the sequences at which the batch's partitions begin, after the first.
+
+        Recording it again is allowed, recording it otherwise is not: Spark may have read it as it was.
+        """
+        self._require_open("record_batch")
+        bounds = [start, *cuts, end]
+        if not self.position.oldest <= start < end <= self._next or bounds != sorted(bounds):
+            raise IllegalStateError(
+                f"Event record_batch({start}, {end}, {len(cuts)} cuts) in a journal {self.position}."
+            )
+        recorded = self.batch(start, end)
+        if recorded is None:
+            self._books.enter_batch(start, end, list(cuts))
+        elif recorded != list(cuts):
+            raise IllegalStateError(f"Event record_batch({start}, {end}) with other cuts than those recorded.")
+
+    def release(self, upto: int) -> None:
+        """Everything below ``upto`` is done: forget it, save what recognises messages without a receipt.
+
+        In this order, so that a crash between two steps costs nothing: tombstones, position, deletions. A crash
+        after the position leaves files behind, and ``open`` deletes them.
+        """
+        self._require_open("release")
+        if upto > self._next:
+            raise IllegalStateError(f"Event release({upto}) in a journal that goes on at {self._next}.")
+        if upto <= self.position.oldest:
+            return
+        done = [info for info in self._segments.values() if info.last <= upto]
+        tombstones = self._bury(done)
+        self._books.enter_position(Position(upto, self._next))
+        self._unconfirmed.update(tombstones)
+        for info in done:
+            self._delete(info)
+        self._expire()
+
+    def skip_to(self, sequence: int) -> None:
+        """Count on from ``sequence``, in a journal that holds no segment: what was below is lost."""
+        self._require_open("skip_to")
+        if self._segments or sequence < self._next:
+            raise IllegalStateError(
+                f"Event skip_to({sequence}) in a journal {self.position} of {len(self._segments)} segments."
+            )
+        self._books.enter_position(Position(sequence, sequence))
+        self._next = sequence
+
+    # --- receipts ------------------------------------------------------------------------------
+
+    def _await_receipt(self, segment: Segment) -> None:
+        self._unconfirmed[segment.first] = Unconfirmed(
+            first=segment.first,
+            last=segment.last,
+            source=segment.source,
+            fingerprints=dict(zip(segment.ids, segment.fingerprints, strict=True)),
+        )
+
+    def _settle(self, messages: Unconfirmed) -> None:
+        """Nothing of it will come again."""
+        if messages.since is None:
+            self._books.enter_acknowledged(messages.first)
+        else:
+            self._folder.delete(tombstone_name(messages.first))
+        del self._unconfirmed[messages.first]
+
+    def _bury(self, done: Collection[SegmentInfo]) -> dict[int, Unconfirmed]:
+        """Durable tombstones for those of these segments whose receipt was not recorded."""
+        tombstones = {}
+        for info in done:
+            messages = self._unconfirmed.get(info.first)
+            if messages is not None and messages.since is None:
+                tombstones[info.first] = write_tombstone(self._folder, messages, self._clock())
+        return tombstones
+
+    def _delete(self, info: SegmentInfo) -> None:
+        self._folder.delete(segment_name(info.first))
+        self._books.forget_acknowledged(info.first)
+        del self._segments[info.first]
+
+    def _expire(self) -> None:
+        now = self._clock()
+        for messages in [messages for messages in self._unconfirmed.values() if messages.expired(now)]:
+            self._settle(messages)
+
+    # --- opening -------------------------------------------------------------------------------
+
+    def _load_segments(self) -> None:
+        """Prove what there is, and end a release that a crash cut short."""
+        oldest = self.position.oldest
+        for segment, info in load_segments(self._folder):
+            self._segments[info.first] = info
+            if info.first not in self._books.acknowledged and info.first not in self._unconfirmed:
+                self._await_receipt(segment)
+        done = [info for info in self._segments.values() if info.last <= oldest]
+        self._unconfirmed.update(self._bury(done))
+        for info in done:
+            self._delete(info)
+        self._next = require_consecutive(self._folder.path, self._books, list(self._segments.values()))
+        self._books.acknowledged &= self._segments.keys()
+
+    def _require_open(self, event: str) -> None:
+        if not self._lock.held:
+            raise IllegalStateError(f"Event {event} in a journal that is closed.")

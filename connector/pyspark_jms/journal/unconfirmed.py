@@ -1,0 +1,75 @@
+"""Messages whose receipt was not recorded: the broker may send them again, and they must be known then.
+
+While their segment lives it stands for them; a *tombstone* does when it is deleted, until they came again and
+were acknowledged, or for a day.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from pyspark_jms.errors import CorruptJournalError
+from pyspark_jms.journal.folder import Folder
+from pyspark_jms.journal.lines import read_line, write_line
+from pyspark_jms.journal.segment import FINGERPRINT_BYTES
+
+__all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "Unconfirmed", "read_tombstone", "tombstone_name", "write_tombstone"]
+
+TOMBSTONE = re.compile(r"tombstone-\d{19}")
+"""Name of a tombstone's file."""
+TOMBSTONE_SECONDS = 24 * 3600.0
+"""Far beyond any connection's time to live, after which a broker sends again what was in flight on it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Unconfirmed:
+    """Of the messages ``first`` to ``last`` (not included) of ``source``, those that are still to be recognised."""
+
+    first: int
+    last: int
+    source: str
+    fingerprints: dict[bytes, bytes] = field(repr=False)
+    """By id."""
+    since: float | None = None
+    """When the tombstone was written; None: their segment lives."""
+    size: int = 0
+    """Octets of the tombstone."""
+
+    def expired(self, now: float) -> bool:
+        return self.since is not None and now - self.since >= TOMBSTONE_SECONDS
+
+
+def tombstone_name(first: int) -> str:
+    return f"tombstone-{first:019d}"
+
+
+def write_tombstone(folder: Folder, messages: Unconfirmed, now: float) -> Unconfirmed:
+    """Durable on return. Returns what stands for the messages when their segment is gone."""
+    facts = {
+        "first": messages.first,
+        "last": messages.last,
+        "source": messages.source,
+        "since": now,
+        "ids": [identifier.decode("latin-1") for identifier in messages.fingerprints],
+        "fingerprints": b"".join(messages.fingerprints.values()).hex(),
+    }
+    size = folder.write(tombstone_name(messages.first), [write_line(facts)])
+    return replace(messages, since=now, size=size)
+
+
+def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
+    data = folder.read(name)
+    facts = read_line(data, str(folder.path / name))
+    try:
+        digests = bytes.fromhex(facts["fingerprints"])
+        ids = [identifier.encode("latin-1") for identifier in facts["ids"]]
+        cut = [digests[at : at + FINGERPRINT_BYTES] for at in range(0, len(digests), FINGERPRINT_BYTES)]
+        return Unconfirmed(
+            first=int(facts["first"]),
+            last=int(facts["last"]),
+            source=str(facts["source"]),
+            since=float(facts["since"]),
+            fingerprints=dict(zip(ids, cut, strict=True)),
+            size=len(data),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptJournalError(f"The journal's file {folder.path / name} says what nobody writes.") from error
