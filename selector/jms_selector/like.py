@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
+from string import hexdigits
 
 __all__ = ["ANY", "ONE", "Token", "compile_like", "matcher", "respell", "to_regex"]
 
@@ -38,7 +39,10 @@ def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Tok
         place += 1
         if character == escape and following and following in {"_", "%", escape}:
             place += 1
-            yield _hexadecimal(following) if activemq else following
+            if activemq:
+                following, taken = _hexadecimal(following, pattern[place : place + 1])
+                place += taken
+            yield following
         elif character == "_":
             yield ONE
         elif character == "%":
@@ -47,11 +51,14 @@ def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Tok
             yield character
 
 
-def _hexadecimal(character: str) -> str:
+def _hexadecimal(character: str, after: str) -> tuple[str, int]:
+    r"""What Java reads from ``\x``, the character's digits and what comes after; and how much of that it takes."""
     digits = f"{ord(character):x}"
-    if len(digits) == 1:
-        raise ValueError(f"ActiveMQ cannot compile a pattern that escapes {character!r}")
-    return chr(int(digits[:2], 16)) + digits[2:]
+    if len(digits) > 1:
+        return chr(int(digits[:2], 16)) + digits[2:], 0
+    if after and after in hexdigits:
+        return chr(int(digits + after, 16)), 1
+    raise ValueError(f"ActiveMQ cannot compile a pattern that escapes {character!r}")
 
 
 def _merged(tokens: Iterator[Token]) -> Iterator[Token]:

@@ -203,7 +203,8 @@ class _Builder:
 
     def _quoted_property(self, token: "Token") -> Item:
         start = token.start_pos or 0
-        if self.strict or not self.dialect.quoted_names or self.hyphens:
+        empty = str(token) == '""' and not self.activemq
+        if self.strict or not self.dialect.quoted_names or self.hyphens or empty:
             self._refuse(start, f"{token} cannot stand here", hint="Strings stand in single quotes: 'like this'.")
         return self._named(literals.string(token), start)
 

@@ -155,7 +155,7 @@ def _quoted(text: str) -> str:
 def _name(name: str, dialect: Dialect) -> str:
     if is_plain_name(name, activemq=dialect.activemq):
         return name
-    if not dialect.quoted_names or not name:
+    if not dialect.quoted_names:
         raise UnsupportedSelectorError(f"{dialect.name} has no way to write the name {name!r}.")
     return '"' + name.replace('"', '""') + '"'
 

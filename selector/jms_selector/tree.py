@@ -294,9 +294,11 @@ def rebuild(flat: Flat) -> Node:
 _N_ARY = (Arithmetic, Call, And, Or)
 
 
-def _construct(cls: type[Node], facts: Sequence[Any], children: Sequence[Node]) -> Node:
-    make: Any = cls
-    return make(*facts, tuple(children)) if cls in _N_ARY else make(*children, *facts)  # type: ignore[no-any-return]
+def _construct(cls: Any, facts: Sequence[Any], children: Sequence[Node]) -> Node:
+    inner = [field.name for field in fields(cls) if field.name in _CHILD_FIELDS]
+    below = (tuple(children),) if cls in _N_ARY else children
+    node: Node = cls(**dict(zip(_fact_names(cls), facts, strict=True)), **dict(zip(inner, below, strict=True)))
+    return node
 
 
 def _spell(root: Node) -> Iterator[str]:

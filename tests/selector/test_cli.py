@@ -1,0 +1,58 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from jms_selector.cli import main
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_conformance_ends_with_the_count(capsys):
+    assert main(["conformance", str(DATA / "selector_cases.jsonl")]) == 0
+    assert capsys.readouterr().out == "868 passed, 0 failed\n"
+    assert main(["conformance", str(DATA / "selector_pushdown_cases.jsonl"), "--pushdown"]) == 0
+    assert capsys.readouterr().out.endswith("52 passed, 0 failed\n")
+
+
+def test_a_failure_is_listed_and_the_exit_status_says_so(tmp_path, capsys):
+    path = tmp_path / "cases"
+    path.write_text(json.dumps({"id": "x1", "selector": "TRUE", "expect": False}))
+    assert main(["conformance", str(path), "--dialect", "spec"]) == 1
+    assert capsys.readouterr().out == "x1 [spec] TRUE: expected false, got true\n0 passed, 1 failed\n"
+
+
+def test_explain(capsys):
+    assert main(["explain", "NOT a > 1 AND b / 2 = 3", "--dialect", "artemis"]) == 0
+    out = capsys.readouterr().out
+    assert "AND\n    NOT\n      a > 1" in out
+    assert "Pushed to artemis\n  NOT (a > 1)" in out
+    assert "Stays in Spark\n  b / 2 = 3" in out
+    assert "3.5" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["explain", " ", "--dialect", "classic"], "(nothing)"),
+        (["explain", "a > 5", "--convert"], "convert_string_expressions:a > 5 OR a > 5.0"),
+        (["explain", "5 = a", "--dialect", "spec"], "5 = a"),
+    ],
+)
+def test_explain_says(arguments, says, capsys):
+    assert main(arguments) == 0
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["explain", "a =="], ["explain", 'a = "x"'], ["conformance", "no such file"]])
+def test_errors_are_messages(arguments, capsys):
+    assert main(arguments) == 1
+    assert capsys.readouterr().err
+
+
+def test_help(capsys):
+    for command in ([], ["explain"], ["conformance"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--help"])
+        assert ended.value.code == 0
+    assert "--pushdown" in capsys.readouterr().out
