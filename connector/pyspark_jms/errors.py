@@ -93,6 +93,8 @@ class InvalidSelectorError(OptionError):
 
 
 class SelectorResidualError(OptionError):
+    """The broker cannot evaluate the whole selector, and selectorResidual=fail; the message says which part."""
+
     code = "JMS_SELECTOR_RESIDUAL"
 
 
@@ -170,6 +172,8 @@ class MalformedFrameError(LinkError):
 
 
 class SelectorIgnoredError(JMSError):
+    """A queue delivered what cannot match the selector. Nothing of the batch is acknowledged."""
+
     code = "JMS_SELECTOR_IGNORED"
 
 
