@@ -29,15 +29,15 @@ def _option_row(option: Option) -> tuple[str, ...]:
 
 
 def errors_table() -> str:
-    return _table(("code", "JMS name", "transient", "meaning"), [_error_row(error) for error in _leaves(JMSError)])
+    return _table(("code", "JMS name", "transient", "meaning"), [_error_row(error) for error in _raised(JMSError)])
 
 
-def _leaves(error: type[JMSError]) -> Iterator[type[JMSError]]:
-    """What is raised: every class that stands for no group of others, in the order of the file."""
-    if not error.__subclasses__():
-        yield error
-    for kind in error.__subclasses__():
-        yield from _leaves(kind)
+def _raised(group: type[JMSError]) -> Iterator[type[JMSError]]:
+    """What a user can meet, in the order of the file: not a class that only stands for others and says no more."""
+    for error in group.__subclasses__():
+        if error.__doc__ or not error.__subclasses__():
+            yield error
+        yield from _raised(error)
 
 
 def _error_row(error: type[JMSError]) -> tuple[str, ...]:

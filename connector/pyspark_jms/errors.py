@@ -232,6 +232,8 @@ class JournalError(JMSError):
 
 
 class JournalLockedError(JournalError):
+    """Another process uses this journal; only one may."""
+
     code = "JMS_JOURNAL_LOCKED"
 
 

@@ -43,7 +43,8 @@ def every_class(error):
 
 
 def test_every_code_that_can_be_raised_is_a_row_with_a_meaning(reference):
-    codes = {error.code for error in every_class(JMSError) if not error.__subclasses__()}
+    groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
+    codes = {error.code for error in every_class(JMSError)} - groups
     rows = [line.split(" | ") for line in reference.errors_table().splitlines()[2:]]
     assert {row[0].strip("| `") for row in rows} == codes
     assert all(re.fullmatch(r"[A-Z].*\. \|", row[3]) for row in rows), rows
