@@ -158,77 +158,13 @@ def test_size_is_limited():
 def test_long_and_deep_selectors(text):
     selector = parse(text)
     assert evaluate(selector, Message.of(a0=1, a=1)) in {True, False, None}
-    assert selector == parse(text + " ").with_root(selector.root).__class__(text, parse(text + " ").root)
+    assert selector.root == parse(text + " ").root
 
 
-_TOKENS = st.sampled_from(
-    [
-        "a",
-        "b",
-        "JMSType",
-        "'x'",
-        "'it''s'",
-        "'",
-        '"',
-        "1",
-        "-5",
-        "0x1F",
-        "5.",
-        ".5",
-        "1e3",
-        "5L",
-        "08",
-        "99999999999999999999",
-        "=",
-        "<>",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "+",
-        "-",
-        "*",
-        "/",
-        "%",
-        "(",
-        ")",
-        ",",
-        ".",
-        ";",
-        ":",
-        "!",
-        "AND",
-        "OR",
-        "NOT",
-        "BETWEEN",
-        "LIKE",
-        "ESCAPE",
-        "IN",
-        "IS",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "and",
-        "XPATH",
-        "/*",
-        "*/",
-        "--",
-        "\n",
-        "\t",
-        "\xa0",
-        "é",
-        "²",
-        "😀",
-        "\x00",
-        "||",
-        "&&",
-        "==",
-        "!=",
-        "REGEX",
-        "convert_string_expressions:",
-        "hyphenated_props:",
-    ]
-)
+_WORDS = """a b JMSType 'x' 'it''s' ' " 1 -5 0x1F 5. .5 1e3 5L 08 99999999999999999999 = <> < <= > >= + - * / % ( ) ,
+. ; : ! AND OR NOT BETWEEN LIKE ESCAPE IN IS NULL TRUE FALSE and XPATH /* */ -- é ² 😀 || && == != REGEX
+convert_string_expressions: hyphenated_props:"""
+_TOKENS = st.sampled_from([*_WORDS.split(), "\n", "\t", "\u00a0", "\0"])
 _dialects = st.sampled_from(["spec", "artemis", "classic", "ibm"])
 
 
@@ -251,12 +187,12 @@ def test_a_damaged_selector_is_a_selector_or_refused(text, data):
 
 
 def _parsed_or_refused(text, dialect, strict):
+    error = None
     try:
         parse(text, dialect=dialect, strict=strict)
-    except InvalidSelectorError as error:
-        assert 0 <= error.position <= len(text)
-        assert "\n" not in error.context.split("\n  ")[0].strip("\n")
-        assert str(error)
+    except InvalidSelectorError as refused:
+        error = refused
+    assert error is None or (0 <= error.position <= len(text) and len(error.context.splitlines()) == 2)
 
 
 @given(selector_strategies.selectors())

@@ -1,4 +1,4 @@
-"""Selector rates: parse, one message, Arrow batches, a Spark column. `python bench/selectors.py [--no-spark]`."""
+"""Selector rates: parse, one message, Arrow batches, a Spark column. `python bench/selector_rates.py [--no-spark]`."""
 
 import os
 import sys
