@@ -102,6 +102,8 @@ class _Confirming:
 
     spans: list[Span]
     sights: list[tuple[bytes, bytes]]
+    messages: int
+    """How many ACKs that are: a message of a lost connection that did not come back yet has none."""
     receipt: str | None = None
 
 
@@ -190,7 +192,7 @@ class Ledger:
         books = self._lanes[lane]
         sights, books.sights = books.sights, []
         if sights:
-            books.confirming.append(_Confirming([], sights))
+            books.confirming.append(_Confirming([], sights, len(sights)))
         return [identifier for identifier, _ in sights]
 
     # --- offered -------------------------------------------------------------------------------
@@ -256,7 +258,10 @@ class Ledger:
         bound = [identifier for identifier in ids if identifier is not None]
         if len(bound) < len(ids):
             self._settle_on_sight(lane, spans)
-        lane.confirming.append(_Confirming(spans, []))
+        if bound:
+            lane.confirming.append(_Confirming(spans, [], len(bound)))
+        else:
+            self._drop(spans)
         return bound
 
     @staticmethod
@@ -272,8 +277,11 @@ class Ledger:
 
     def acknowledging(self, lane: int, receipt: str) -> None:
         """The ACKs of ``finish`` or ``on_sight`` were sent; ``receipt`` will confirm them."""
-        for confirming in self._lanes[lane].confirming:
-            confirming.receipt = confirming.receipt or receipt
+        unsent = [entry for entry in self._lanes[lane].confirming if entry.receipt is None]
+        if not unsent:
+            raise IllegalStateError(f"Event acknowledging({lane}) with nothing to acknowledge.")
+        for entry in unsent:
+            entry.receipt = receipt
 
     def unconfirmed(self, lane: int) -> str | None:
         """The oldest receipt that is still to come."""
@@ -284,10 +292,12 @@ class Ledger:
         """The broker confirmed: forget these messages. Returns how many they were."""
         books = self._lanes[lane]
         confirmed = [entry for entry in books.confirming if entry.receipt == receipt]
+        if not confirmed:
+            raise IllegalStateError(f"Event acknowledged({lane}) for {receipt!r}, which confirms nothing.")
         books.confirming = [entry for entry in books.confirming if entry.receipt != receipt]
         for entry in confirmed:
             self._drop(entry.spans)
-        return sum(len(span) for entry in confirmed for span in entry.spans) + sum(len(e.sights) for e in confirmed)
+        return sum(entry.messages for entry in confirmed)
 
     # --- lost ----------------------------------------------------------------------------------
 
