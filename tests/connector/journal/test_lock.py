@@ -100,3 +100,30 @@ def test_the_lock_of_a_deleted_file_excludes_nobody(tmp_path):
     with pytest.raises(JournalLockedError, match="query b"):
         WriterLock(tmp_path / "lock", query="c", wait_seconds=0, pause=never)
     new.release()
+
+
+DELETED_MEANWHILE = """
+import sys
+from pathlib import Path
+from pyspark_jms.errors import JournalLockedError
+from pyspark_jms.journal.lock import WriterLock
+path, calls, pauses = Path(sys.argv[1]), [], []
+
+def delete_before_the_first_lock(event, arguments):
+    if event == "fcntl.flock":
+        calls.append(event)
+        if len(calls) == 1:
+            path.unlink()
+
+sys.addaudithook(delete_before_the_first_lock)
+lock = WriterLock(path, query="a", wait_seconds=1, pause=pauses.append)
+try:
+    WriterLock(path, query="b", wait_seconds=0, pause=pauses.append)
+except JournalLockedError:
+    print("one writer", len(pauses))
+"""
+
+
+def test_a_lock_on_a_file_that_was_deleted_meanwhile_is_none(tmp_path):
+    program = [sys.executable, "-c", DELETED_MEANWHILE, tmp_path / "lock"]
+    assert subprocess.run(program, capture_output=True, text=True, check=True).stdout == "one writer 1\n"
