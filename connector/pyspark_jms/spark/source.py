@@ -1,6 +1,6 @@
 """``format("jms")``: what Spark finds, and how it is told what we can do."""
 
-from typing import Any, NoReturn
+from typing import Any
 
 import pyspark
 from pyspark.sql.datasource import DataSource
@@ -54,11 +54,10 @@ class JmsDataSource(DataSource):
         _require_ours(schema)
         return JmsPeek(SourceOptions.parse(self.options, "batch"))
 
-    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
-        raise UnsupportedError(
-            "df.write does not send to JMS in this release.",
-            "Use df.writeStream on a stream; trigger(availableNow=True) writes once and ends.",
-        )
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        from pyspark_jms.spark.batch_writer import JmsBatchWriter
+
+        return JmsBatchWriter(SinkOptions.parse(self.options), overwrite=overwrite)
 
 
 def _require_ours(schema: StructType) -> None:

@@ -58,11 +58,6 @@ def test_a_schema_of_the_users_own_is_refused(spark, tmp_path):
         query.awaitTermination(60)
 
 
-def test_batch_writing_says_what_to_use_instead(spark):
-    with pytest.raises(AnalysisException, match=r"JMS_UNSUPPORTED.*writeStream"):
-        spark.range(1).selectExpr("'x' text").write.format("jms").options(**NOWHERE).mode("append").save()
-
-
 def test_complete_mode_is_refused():
     source = JmsDataSource(NOWHERE)
     with pytest.raises(UnsupportedError, match="append"):

@@ -1,0 +1,84 @@
+"""``DataSourceArrowWriter``: the rows of a batch write's task → the broker, all or nothing per task."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
+from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch, outdated_time
+from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
+
+__all__ = ["KEEP_WRITES_MS", "JmsBatchWriter"]
+
+KEEP_WRITES_MS = 7 * 24 * 3_600_000
+"""How long the ledger remembers a batch write: whoever tries it again must do so within a week."""
+
+_ALL_WRITES = "writes"
+
+
+@dataclass
+class _Sent(WriterCommitMessage):
+    rows: int
+    ledger: LedgerTask | None
+
+
+class JmsBatchWriter(DataSourceArrowWriter):
+    """``df.write``, also inside ``foreachBatch``: a write is told from another one by its ``writeId``."""
+
+    def __init__(self, options: SinkOptions, *, overwrite: bool) -> None:
+        if overwrite:
+            raise UnsupportedError("Save mode overwrite cannot empty a queue.", "Use mode('append').")
+        if options.exactly_once and options.write_id is None:
+            raise OptionConflictError(
+                "deliveryGuarantee=exactly-once of a batch write needs option writeId: without it nothing tells a write"
+                " that is tried again from another one.",
+                "Give each write a writeId of its own, the same when it is tried again: in foreachBatch the batch id"
+                " with a name of the query, in a job the name of its run.",
+            )
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Send every row or, unless option ``transaction`` says otherwise, none."""
+        if not self._options.exactly_once:
+            return _Sent(send_at_least_once(self._options, iterator), None)
+        task = _this_task(self._options.write_id)
+        return _Sent(send_exactly_once(self._options, task, iterator), task)
+
+    def commit(self, messages: list[Any]) -> None:
+        """Each task has committed its own transaction; old entries of the ledger are deleted."""
+        task = next((message.ledger for message in messages if message and message.ledger), None)
+        if task is None:
+            return
+        now_ms = int(time.time() * 1000)
+        of_no_query = task.queue == ledger_queue(_ALL_WRITES)
+        selector = (
+            outdated_time(now_ms - KEEP_WRITES_MS, now_ms=now_ms)
+            if of_no_query
+            else outdated_batch(task.batch, now_ms=now_ms)
+        )
+        forget(self._options, task.queue, selector)
+
+    def abort(self, messages: list[Any]) -> None:
+        """Nothing can be taken back: tasks that succeeded have sent their rows, the others none."""
+
+
+def _this_task(write_id: str | None) -> LedgerTask:
+    """In ``foreachBatch`` the entries lie in the query's own ledger, and go with its batches."""
+    context = TaskContext.get()
+    if context is None or write_id is None:
+        raise IllegalStateError("A batch write runs outside of a Spark task.", "Report this with Spark's version.")
+    query = context.getLocalProperty("sql.streaming.queryId")
+    batch = context.getLocalProperty("streaming.sql.batchId")
+    return LedgerTask(
+        queue=ledger_queue(query or _ALL_WRITES),
+        name=f"{write_id}/{context.partitionId()}",
+        batch=int(batch or 0),
+        may_be_repeated=True,
+    )

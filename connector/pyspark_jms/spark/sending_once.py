@@ -1,0 +1,169 @@
+"""The rows of one task → messages at the broker, exactly once, by an entry in the commit ledger.
+
+The entry goes with the rows, in one transaction: who finds it knows that the rows were sent. Knows no
+``TaskContext``: which task it is, and whether it may have been here before, is handed in.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyspark_jms.columns.digest import RowsDigest, counts_from_now
+from pyspark_jms.dialect import Dialect
+from pyspark_jms.errors import (
+    CommitInDoubtError,
+    JMSError,
+    LinkError,
+    ReplayMismatchError,
+    TransactionRolledBackError,
+)
+from pyspark_jms.link.commit_ledger import find_entries, find_entries_patiently, forget_entries
+from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, require_duplicate_detection
+from pyspark_jms.link.producer import Producer
+from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.sending import RowFrames, with_rows
+
+__all__ = ["LedgerTask", "forget", "send_exactly_once"]
+
+_log = logging.getLogger("pyspark_jms.spark")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerTask:
+    """One task of one write, as its ledger knows it."""
+
+    queue: str
+    name: str
+    batch: int
+    may_be_repeated: bool
+    """Whether the ledger is asked before anything is sent."""
+
+
+def send_exactly_once(options: SinkOptions, task: LedgerTask, batches: Iterator[pa.RecordBatch]) -> int:
+    """Returns how many rows are at the broker, now or from an earlier attempt. A task without rows leaves no entry."""
+    rows = with_rows(batches)
+    if rows is None:
+        return 0
+    known = _look_up(options, task) if task.may_be_repeated else ()
+    with Producer(options.connection) as producer:
+        sending = not known or options.send_on_mismatch
+        entry = _send(options, task, producer, rows, sending=sending)
+        if _holds(known, entry):
+            _log.info("= %s was carried out before: %d rows are not sent again", task.name, entry.rows)
+        elif not sending:
+            raise _mismatch(task, known, entry)
+        else:
+            _commit(options, task, producer, entry, again=bool(known))
+    return entry.rows
+
+
+def forget(options: SinkOptions, queue: str, selector: str) -> None:
+    """Delete entries nobody will ask for. Never raises: they take little room, and there is a next time."""
+    try:
+        forgotten = forget_entries(options.connection, queue, selector)
+    except JMSError as error:
+        _log.warning("= %s was not tidied up: %s", queue, error.fact)
+    else:
+        _log.debug("= %s: %d old entries deleted", queue, forgotten)
+
+
+# --- before -------------------------------------------------------------------------------------------
+
+
+def _look_up(options: SinkOptions, task: LedgerTask) -> tuple[LedgerEntry, ...]:
+    try:
+        return find_entries(options.connection, task.queue, task.name)
+    except JMSError as error:
+        raise CommitInDoubtError(
+            f"Whether {task.name} was carried out before cannot be looked up in queue {task.queue}: {error.fact}",
+            f"Nothing was sent. {error.remedy} {_permissions(task, error)}".rstrip(),
+        ) from None
+
+
+def _permissions(task: LedgerTask, error: JMSError) -> str:
+    if error.transient:
+        return ""
+    return f"Queue {task.queue} needs the permissions send and consume, and must exist or be created automatically."
+
+
+# --- sending ------------------------------------------------------------------------------------------
+
+
+def _send(
+    options: SinkOptions, task: LedgerTask, producer: Producer, rows: Iterator[pa.RecordBatch], *, sending: bool
+) -> LedgerEntry:
+    """All rows, into the open transaction or nowhere, and the entry that speaks of them."""
+    dialect = _with_duplicate_id_reserved(producer.dialect)
+    frames, digest = RowFrames(options, dialect), RowsDigest()
+    for batch in rows:
+        by_the_clock = counts_from_now(batch.schema, dialect, frames.defaults)
+        digested = frames.encoded(batch, producer.transaction, 0) if by_the_clock else None
+        buffers = frames.take(batch, producer.transaction)
+        digest.add(buffers if digested is None else digested, batch.num_rows)
+        for buffer in buffers if sending else ():
+            producer.send(buffer)
+    now_ms = int(time.time() * 1000)
+    return LedgerEntry(task=task.name, batch=task.batch, rows=frames.rows, digest=digest.text(), written_ms=now_ms)
+
+
+def _with_duplicate_id_reserved(dialect: Dialect) -> Dialect:
+    """A row with a duplicate id of its own could be dropped, or take its whole task with it."""
+    header = require_duplicate_detection(dialect)
+    return replace(dialect, reserved_properties=dialect.reserved_properties | {header})
+
+
+# --- the commit ---------------------------------------------------------------------------------------
+
+
+def _commit(options: SinkOptions, task: LedgerTask, producer: Producer, entry: LedgerEntry, *, again: bool) -> None:
+    frame = entry_frame(
+        entry, queue=task.queue, dialect=producer.dialect, transaction=producer.transaction, again=again
+    )
+    try:
+        producer.try_commit(frame)
+    except LinkError as error:
+        _settle(options, task, entry, error)
+
+
+def _settle(options: SinkOptions, task: LedgerTask, entry: LedgerEntry, error: LinkError) -> None:
+    """Return when the entry is there, however it came; raise what is known otherwise."""
+    try:
+        found = find_entries_patiently(options.connection, task.queue, task.name, until_found=error.transient)
+    except JMSError as reason:
+        raise CommitInDoubtError(
+            f"What became of the COMMIT of {task.name} is not known: {error.fact}"
+            f" It cannot be looked up in queue {task.queue}: {reason.fact}",
+            f"The next attempt looks before it sends. {reason.remedy} {_permissions(task, reason)}".rstrip(),
+        ) from None
+    if _holds(found, entry):
+        _log.info("= %s is in the ledger, though its COMMIT was not confirmed: %s", task.name, error.fact)
+        return
+    if found and not options.send_on_mismatch:
+        raise _mismatch(task, found, entry)
+    if error.transient:
+        raise CommitInDoubtError(
+            f"The broker did not confirm the COMMIT of {task.name}: {error.fact} It is not in queue {task.queue}.",
+            "The next attempt looks before it sends.",
+        )
+    raise TransactionRolledBackError(
+        f"The broker did not commit {task.name}: {error.fact}",
+        f"No row of this attempt was sent. {error.remedy} A broker that remembers a task whose entry is gone answers"
+        " so too: has the query been started from an older copy of its checkpoint?",
+    )
+
+
+def _holds(entries: tuple[LedgerEntry, ...], wanted: LedgerEntry) -> bool:
+    return any((entry.rows, entry.digest) == (wanted.rows, wanted.digest) for entry in entries)
+
+
+def _mismatch(task: LedgerTask, known: tuple[LedgerEntry, ...], entry: LedgerEntry) -> ReplayMismatchError:
+    before = " and ".join(f"{e.rows} rows (digest {e.digest})" for e in known)
+    return ReplayMismatchError(
+        f"{task.name} was carried out before with {before}, and comes again with {entry.rows} rows"
+        f" (digest {entry.digest}). None of these was sent.",
+        "The source must replay the same rows in the same partitions (journalLocation, files, Kafka; no shuffle, the"
+        " same options). onReplayMismatch=send sends them too, as duplicates of the first ones.",
+    )
