@@ -1,0 +1,149 @@
+"""Look-ups in a ledger on a real broker: found, provably absent, undecided; and what is deleted."""
+
+import time
+from dataclasses import replace
+
+import pytest
+from cutting import CuttingProxy
+from rawstomp import RawStomp
+
+from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError, LinkError, ReceiptTimeoutError
+from pyspark_jms.link.address import parse_broker_url
+from pyspark_jms.link.commit_ledger import find_entries, find_entries_patiently, forget_entries
+from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, outdated_batch, outdated_time, sentinel_frame
+from pyspark_jms.link.producer import Producer
+from pyspark_jms.link.settings import ConnectionSettings, Password
+from pyspark_jms.testing import User
+
+NOW = 1_800_000_000_000
+
+
+def settings_of(broker, url=None, user=None, **changed):
+    return ConnectionSettings(
+        addresses=parse_broker_url(url or broker.url),
+        user=user or broker.user,
+        password=Password(value="pw" if user else broker.password),
+        **changed,
+    )
+
+
+def entry(batch, partition, digest="1-d", written_ms=NOW):
+    return LedgerEntry(task=f"x/{batch}/{partition}", batch=batch, rows=1, digest=digest, written_ms=written_ms)
+
+
+def write(settings, queue, *entries, again=False):
+    with Producer(settings) as producer:
+        for each in entries:
+            producer.send(entry_frame(each, queue=queue, dialect=producer.dialect, transaction="t", again=again))
+        producer.commit()
+
+
+def test_finds_its_own_entry_among_others_and_leaves_everything_as_it_was(broker, queue):
+    settings = settings_of(broker)
+    entries = [entry(batch, partition) for batch in range(10) for partition in range(12)]
+    write(settings, queue, *entries)
+    for _ in range(12):  # more often than a queue's ten delivery attempts
+        assert find_entries(settings, queue, "x/7/1") == (entry(7, 1),)
+        assert find_entries(settings, queue, "x/7/12") == ()
+    assert broker.message_count(queue) == 120
+    assert set(broker.delivery_counts(queue)) == {0}
+
+
+def test_a_queue_that_does_not_exist_has_no_entry(broker, queue):
+    assert find_entries(settings_of(broker), queue, "x/0/0") == ()
+    assert broker.message_count(queue) == 0
+
+
+def test_an_entry_that_was_sent_last_comes_before_the_sentinel(broker, queue):
+    """Absence must not depend on what else lies in the queue, nor on the order of arrival."""
+    settings = settings_of(broker)
+    with RawStomp(broker) as client:
+        client.send(queue, [([("task", "x/1/1"), ("priority", "9")], "no entry"), ([("priority", "0")], "")])
+    write(settings, queue, entry(1, 1))
+    assert find_entries(settings, queue, "x/1/1") == (entry(1, 1),)
+
+
+def test_a_task_with_two_entries_shows_both(broker, queue):
+    settings = settings_of(broker)
+    write(settings, queue, entry(1, 1))
+    write(settings, queue, entry(1, 1, "1-other"), again=True)
+    assert {found.digest for found in find_entries(settings, queue, "x/1/1")} == {"1-d", "1-other"}
+
+
+def test_a_broker_that_does_not_answer_ends_the_look_up(broker, queue):
+    settings = settings_of(broker)
+    write(settings, queue, entry(1, 1))
+    with CuttingProxy(broker.url, b"sentinel:", "stall") as proxy:
+        stalled = settings_of(broker, proxy.url, receipt_timeout=0.5)
+        with pytest.raises(ReceiptTimeoutError, match=rf"{queue}.*0\.5 s"):
+            find_entries(stalled, queue, "x/1/1")
+        assert proxy.cuts == 1
+    assert find_entries(settings, queue, "x/1/1") == (entry(1, 1),)
+
+
+def test_a_lost_connection_is_an_error_and_not_an_absence(broker, queue):
+    with CuttingProxy(broker.url, b"sentinel:", "before") as proxy, pytest.raises(LinkError, match="gone"):
+        find_entries(settings_of(broker, proxy.url), queue, "x/1/1")
+
+
+def test_patience_outlasts_a_lost_connection(broker, queue):
+    write(settings_of(broker), queue, entry(1, 1))
+    with CuttingProxy(broker.url, b"sentinel:", "before") as proxy:
+        settings = settings_of(broker, proxy.url, reconnect_attempts=1)
+        assert find_entries_patiently(settings, queue, "x/1/1", until_found=False) == (entry(1, 1),)
+        assert proxy.cuts == 1
+
+
+def test_patience_has_an_end(broker, queue):
+    settings = settings_of(broker, "stomp://127.0.0.1:1", reconnect_attempts=1)
+    with pytest.raises(BrokerUnreachableError):
+        find_entries_patiently(settings, queue, "x/1/1", until_found=False)
+    settings = settings_of(broker, reconnect_attempts=1)
+    assert find_entries_patiently(settings, queue, "x/1/1", until_found=True) == ()
+
+
+def test_a_user_without_permission_is_told_so_at_once(fresh_broker):
+    nobody = User("nobody", "pw", permissions={"send"})
+    with fresh_broker(users=[nobody]) as broker:
+        write(settings_of(broker), "ledger", entry(1, 1))
+        with pytest.raises(JMSSecurityError):
+            find_entries_patiently(settings_of(broker, user="nobody"), "ledger", "x/1/1", until_found=True)
+
+
+def test_forgets_entries_of_earlier_batches_and_abandoned_sentinels(broker, queue):
+    settings = settings_of(broker)
+    write(settings, queue, *[entry(batch, p) for batch in (2, 9, 10, 11, 100) for p in range(3)])
+    with Producer(settings) as producer:
+        for name, age in (("old", 3_600_001), ("live", 3_599_000)):
+            frame = sentinel_frame(name, queue=queue, dialect=producer.dialect, now_ms=NOW - age)
+            producer.send(frame.replace(b"sentinel:", b"transaction:t\nsentinel:"))
+        producer.commit()
+    assert forget_entries(settings, queue, outdated_batch(10, now_ms=NOW)) == 7
+    assert broker.message_count(queue) == 10
+    for batch, there in ((2, False), (9, False), (10, True), (11, True), (100, True)):
+        assert bool(find_entries(settings, queue, f"x/{batch}/1")) is there
+
+
+def test_forgets_entries_by_age(broker, queue):
+    settings = settings_of(broker)
+    write(settings, queue, entry(1, 0, written_ms=999_999_999_999), entry(1, 1, written_ms=1_000_000_000_000))
+    assert forget_entries(settings, queue, outdated_time(1_000_000_000_000, now_ms=NOW)) == 1
+    assert find_entries(settings, queue, "x/1/0") == ()
+    assert find_entries(settings, queue, "x/1/1") != ()
+
+
+def test_forgets_more_than_a_window_holds(broker, queue):
+    settings = settings_of(broker)
+    write(settings, queue, *[replace(entry(1, n), digest="d" * 2_000) for n in range(1_500)])
+    assert forget_entries(settings, queue, outdated_batch(2, now_ms=NOW)) == 1_500
+    assert broker.message_count(queue) == 0
+
+
+def test_look_up_times(broker, queue, report):
+    settings = settings_of(broker)
+    for batch in range(4):
+        write(settings, queue, *[entry(batch, partition) for partition in range(5_000)])
+    for task in ("x/0/0", "x/3/4999", "absent"):
+        start = time.perf_counter()
+        find_entries(settings, queue, task)
+        report(f"look-up of {task} in a ledger of 20,000 entries: {(time.perf_counter() - start) * 1000:.0f} ms")
