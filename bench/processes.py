@@ -8,27 +8,44 @@ from typing import Self
 
 from bench.job import Measured
 
-__all__ = ["Meter", "children", "cpu_seconds", "spark_roles"]
+__all__ = ["Meter", "children", "compiler_seconds", "cpu_seconds", "spark_roles"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters of a thread's name
 _PARENT, _OWN, _REAPED = 1, slice(11, 13), slice(13, 15)  # proc(5), fields 4, 14-15, 16-17; counted from field 3
 
 
-def _stat(pid: int) -> list[str] | None:
-    """Fields of /proc/PID/stat behind the name, which may hold blanks and parentheses; None when it is gone."""
+def _stat(process: int | str) -> list[str] | None:
+    """Fields of /proc/PROCESS/stat behind the name, which may hold blanks and parentheses; None when it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
 
 
-def cpu_seconds(pid: int, *, reaped: bool = False) -> float:
-    """User and system time of all threads; ``reaped``: and of the children it has waited for."""
-    fields = _stat(pid)
+def cpu_seconds(process: int | str, *, reaped: bool = False) -> float:
+    """User and system time of all threads; ``reaped``: and of the children it has waited for.
+
+    ``PID/task/TID`` is one thread.
+    """
+    fields = _stat(process)
     if fields is None:
         return 0.0
     ticks = fields[_OWN] + (fields[_REAPED] if reaped else [])
     return sum(map(int, ticks)) / _TICKS
+
+
+def compiler_seconds(jvm: int) -> float:
+    """What a JVM has spent on compiling itself: its warm-up, which a longer run would not see."""
+    threads = [f"{jvm}/task/{entry.name}" for entry in Path(f"/proc/{jvm}/task").iterdir()]
+    return sum(cpu_seconds(thread) for thread in threads if _name(thread) in _COMPILERS)
+
+
+def _name(process: str) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def children() -> dict[int, list[int]]:

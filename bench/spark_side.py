@@ -12,12 +12,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 from bench.job import BODY_BYTES, TIME_LIMIT, Measured
-from bench.processes import Meter, spark_roles
+from bench.processes import Meter, compiler_seconds, spark_roles
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,6 +31,7 @@ _READ_QUEUE, _WRITE_QUEUE = "bench.spark.read", "bench.spark.write"
 _POLL_SECONDS = 0.05
 _CONFIGURATION = {
     "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",  # one that ended could not be asked
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -37,6 +39,14 @@ _CONFIGURATION = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.sql.files.maxPartitionBytes": "1m",  # one task a file: the sink's transactions
 }
+
+
+@dataclass(slots=True)
+class _Noted:
+    """``batches``: the progress of those with rows. ``compiling``: CPU seconds of the JVM's compilers."""
+
+    batches: list[dict[str, Any]] = field(default_factory=list)
+    compiling: float = 0.0
 
 
 class SparkSide:
@@ -92,13 +102,13 @@ class SparkSide:
         """Let the messages go; over when the last one is acknowledged.
 
         ``seconds`` is trigger time from that moment on: of the triggers that had rows, planning and
-        logs included, idle waits before them left out. ``by_the_clock`` ends with the last ACK.
+        logs included, idle waits before them left out. ``by_the_clock_seconds`` ends with the last ACK.
         """
-        with self._noting(self._reading) as batches, Meter(self._roles) as meter:
+        with self._noting(self._reading) as noted, Meter(self._roles) as meter:
             self._held.resume()
             self._until(self._reading, lambda: self._held.getMessageCount() == 0)
         self._held.pause()
-        return _trigger_time(meter, batches, messages)
+        return _trigger_time(meter, noted, messages)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -114,14 +124,14 @@ class SparkSide:
         """One batch of ``tasks`` tasks. ``seconds`` is its trigger time."""
         staged, arrived = self._folder / "staged", self._folder / "in" / f"batch-{time.time_ns()}"
         self._spark.range(0, messages, 1, self._tasks).write.parquet(str(staged))
-        with self._noting(self._writing) as batches, Meter(self._roles) as meter:
+        with self._noting(self._writing) as noted, Meter(self._roles) as meter:
             staged.rename(arrived)
             self._until(self._writing, lambda: _rows(self._writing, meter.began) >= messages)
         stored = self._broker.message_count(_WRITE_QUEUE)
         if stored != messages:
             raise RuntimeError(f"{messages} rows were written, {stored} messages arrived")
         self._broker.purge(_WRITE_QUEUE)
-        return _trigger_time(meter, batches, messages)
+        return _trigger_time(meter, noted, messages)
 
     # --- both ----------------------------------------------------------------------------------
 
@@ -132,12 +142,12 @@ class SparkSide:
         return {self._broker.pid: "broker", **spark_roles(self._jvm_pid)}
 
     @contextmanager
-    def _noting(self, query: StreamingQuery) -> Iterator[list[dict[str, Any]]]:
-        """A list that holds, after the block, the progress of the batches with rows that ended in it."""
-        batches: list[dict[str, Any]] = []
-        before = _last_batch(query)
-        yield batches
-        batches += [batch for batch in _progress(query) if batch["numInputRows"] and batch["batchId"] > before]
+    def _noting(self, query: StreamingQuery) -> Iterator["_Noted"]:
+        """Filled after the block, with what happened in it."""
+        noted, before, compiling = _Noted(), _last_batch(query), compiler_seconds(self._jvm_pid)
+        yield noted
+        noted.compiling = compiler_seconds(self._jvm_pid) - compiling
+        noted.batches = [batch for batch in _progress(query) if batch["numInputRows"] and batch["batchId"] > before]
 
     @staticmethod
     def _until(query: StreamingQuery, true: Callable[[], bool]) -> None:
@@ -190,12 +200,14 @@ def _ended(batch: dict[str, Any]) -> float:
     return float(_began(batch) + batch["durationMs"]["triggerExecution"] / 1000)
 
 
-def _trigger_time(meter: Meter, batches: list[dict[str, Any]], messages: int) -> Measured:
+def _trigger_time(meter: Meter, noted: _Noted, messages: int) -> Measured:
+    batches = noted.batches
     rows = sum(batch["numInputRows"] for batch in batches)
     if rows != messages:
         raise RuntimeError(f"{messages} messages were sent and {rows} rows read")
-    notes = {"by_the_clock": meter.seconds, "batches": float(len(batches))}
+    notes = {"by_the_clock_seconds": meter.seconds, "batches": float(len(batches))}
+    notes["jvm_compiling_us_per_message"] = noted.compiling / messages * 1e6
     for part in ("latestOffset", "addBatch"):
-        notes[part] = sum(batch["durationMs"].get(part, 0) for batch in batches) / 1000
+        notes[f"{part}_seconds"] = sum(batch["durationMs"].get(part, 0) for batch in batches) / 1000
     busy = sum(_ended(batch) - max(_began(batch), meter.began) for batch in batches)
     return Measured(messages=messages, seconds=busy, cpu=meter.cpu, notes=notes)

@@ -88,7 +88,7 @@ def as_text(document: dict[str, Any]) -> str:
         lines += [_line(_CASES[case], document["cases"][case]) for case in _CASES if case.startswith(way)]
         lines.append("")
     lines += [f"{key} {document[key]:.2f}" for key in _FOLLOWED]
-    lines.append(f"Spark reading, by the clock: {_by_the_clock(document):,.0f} messages/s")
+    lines += [_beside(document, way) for way in ("read", "write")]
     lines.append(", ".join(f"{name} {value}" for name, value in document["machine"].items()))
     return "\n".join(lines)
 
@@ -107,5 +107,10 @@ def _line(name: str, figures: dict[str, Any]) -> str:
     )
 
 
-def _by_the_clock(document: dict[str, Any]) -> float:
-    return float(document["messages"] / document["cases"]["read.jms"]["notes"]["by_the_clock"]["median"])
+def _beside(document: dict[str, Any], way: str) -> str:
+    notes = {name: spread["median"] for name, spread in document["cases"][f"{way}.jms"]["notes"].items()}
+    rate = document["messages"] / notes["by_the_clock_seconds"]
+    return (
+        f"Spark, {way}: {rate:,.0f} messages/s by the clock, {notes['batches']:.0f} batches; of the JVM's CPU"
+        f" {notes['jvm_compiling_us_per_message']:.1f} us a message went into compiling itself"
+    )
