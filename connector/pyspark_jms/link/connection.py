@@ -1,7 +1,7 @@
 """One STOMP 1.2 session: connected, used, closed. Knows what an ERROR frame means; knows no subscription.
 
-stomp.py runs the session (CONNECT, heart-beats, DISCONNECT); every wait here has a limit, which stomp.py's
-own waits have not.
+stomp.py reads the frames that are no MESSAGE and keeps the heart-beats; every wait here has a limit, which
+stomp.py's own waits have not.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Any
 
 import stomp
 from stomp.exception import NotConnectedException
-from stomp.protocol import Protocol12
+from stomp.listener import HeartbeatListener
 
 from pyspark_jms.dialect import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.errors import (
@@ -26,6 +26,7 @@ from pyspark_jms.link.address import Address
 from pyspark_jms.link.reasons import broker_said, unreachable
 from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.link.tap import Tap
+from pyspark_jms.wire.frame import Frame, encode_frame
 from pyspark_jms.wire.scan import FrameRun, FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Arrivals", "Connection", "connect"]
@@ -35,6 +36,7 @@ SEGMENT_BYTES = 4 << 20
 
 _log = logging.getLogger("pyspark_jms.link")
 _DISCONNECT_SECONDS = 5.0
+_THREAD_SECONDS = 1.0
 
 # stomp.py logs whole frames, headers and bodies, at DEBUG and connection losses with a stack trace.
 _stomp_log = logging.getLogger("stomp.py")
@@ -72,7 +74,7 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
 
 
 class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information
-    """Hears for a ``Connection``. On its own: an ``on_*`` on a Protocol12 would replace stomp.py's liveness."""
+    """Hears for a ``Connection``. On its own: an ``on_*`` on a HeartbeatListener would replace its liveness."""
 
     def __init__(self, note: Callable[..., None]) -> None:
         self._note = note
@@ -107,6 +109,7 @@ class Connection:
         self._receipt_count = 0
         self._error: str | None = None
         self._down = False
+        self._dialect: Dialect | None = None
         self._tap = Tap(
             address,
             context=settings.tls.context() if address.tls else None,
@@ -114,40 +117,59 @@ class Connection:
             send_timeout=settings.receipt_timeout,
             feed=self._feed,
         )
-        beat = int(settings.heartbeat * 1000)
-        self._protocol = Protocol12(self._tap, (beat, beat), auto_content_length=False)
+        self._beat_ms = int(settings.heartbeat * 1000)
+        self._heart = HeartbeatListener(self._tap, (self._beat_ms, self._beat_ms))
+        self._tap.set_listener("heart", self._heart)
         self._tap.set_listener("pyspark-jms", _Listener(self._note))
-        self._open()
-        self.dialect: Dialect = (
-            dialect_of_server(self.server) if settings.broker == "auto" else dialect_named(settings.broker)
-        )
+        try:
+            self._open()
+            self._dialect = self._find_dialect()
+        except BaseException:
+            self.drop()
+            raise
         _log.info("= connected to %s, server %s", address, self.server)
 
     # --- the session ---------------------------------------------------------------------------
 
     def _open(self) -> None:
-        settings = self._settings
-        password = settings.password.reveal() if settings.password else None
-        _refuse_line_ends(user=settings.user, password=password, clientId=settings.client_id)
-        headers = {"client-id": settings.client_id} if settings.client_id else {}
+        limit = self._settings.connect_timeout
+        deadline = time.monotonic() + limit
+        connect = self._connect_frame()
         try:
             self._tap.start()
-            self._protocol.connect(settings.user, password, wait=False, with_connect_command=True, headers=headers)
-            self._await(lambda: self.server is not None, settings.connect_timeout, "CONNECTED")
-        except (OSError, NotConnectedException) as error:
-            self.drop()
+            self.send(connect)
+            self._await(lambda: self.server is not None, deadline - time.monotonic(), "CONNECTED")
+        except (OSError, UnicodeError) as error:
             raise unreachable(self.address, error) from None
         except ReceiptTimeoutError:
-            self.drop()
             raise BrokerUnreachableError(
-                f"{self.address} accepted the connection and sent no CONNECTED within {settings.connect_timeout:g} s.",
+                f"{self.address} accepted the connection and sent no CONNECTED within {limit:g} s.",
                 "Is this the broker's STOMP port, and is TLS (stomp+ssl://) wanted or not?",
             ) from None
-        except JMSError as error:
-            self.drop()
-            if isinstance(error, ConnectionLostError):
-                raise unreachable(self.address, self._tap.failure) from None
-            raise
+        except ConnectionLostError:
+            raise unreachable(self.address, self._tap.failure) from None
+
+    def _connect_frame(self) -> bytes:
+        settings = self._settings
+        optional = {
+            "login": settings.user,
+            "passcode": settings.password.reveal() if settings.password else None,
+            "client-id": settings.client_id,
+        }
+        _refuse_line_ends(optional)
+        headers = {"accept-version": "1.2", "host": self.address.host, "heart-beat": f"{self._beat_ms},{self._beat_ms}"}
+        headers |= {name: value for name, value in optional.items() if value is not None}
+        return encode_frame(Frame("CONNECT", tuple(headers.items())))
+
+    @property
+    def dialect(self) -> Dialect:
+        assert self._dialect is not None
+        return self._dialect
+
+    def _find_dialect(self) -> Dialect:
+        if self._settings.broker == "auto":
+            return dialect_of_server(self.server)
+        return dialect_named(self._settings.broker)
 
     def close(self) -> None:
         """DISCONNECT with a receipt, then let go of the socket. Never raises, takes a few seconds at most."""
@@ -161,9 +183,11 @@ class Connection:
     def drop(self) -> None:
         """Let go of the socket at once, as a crash would."""
         self._tap.disconnect_socket()
-        thread = self._tap.io_thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(_DISCONNECT_SECONDS)
+        if self._tap.io_thread is not None:
+            self._tap.io_thread.join(_DISCONNECT_SECONDS)
+        self._heart.heartbeat_terminate_event.set()
+        if (beating := self._heart.heartbeat_thread) is not None:
+            beating.join(_THREAD_SECONDS)
         self._note(down=True)
 
     # --- out -----------------------------------------------------------------------------------
@@ -184,13 +208,8 @@ class Connection:
             raise self._lost() from None
 
     def frame(self, command: str, headers: dict[str, str]) -> None:
-        """Write one frame without a body; values are escaped (STOMP 1.2 "Value Encoding")."""
-        self.check()
-        try:
-            self._protocol.send_frame(command, dict(headers))
-        except (OSError, NotConnectedException):
-            self.check()
-            raise self._lost() from None
+        """Write one frame without a body; names and values are escaped (STOMP 1.2 "Value Encoding")."""
+        self.send(encode_frame(Frame(command, tuple(headers.items()))))
 
     def request(self, command: str, headers: dict[str, str], timeout: float | None = None) -> None:
         """Write one frame and wait for its receipt."""
@@ -234,7 +253,7 @@ class Connection:
     def check(self) -> None:
         """Raise what ended the session, if something did."""
         if self._error is not None:
-            raise broker_said(self.address, self._error, self._known_dialect())
+            raise broker_said(self.address, self._error, self._dialect)
         if isinstance(self._tap.failure, JMSError):
             raise self._tap.failure
         if self._down:
@@ -291,12 +310,9 @@ class Connection:
             "What was not acknowledged or committed stays with the broker.",
         )
 
-    def _known_dialect(self) -> Dialect | None:
-        return getattr(self, "dialect", None)
 
-
-def _refuse_line_ends(**values: str | None) -> None:
+def _refuse_line_ends(values: dict[str, str | None]) -> None:
     # CONNECT has no escapes (STOMP 1.2 "Value Encoding"): a line end would begin another header.
     for name, value in values.items():
         if value is not None and any(character in value for character in "\r\n\0"):
-            raise InvalidOptionError(f"Option {name} holds a line end or NUL.", "STOMP cannot carry it.")
+            raise InvalidOptionError(f"The {name} holds a line end or NUL.", "STOMP cannot carry it.")

@@ -50,6 +50,8 @@ def _why(address: Address, error: BaseException | None) -> str:
         return "no answer within connectTimeout"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
+    if isinstance(error, UnicodeError):
+        return "the host name is not valid"
     if isinstance(error, socket.gaierror):
         return f"the host name is not known ({error.strerror})"
     if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
@@ -67,10 +69,12 @@ def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSErro
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
+        (ConnectionLostError, [t for d in known for t in d.lost_errors], _LOST_REMEDY),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
     ):
         if any(t in said for t in texts):
-            return error(f"{address} refused: {said}.", remedy)
+            verb = "ended the session" if error is ConnectionLostError else "refused"
+            return error(f"{address} {verb}: {said}.", remedy)
     return BrokerError(f"{address} answered with an ERROR: {said}.", "The broker's log has the reason.")
 
 
@@ -79,4 +83,5 @@ _SECURITY_REMEDY = (
     " the broker's log names what is missing."
 )
 _SEND_REMEDY = "This user may not send to the destination, or its address is full: the broker's log says which."
+_LOST_REMEDY = "What was not acknowledged or committed stays with the broker."
 _DESTINATION_REMEDY = "Create the address and queue on the broker, or let it create them (auto-create)."

@@ -10,6 +10,8 @@ import selectors
 import socket
 import ssl
 import struct
+import threading
+import time
 from collections.abc import Callable
 
 from stomp.transport import Transport
@@ -23,6 +25,46 @@ __all__ = ["Tap"]
 _READ_BYTES = 1 << 18
 _DRAIN_BYTES = 1 << 22
 _EOL = b"\n"
+_LEAST_SECONDS = 0.1
+_OUTBOX_BYTES = 16 << 20
+_OUTBOX_FRAMES = 128
+"""What may wait to be written to a TLS peer; a whole task's rows would else stand in memory twice."""
+
+
+class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type information
+    """stomp.py's queue to the io thread, with a bound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._room = threading.Condition()
+        self._octets = 0
+        self._closed = False
+
+    def put_when_room(self, octets: memoryview, timeout: float) -> None:
+        """A ``BlockingIOError`` when the peer takes nothing of what waits for so long."""
+        with self._room:
+            while not self._closed and (self._octets >= _OUTBOX_BYTES or self.qsize() >= _OUTBOX_FRAMES):
+                if not self._room.wait(timeout):
+                    raise BlockingIOError
+        self.put(octets)
+
+    def put(self, item: bytes | memoryview) -> None:
+        with self._room:
+            self._octets += len(item)
+        super().put(item)
+
+    def get(self) -> bytes | memoryview:
+        item: bytes | memoryview = super().get()
+        with self._room:
+            self._octets -= len(item)
+            self._room.notify_all()
+        return item
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        with self._room:
+            self._closed = True
+            self._room.notify_all()
 
 
 class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
@@ -54,8 +96,10 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
     def attempt_connection(self) -> None:
         """Connect once, and let the reason of a failure through: stomp.py's own version only logs it."""
         target = (self._address.host, self._address.port)
+        deadline = time.monotonic() + self._connect_timeout
         connected = socket.create_connection(target, self._connect_timeout)
         try:
+            connected.settimeout(max(deadline - time.monotonic(), _LEAST_SECONDS))
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is not None:
                 connected = self._context.wrap_socket(connected, server_hostname=self._address.host)
@@ -72,7 +116,7 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
 
     def _leave_writing_to_io_thread(self, connected: ssl.SSLSocket) -> None:
         # As stomp.py does for TLS: non-blocking, and everything is written where it is read.
-        self.send_queue = PollableQueue()
+        self.send_queue = _Outbox()
         self.sel = selectors.DefaultSelector()
         self.sel.register(self.send_queue, selectors.EVENT_READ)
         self.sel.register(connected, selectors.EVENT_READ)
@@ -135,7 +179,8 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         if self.blocking or queue is None:
             super().send(encoded_frame)
         else:
-            queue.put(memoryview(encoded_frame))  # stomp.py slices what is left, record by record
+            # A view: stomp.py slices what is left, record by record.
+            queue.put_when_room(memoryview(encoded_frame), self._send_timeout)
 
 
 def _pending(connected: socket.socket) -> int:
