@@ -64,8 +64,9 @@ class CuttingProxy:
                     continue
                 self.cuts += 1
                 stalled.set()
-                if self._mode != "before":
-                    broker.sendall(octets)
+                # what came before the pattern in the same read has every right to pass
+                passed = len(octets) - (len(seen) - seen.index(self._pattern))
+                broker.sendall(octets[: max(0, passed)] if self._mode == "before" else octets)
                 self._then()
                 if self._mode != "stall":
                     break
