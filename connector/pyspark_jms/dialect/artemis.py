@@ -112,5 +112,4 @@ ARTEMIS = Dialect(
     send_errors=("AMQ339011",),
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
-    lost_errors=("AMQ229014",),  # did not receive data within the connection TTL
 )

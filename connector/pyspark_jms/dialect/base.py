@@ -108,9 +108,6 @@ class Dialect:
     destination_errors: tuple[str, ...] = field(default=())
     """… that mean: there is no such destination, and it may not be created."""
 
-    lost_errors: tuple[str, ...] = field(default=())
-    """… that mean: the broker ends this session and would take another one; not the user's doing."""
-
     def header_of(self, column: str) -> bytes | None:
         """The MESSAGE header that fills a column of the schema."""
         return next((name.encode() for name, target in self.message_headers.items() if target == column), None)

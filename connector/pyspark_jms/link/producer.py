@@ -19,6 +19,9 @@ from pyspark_jms.wire.frame import Frame, encode_frame
 
 __all__ = ["Producer"]
 
+_ABORT_SECONDS = 5.0
+"""After that the connection is closed, which rolls back as well."""
+
 
 class Producer:
     """``with Producer(settings) as producer: send …; commit()``. Without the commit nothing becomes visible.
@@ -92,5 +95,5 @@ class Producer:
     ) -> None:
         if self._open:
             with contextlib.suppress(JMSError):
-                self._connection.request("ABORT", {"transaction": self.transaction})
+                self._connection.request("ABORT", {"transaction": self.transaction}, _ABORT_SECONDS)
         self._connection.close()

@@ -36,7 +36,7 @@ def unreachable(address: Address, error: BaseException | None) -> JMSError:
         )
     if isinstance(error, ssl.SSLError):
         return TlsError(
-            f"No TLS session with {address}: {error.reason or 'the handshake failed'}.",
+            f"No TLS session with {address}: {getattr(error, 'reason', None) or 'the handshake failed'}.",
             "Is this a TLS port, and does the broker want a client certificate (sslCertFile, sslKeyFile)?",
         )
     return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", _REMEDY)
@@ -69,7 +69,6 @@ def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSErro
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
-        (ConnectionLostError, [t for d in known for t in d.lost_errors], _LOST_REMEDY),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
     ):
         if any(t in said for t in texts):
@@ -83,5 +82,4 @@ _SECURITY_REMEDY = (
     " the broker's log names what is missing."
 )
 _SEND_REMEDY = "This user may not send to the destination, or its address is full: the broker's log says which."
-_LOST_REMEDY = "What was not acknowledged or committed stays with the broker."
 _DESTINATION_REMEDY = "Create the address and queue on the broker, or let it create them (auto-create)."
