@@ -105,5 +105,5 @@ def test_files_that_are_none(tmp_path, authority):
         TlsSettings(cert_file=str(nonsense)),
         TlsSettings(cert_file=pair.cert, key_file=authority.issue("other").key),
     ):
-        with pytest.raises(TlsError, match="certificate files cannot be used: .+"):
+        with pytest.raises(TlsError, match=r"certificate files cannot be used: .+"):
             settings.context()
