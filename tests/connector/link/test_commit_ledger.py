@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from cutting import CuttingProxy
+from proxy import Proxy
 from rawstomp import RawStomp
 
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError, LinkError, ReceiptTimeoutError
@@ -70,28 +70,31 @@ def test_a_task_with_two_entries_shows_both(broker, queue):
     assert {found.digest for found in find_entries(settings, queue, "x/1/1")} == {"1-d", "1-other"}
 
 
-def test_a_broker_that_does_not_answer_ends_the_look_up(broker, queue):
+def test_a_queue_that_does_not_deliver_ends_the_look_up(broker, queue):
     settings = settings_of(broker)
     write(settings, queue, entry(1, 1))
-    with CuttingProxy(broker.url, b"sentinel:", "stall") as proxy:
-        stalled = settings_of(broker, proxy.url, receipt_timeout=0.5)
-        with pytest.raises(ReceiptTimeoutError, match=rf"{queue}.*0\.5 s"):
-            find_entries(stalled, queue, "x/1/1")
-        assert proxy.cuts == 1
+    paused = broker.server.locateQueue(queue)
+    paused.pause()
+    with pytest.raises(ReceiptTimeoutError, match=rf"{queue}.*0\.5 s"):
+        find_entries(settings_of(broker, receipt_timeout=0.5), queue, "x/1/1")
+    paused.resume()
     assert find_entries(settings, queue, "x/1/1") == (entry(1, 1),)
 
 
 def test_a_lost_connection_is_an_error_and_not_an_absence(broker, queue):
-    with CuttingProxy(broker.url, b"sentinel:", "before") as proxy, pytest.raises(LinkError, match="gone"):
-        find_entries(settings_of(broker, proxy.url), queue, "x/1/1")
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"sentinel:")
+        with pytest.raises(LinkError, match="gone"):
+            find_entries(settings_of(broker, proxy.url), queue, "x/1/1")
 
 
 def test_patience_outlasts_a_lost_connection(broker, queue):
     write(settings_of(broker), queue, entry(1, 1))
-    with CuttingProxy(broker.url, b"sentinel:", "before") as proxy:
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"sentinel:")
         settings = settings_of(broker, proxy.url, reconnect_attempts=1)
         assert find_entries_patiently(settings, queue, "x/1/1", until_found=False) == (entry(1, 1),)
-        assert proxy.cuts == 1
+        assert proxy.accepted == 2
 
 
 def test_patience_has_an_end(broker, queue):

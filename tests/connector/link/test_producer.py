@@ -1,7 +1,7 @@
 """One connection's transactions on a real broker: what is visible when, and what each ending says."""
 
 import pytest
-from cutting import CuttingProxy
+from proxy import Proxy
 from rawstomp import RawStomp, frame
 
 from pyspark_jms.errors import BrokerError, ConnectionLostError, ReceiptTimeoutError, TransactionRolledBackError
@@ -46,35 +46,36 @@ def test_without_a_commit_nothing_was_sent(broker, queue):
 
 
 def test_a_commit_of_nothing_asks_nobody(broker):
-    with CuttingProxy(broker.url, COMMIT, "before") as proxy, Producer(settings_of(broker, proxy.url)) as producer:
+    with Proxy(broker.host, broker.port) as proxy, Producer(settings_of(broker, proxy.url)) as producer:
+        octets = proxy.to_broker.octets
         producer.commit()
-        assert proxy.cuts == 0
+        assert proxy.to_broker.octets == octets
 
 
 def test_the_last_frames_travel_with_the_commit(broker, queue):
-    with CuttingProxy(broker.url, row(queue, b"last")[-20:] + COMMIT, "stall") as proxy:
-        settings = settings_of(broker, proxy.url, receipt_timeout=0.5)
-        with Producer(settings) as producer:
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(row(queue, b"last") + COMMIT)
+        with Producer(settings_of(broker, proxy.url)) as producer:
             producer.send(row(queue, b"first"))
-            with pytest.raises(ReceiptTimeoutError):
+            with pytest.raises(ConnectionLostError):
                 producer.try_commit(row(queue, b"last"))
-        assert proxy.cuts == 1
+        assert proxy.to_broker.cut_done.is_set()
 
 
-@pytest.mark.parametrize(("mode", "error"), [("before", ConnectionLostError), ("stall", ReceiptTimeoutError)])
-def test_a_commit_that_is_not_confirmed(broker, queue, mode, error):
-    with CuttingProxy(broker.url, COMMIT, mode) as proxy:
-        settings = settings_of(broker, proxy.url, receipt_timeout=0.5)
-        with Producer(settings) as producer:
-            producer.send(row(queue, b"1"))
-            with pytest.raises(error):
-                producer.try_commit()
-    with CuttingProxy(broker.url, COMMIT, mode) as proxy:
-        settings = settings_of(broker, proxy.url, receipt_timeout=0.5)
-        with Producer(settings) as producer:
-            producer.send(row(queue, b"1"))
-            with pytest.raises(TransactionRolledBackError, match="twice"):
-                producer.commit()
+@pytest.mark.parametrize("error", [ConnectionLostError, ReceiptTimeoutError])
+def test_a_commit_that_is_not_confirmed(broker, queue, error):
+    for commit, expected in ((Producer.try_commit, error), (Producer.commit, TransactionRolledBackError)):
+        with Proxy(broker.host, broker.port) as proxy:
+            with Producer(settings_of(broker, proxy.url, receipt_timeout=0.5)) as producer:
+                producer.send(row(queue, b"1"))
+                if error is ConnectionLostError:
+                    proxy.to_broker.cut_at(COMMIT)
+                else:
+                    proxy.to_client.stall()
+                with pytest.raises(expected) as caught:
+                    commit(producer)
+            if expected is not error:
+                assert "send these rows twice" in caught.value.remedy
 
 
 def test_a_commit_that_the_broker_refuses(broker, queue):

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 import pytest
-from cutting import CuttingProxy
+from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import access
+from streaming import access, left
 
 from pyspark_jms.errors import MessageFormatError, SchemaError, TransactionRolledBackError
 from pyspark_jms.options import SinkOptions
@@ -50,9 +50,12 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
             send_at_least_once(options, rows)
     else:
         pattern = b"receipt:r%d\n" % commits
-        with CuttingProxy(broker.url, pattern, "before") as proxy, pytest.raises(TransactionRolledBackError):
-            send_at_least_once(options_of(broker, queue, transaction=transaction, brokerUrl=proxy.url), batches(60))
-    assert broker.message_count(queue) == there
+        with Proxy(broker.host, broker.port) as proxy:
+            proxy.to_broker.cut_at(pattern)
+            options = options_of(broker, queue, transaction=transaction, brokerUrl=proxy.url)
+            with pytest.raises(TransactionRolledBackError):
+                send_at_least_once(options, batches(60))
+    assert left(broker, queue, there) == there
 
 
 def test_a_task_without_rows_connects_nowhere():
