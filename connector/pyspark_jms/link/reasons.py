@@ -47,7 +47,7 @@ _REMEDY = "Check host and port of brokerUrl (61613 is the usual STOMP port), the
 
 def _why(address: Address, error: BaseException | None) -> str:
     if isinstance(error, TimeoutError):
-        return "no answer within connectTimeout"
+        return "no answer within connectTimeout" + ("; a port without TLS wants stomp://" if address.tls else "")
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, UnicodeError):

@@ -92,7 +92,7 @@ def add_acceptor(broker, name, options):
 def settings_for():
     """``settings_for(broker, user=…, port=…, …)``: as options would give them, with short limits."""
 
-    def settings_for(broker, *, url=None, user=None, password=None, port=None, tls=None, **changes):
+    def settings_for(broker, /, *, url=None, user=None, password=None, port=None, tls=None, **changes):
         if tls is not None:
             addresses = (Address("localhost", port or broker.port, tls=True),)
         else:
