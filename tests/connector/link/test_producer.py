@@ -4,7 +4,14 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
 
-from pyspark_jms.errors import BrokerError, ConnectionLostError, ReceiptTimeoutError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    BrokerError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    ReceiptTimeoutError,
+    TransactionRolledBackError,
+)
 from pyspark_jms.link.address import parse_broker_url
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.link.settings import ConnectionSettings, Password
@@ -106,3 +113,47 @@ def test_the_commit_confirms_what_was_sent_outside_of_it_too(fresh_broker):
                 broker.kill()
             broker.start()
             assert broker.message_count("q") == 3_001 * (attempt + 1)
+
+
+def test_a_killed_broker_has_nothing_of_an_open_transaction(fresh_broker, queue):
+    broker = fresh_broker()
+    with Producer(settings_of(broker)) as producer:
+        producer.send(row(queue, b"x" * 1000) * 1000)
+        broker.kill()
+        with pytest.raises(
+            TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*did not confirm the COMMIT"
+        ):
+            producer.commit()
+    broker.start()
+    assert broker.message_count(queue) == 0
+
+
+@pytest.mark.parametrize("user", ["reader", "nobody"])
+def test_a_user_who_may_not_send(secured, queue, settings_for, user):
+    secured.create_queue(queue)
+    with Producer(settings_for(secured, user=user)) as producer:
+        with pytest.raises((BrokerError, TransactionRolledBackError), match="may not send to the destination") as error:
+            send_and_commit(producer, row(queue, b"SECRET-BODY", card="SECRET-CARD"))
+        assert "SECRET" not in f"{error.value} {error.value!r}"
+    assert secured.message_count(queue) == 0
+
+
+def send_and_commit(producer, octets):
+    producer.send(octets)
+    producer.commit()
+
+
+def test_a_user_who_may_not_create(secured, queue, settings_for):
+    with (
+        Producer(settings_for(secured, user="writer")) as producer,
+        pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*CREATE_ADDRESS"),
+    ):
+        send_and_commit(producer, row(queue, b"x"))
+
+
+def test_a_queue_that_may_not_come_into_being(secured, queue, settings_for):
+    with (
+        Producer(settings_for(secured)) as producer,
+        pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*Create the address"),
+    ):
+        send_and_commit(producer, row(f"closed.{queue}", b"x"))
