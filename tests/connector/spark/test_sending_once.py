@@ -1,0 +1,287 @@
+"""One task, exactly once, on a real broker: every way a COMMIT can end, and every way a task can come again."""
+
+import threading
+import uuid
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from proxy import Proxy
+from rawstomp import RawStomp, frame
+from streaming import access
+
+from pyspark_jms.errors import (
+    CommitInDoubtError,
+    MessageFormatError,
+    ReplayMismatchError,
+    TransactionRolledBackError,
+)
+from pyspark_jms.link.commit_ledger import find_entries
+from pyspark_jms.link.ledger_entries import outdated_batch
+from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
+from pyspark_jms.testing import AddressSettings, User
+
+pytestmark = pytest.mark.broker
+
+
+def options_of(broker, queue, **options):
+    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectAttempts": "0"}
+    return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
+
+
+def task(number=0, *, first=True, owner=None):
+    """``first``: no attempt before this one, so nobody looks."""
+    owner = owner or uuid.uuid4().hex
+    return LedgerTask(
+        queue=f"pyspark-jms.commits.{owner}", name=f"{owner}/{number}/0", batch=number, may_be_repeated=not first
+    )
+
+
+def again(first):
+    return replace(first, may_be_repeated=True)
+
+
+def rows(*texts):
+    return iter([pa.record_batch({"text": [str(text) for text in texts]})])
+
+
+def bodies(broker, queue, quiet=0.3):
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=quiet))
+
+
+def test_rows_and_entry_come_together(broker, queue):
+    this = task(3)
+    assert send_exactly_once(options_of(broker, queue), this, rows(1, 2)) == 2
+    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, this.name)
+    assert (entry.task, entry.batch, entry.rows) == (this.name, 3, 2)
+    assert bodies(broker, queue) == ["1", "2"]
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_the_same_rows_again_in_any_order_are_not_sent_again(broker, queue, looks):
+    """Without the look-up the broker refuses the transaction, and the entry says why."""
+    options, first = options_of(broker, queue), task()
+    send_exactly_once(options, first, rows(*range(500)))
+    repeated = again(first) if looks else first
+    for _ in range(3):
+        parts = iter([*rows(*range(499, 250, -1)), *rows(*range(251))])
+        assert send_exactly_once(options, repeated, parts) == 500
+    assert broker.message_count(queue) == 500
+    assert broker.message_count(first.queue) == 1
+
+
+def test_a_time_to_live_counted_from_now_does_not_make_other_rows(broker, queue):
+    options, first = options_of(broker, queue, timeToLive="1h"), task()
+    for this in (first, again(first)):
+        batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_000], pa.int64())})
+        assert send_exactly_once(options, this, iter([batch])) == 2
+    assert broker.message_count(queue) == 2
+    batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_001], pa.int64())})
+    with pytest.raises(ReplayMismatchError):
+        send_exactly_once(options, again(first), iter([batch]))
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_other_rows_are_a_mismatch_and_are_not_sent(broker, queue, looks):
+    options, first = options_of(broker, queue), task()
+    send_exactly_once(options, first, rows(1, 2))
+    repeated = again(first) if looks else first
+    with pytest.raises(ReplayMismatchError, match=r"\[JMS_REPLAY_MISMATCH\].*with 2 rows.*3 rows.*onReplayMismatch"):
+        send_exactly_once(options, repeated, rows(1, 2, 3))
+    assert bodies(broker, queue) == ["1", "2"]
+
+
+def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(broker, queue):
+    options, first = options_of(broker, queue, onReplayMismatch="send"), task()
+    send_exactly_once(options, first, rows(1, 2))
+    for _ in range(2):
+        assert send_exactly_once(options, again(first), rows(1, 2, 3)) == 3
+        assert send_exactly_once(options, again(first), rows(2, 1)) == 2
+    assert bodies(broker, queue) == ["1", "1", "2", "2", "3"]
+
+
+def test_a_task_without_rows_asks_nobody_and_writes_nothing():
+    nowhere = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "deliveryGuarantee": "exactly-once"})
+    assert send_exactly_once(nowhere, task(first=False), iter(())) == 0
+    assert send_exactly_once(nowhere, task(first=False), rows()) == 0
+
+
+def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
+    options, first = options_of(broker, queue), task()
+    send_exactly_once(options, first, rows(1))
+    assert send_exactly_once(options, again(first), rows()) == 0
+    assert send_exactly_once(options, again(first), rows(1)) == 1
+    assert bodies(broker, queue) == ["1"]
+
+
+def test_a_row_with_a_duplicate_id_of_its_own_is_refused(broker, queue):
+    maps = pa.array([[("_AMQ_DUPL_ID", "x")]], pa.map_(pa.string(), pa.string()))
+    with pytest.raises(MessageFormatError, match=r"Row 0 of the task.*_AMQ_DUPL_ID"):
+        send_exactly_once(options_of(broker, queue), task(), iter([pa.record_batch({"properties": maps})]))
+    assert broker.message_count(queue) == 0
+
+
+# --- the COMMIT and its receipt --------------------------------------------------------------------------
+
+
+def test_a_receipt_that_is_lost_is_looked_up_and_found(broker, queue):
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.cut_at(b"RECEIPT")  # the COMMIT's is the first of all
+        options = options_of(broker, queue, brokerUrl=proxy.url)
+        assert send_exactly_once(options, task(), rows(1, 2)) == 2
+        assert proxy.to_client.cut_done.is_set()
+    assert bodies(broker, queue) == ["1", "2"]
+
+
+def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(broker, queue):
+    first = task()
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"COMMIT\n")
+        options = options_of(broker, queue, brokerUrl=proxy.url)
+        with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*is not in queue .*looks before"):
+            send_exactly_once(options, first, rows(1, 2))
+        assert broker.message_count(queue) == 0
+        assert send_exactly_once(options, again(first), rows(1, 2)) == 2
+    assert bodies(broker, queue) == ["1", "2"]
+
+
+def test_a_look_up_that_cannot_be_done_leaves_the_commit_in_doubt(broker, queue):
+    first = task()
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.cut_at(b"RECEIPT")
+        options = options_of(broker, queue, brokerUrl=proxy.url)
+        watcher = threading.Thread(target=lambda: proxy.to_client.cut_done.wait(20) and proxy.refuse())
+        watcher.start()
+        with pytest.raises(CommitInDoubtError, match=r"is not known.*cannot be looked up in queue pyspark-jms.commits"):
+            send_exactly_once(options, first, rows(1, 2))
+        watcher.join()
+    assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
+    assert bodies(broker, queue) == ["1", "2"]
+
+
+def test_a_look_up_that_cannot_be_done_before_sending_sends_nothing(broker, queue):
+    first = task()
+    send_exactly_once(options_of(broker, queue), first, rows(1))
+    ledger = broker.server.locateQueue(first.queue)
+    ledger.pause()
+    with pytest.raises(CommitInDoubtError, match=r"carried out before cannot be looked up.*Nothing was sent"):
+        send_exactly_once(options_of(broker, queue, receiptTimeout="1s"), again(first), rows(1))
+    ledger.resume()
+    assert send_exactly_once(options_of(broker, queue), again(first), rows(1)) == 1
+    assert bodies(broker, queue) == ["1"]
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_broker_killed_at_the_commit_is_waited_for_and_asked(fresh_broker, carried_out):
+    """Killed when the COMMIT has arrived, or when its receipt is on the way; back some seconds later."""
+    with fresh_broker() as broker, Proxy(broker.host, broker.port) as proxy:
+        first = task()
+        options = options_of(broker, "q", brokerUrl=proxy.url, reconnectAttempts=5)
+        way, pattern = (proxy.to_client, b"RECEIPT") if carried_out else (proxy.to_broker, b"COMMIT\n")
+        way.cut_at(pattern)
+
+        def kill_and_restart():
+            assert way.cut_done.wait(20)
+            broker.kill()
+            broker.start()
+
+        killer = threading.Thread(target=kill_and_restart)
+        killer.start()
+        if carried_out:
+            assert send_exactly_once(options, first, rows(*range(100))) == 100
+        else:
+            with pytest.raises(CommitInDoubtError):
+                send_exactly_once(replace_attempts(options, 2), first, rows(*range(100)))
+            killer.join()
+            assert send_exactly_once(options, again(first), rows(*range(100))) == 100
+        killer.join()
+        assert broker.message_count("q") == 100
+
+
+def replace_attempts(options, attempts):
+    return replace(options, connection=replace(options.connection, reconnect_attempts=attempts))
+
+
+def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for_done(fresh_broker):
+    full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
+    with fresh_broker(address_settings=[full]) as broker:
+        options, first = options_of(broker, "full"), task()
+        for this in (first, again(first)):
+            with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
+                send_exactly_once(options, this, rows(*range(10)))
+        assert broker.message_count("full") == 0
+        assert find_entries(options.connection, first.queue, first.name) == ()
+        assert send_exactly_once(options, again(first), rows(1, 2)) == 2
+
+
+def test_a_broker_that_remembers_an_entry_that_is_gone_sends_nothing(broker, queue):
+    options, first = options_of(broker, queue), task()
+    send_exactly_once(options, first, rows(1))
+    broker.purge(first.queue)
+    with pytest.raises(TransactionRolledBackError, match="older copy of its checkpoint"):
+        send_exactly_once(options, again(first), rows(1))
+    assert bodies(broker, queue) == ["1"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_user_who_may_not_use_the_ledger_is_told_which_permissions(fresh_broker, first):
+    may = {"send", "consume", "createDurableQueue", "createAddress"}
+    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
+    with fresh_broker(users=[limited]) as broker:
+        options = options_of(broker, "q", user="limited", password="pw")
+        with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o needs the permissions send and consume"):
+            send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
+        assert broker.message_count("q") == 0
+
+
+def test_an_entry_in_another_look_ups_hands_is_not_taken_for_absent(broker, queue):
+    """Its message is out to a consumer, so the sentinel comes alone; the broker's memory of the id decides."""
+    options, first = options_of(broker, queue), task()
+    send_exactly_once(options, first, rows(1))
+    with RawStomp(broker) as other:
+        subscribe = [("id", "1"), ("destination", first.queue), ("subscription-type", "ANYCAST"), ("ack", "client")]
+        other.write(frame("SUBSCRIBE", [*subscribe, ("selector", f"task = '{first.name}'")]))
+        assert other.receive().command == "MESSAGE"
+        with pytest.raises(TransactionRolledBackError):
+            send_exactly_once(options, again(first), rows(1))
+    assert send_exactly_once(options, again(first), rows(1)) == 1
+    assert bodies(broker, queue) == ["1"]
+
+
+def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
+    """Not promised: a broker checks an id at SEND and remembers it at COMMIT, so both may pass."""
+    options, first = options_of(broker, queue), task()
+    ends = []
+
+    def attempt():
+        try:
+            ends.append(send_exactly_once(options, first, rows(*range(100))))
+        except TransactionRolledBackError as error:
+            ends.append(error)
+
+    attempts = [threading.Thread(target=attempt) for _ in range(2)]
+    for each in attempts:
+        each.start()
+    for each in attempts:
+        each.join()
+    assert 100 in ends
+    assert broker.message_count(queue) == 100 * broker.message_count(first.queue)
+    count = broker.message_count(queue)
+    assert send_exactly_once(options, again(first), rows(*range(100))) == 100
+    assert broker.message_count(queue) == count
+
+
+# --- tidying up ------------------------------------------------------------------------------------------
+
+
+def test_forgetting_deletes_what_the_selector_says_and_never_fails(broker, queue, caplog):
+    options, owner = options_of(broker, queue), uuid.uuid4().hex
+    for number in range(3):
+        send_exactly_once(options, task(number, owner=owner), rows(number))
+    ledger = task(owner=owner).queue
+    forget(options, ledger, outdated_batch(2, now_ms=10**13))
+    assert broker.message_count(ledger) == 1
+    forget(options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1"), ledger, outdated_batch(2, now_ms=10**13))
+    assert "was not tidied up" in caplog.text
