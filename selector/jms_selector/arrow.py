@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from jms_selector import vectors
 from jms_selector.candidates import Candidates, SchemaColumns, typed_column
 from jms_selector.dialects import Dialect
+from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.lenient import MAX_NAMES, lenient_dialect, prepared
 from jms_selector.parse import parse
 from jms_selector.plan import ANYTHING, negation_normal, specialise
+from jms_selector.render import render
 from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names
 from jms_selector.values import BITS, Kind
 
@@ -135,6 +137,7 @@ class _Judge:
     """Name -> candidates."""
 
     most: int
+    exact: bool = False
     cache: dict[str, Candidates] = field(default_factory=dict)
     tables: dict[int, tuple[Node, Any, NDArray[np.intp] | None]] = field(default_factory=dict)
 
@@ -154,7 +157,7 @@ class _Judge:
         def candidates(name: str) -> Candidates:
             return typed_column(table, name, rules)
 
-        return cls(prepared(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10)
+        return cls(prepared(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10, exact=True)
 
     def rows(self, node: Node, outcome: str) -> Mask:
         """The rows for which ``outcome`` of one condition is possible."""
@@ -194,6 +197,8 @@ class _Judge:
         for plan, members in done.items():
             member = reduce(np.logical_or, members)
             anything = plan is ANYTHING
+            if anything and self.exact:
+                raise UnsupportedSelectorError(f"No column of types can answer {render(node)}.")
             outcomes = self._all(size) if anything else Masks(*vectors.test(plan, _operands(columns), size))
             for mask, outcome in zip(possible, outcomes, strict=True):
                 np.logical_or(mask, member & outcome, out=mask)

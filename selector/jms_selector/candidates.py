@@ -83,9 +83,11 @@ class SchemaColumns:
         elif where.kind is Kind.LONG and pa.types.is_timestamp(column.type):
             column = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms", tz=column.type.tz))
             column = column.cast(pa.int64())
+        assert where.kind is not None
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.string() if where.kind is Kind.STRING else pa.int64())
         codes, distinct = _encoded(column)
         size = len(distinct) + 1
-        assert where.kind is not None
         present = np.arange(size) < len(distinct)
         kinds = {where.kind: (present, vectors.data(distinct, where.kind, size))}
         return self._completed(where, Candidates(codes, size, kinds), ~present)

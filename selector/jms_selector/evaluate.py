@@ -115,7 +115,7 @@ class Evaluator:
             case Like():
                 return self.like(node, operands[0])
             case IsNull():
-                return _is_null(node, operands[0])
+                return self.null_test(node, operands[0])
             case Between():
                 return self.between(node, operands)
             case _:
@@ -229,6 +229,11 @@ class Evaluator:
             return NULL if self.dialect.in_is_unknown else self.unlike(verdict=False)
         return _truth((operand.value in node.values) != node.negated)
 
+    def null_test(self, node: IsNull, operand: Value) -> Value:
+        if operand.kind is Kind.FAULT and (self.dialect.faults_escape or self.dialect.faults_decide):
+            return operand
+        return _truth((operand.kind is Kind.NULL) != node.negated)
+
     def missing(self, operand: Value) -> Value:
         """NULL stays unknown; a fault is thrown, or in the specification's reading is false."""
         if operand.kind is Kind.NULL or self.dialect.faults_escape or self.dialect.faults_decide:
@@ -320,12 +325,6 @@ def _asks_for_any(node: Compare) -> bool:
         if isinstance(name, Property) and name.name in _ID_HEADERS and isinstance(literal, Literal):
             return literal.kind is Kind.STRING and bool(_ZERO_ID.fullmatch(str(literal.value)))
     return False
-
-
-def _is_null(node: IsNull, operand: Value) -> Value:
-    if operand.kind is Kind.FAULT:
-        return _truth(node.negated)
-    return _truth((operand.kind is Kind.NULL) != node.negated)
 
 
 def _outcome(outcome: Outcome, left: Value, right: Value) -> Value:

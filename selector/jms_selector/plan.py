@@ -191,14 +191,16 @@ class _Planner:
                 tokens = compile_like(pattern, escape, activemq=self.dialect.activemq)
                 plan, kind = self.value(operand)
                 unlike = negated and self.dialect.like_is_two_valued
-                return Matching(plan, tokens, negated) if kind is Kind.STRING else self.unlike(kind, unlike)
+                return Matching(plan, tokens, negated) if kind is Kind.STRING else self.unlike(plan, kind, unlike)
             case In(operand, values, negated):
                 plan, kind = self.value(operand)
                 if kind is Kind.STRING:
                     return Membership(plan, tuple(dict.fromkeys(values)), negated)
-                return self.unlike(kind, False, unknown=self.dialect.in_is_unknown)  # noqa: FBT003
+                return self.unlike(plan, kind, False, unknown=self.dialect.in_is_unknown)  # noqa: FBT003
             case IsNull(operand, negated):
                 plan, kind = self.value(operand)
+                if kind is Kind.FAULT and self.dialect.faults_escape:
+                    return _FAULT
                 if kind in {Kind.NULL, Kind.FAULT}:
                     return _TRUE if (kind is Kind.NULL) != negated else _FALSE
                 return NullTest(plan, negated)
@@ -208,14 +210,16 @@ class _Planner:
     def comparison(self, operator: str, left: ValuePlan, left_kind: Kind, right: ValuePlan, right_kind: Kind) -> Plan:
         verdict = comparison(self.dialect, operator, left_kind, right_kind, convert=self.convert)
         if isinstance(verdict, Outcome):
+            _refuse_nullable(left, right)
             return Verdict(verdict)
         if verdict.kind is Kind.BIG:
             raise _NoPlanError
         basis = Basis(_family(verdict.kind), "") if not verdict.parse else verdict
         return Comparison(operator, basis, self.dialect.total_order, left, right)
 
-    def unlike(self, kind: Kind, verdict: bool, *, unknown: bool = False) -> Plan:  # noqa: FBT001
+    def unlike(self, plan: ValuePlan, kind: Kind, verdict: bool, *, unknown: bool = False) -> Plan:  # noqa: FBT001
         """LIKE and IN on what is no string."""
+        _refuse_nullable(plan)
         if kind is Kind.NULL:
             return _UNKNOWN
         if kind is Kind.FAULT:
@@ -259,7 +263,25 @@ class _Planner:
         kind = arithmetic(self.dialect, operator, left_kind, right_kind, convert=self.convert)
         if kind in {UNDECIDED, Kind.STRING}:
             raise _NoPlanError
+        if kind is Kind.FAULT:
+            _refuse_nullable(left, right)
         return Calculation(operator, kind, left, right), kind
+
+
+def _refuse_nullable(*operands: ValuePlan) -> None:
+    """Kinds alone do not decide where a value may be null: NULL comes before unlike types and faults."""
+    if any(_nullable(operand) for operand in operands):
+        raise _NoPlanError
+
+
+def _nullable(plan: ValuePlan) -> bool:
+    match plan:
+        case Calculation(operator, kind, left, right):
+            divides = operator in {"/", "%"} and kind in INTEGRAL
+            return divides or _nullable(left) or _nullable(right)
+        case Minus(_, operand):
+            return _nullable(operand)
+    return False
 
 
 def _family(kind: Kind) -> Kind:

@@ -80,7 +80,6 @@ class _Pair:
 
     plain: _Part
     negated: _Part
-    source: Node
 
 
 def push(
@@ -111,9 +110,9 @@ def push(
             case And():
                 return _conjunction(node, pairs)
             case Or():
-                return _flipped(_conjunction(node, [_flipped(p, Not(p.source)) for p in pairs]), node)
+                return _disjunction(node, pairs)
             case Not():
-                return _flipped(pairs[0], node)
+                return _Pair(pairs[0].negated, pairs[0].plain)
         return _condition(node, rules, condition, convert=convert)
 
     part = fold(rewrite.oriented(given.root), visit, conditions).plain
@@ -137,13 +136,22 @@ def _result(given: Selector, part: _Part, dialect: Dialect, *, convert: bool) ->
 
 def _conjunction(node: Node, pairs: list[_Pair]) -> _Pair:
     plain = _all_of([pair.plain for pair in pairs])
-    if plain.trust is Trust.THREE and plain.node is not None:
-        return _Pair(plain, _Part(Not(plain.node), Trust.THREE, None), node)
-    return _Pair(plain, _any_of(Not(node), [pair.negated for pair in pairs]), node)
+    return _Pair(plain, _exact_negation(plain) or _any_of(Not(node), [pair.negated for pair in pairs]))
 
 
-def _flipped(pair: _Pair, source: Node) -> _Pair:
-    return _Pair(pair.negated, pair.plain, source)
+def _disjunction(node: Node, pairs: list[_Pair]) -> _Pair:
+    plain = _any_of(node, [pair.plain for pair in pairs])
+    return _Pair(plain, _exact_negation(plain) or _all_of([pair.negated for pair in pairs]))
+
+
+def _exact_negation(part: _Part) -> _Part | None:
+    """What is exact in all three values is so under NOT; of anything less the negation is built apart."""
+    if part.trust is not Trust.THREE or part.node is None:
+        return None
+    # IS NULL has no third value: its negation is the other word.
+    inner = part.node
+    negated = IsNull(inner.operand, not inner.negated) if isinstance(inner, IsNull) else Not(inner)
+    return _Part(negated, Trust.THREE, None)
 
 
 def _all_of(parts: list[_Part]) -> _Part:
@@ -180,24 +188,20 @@ Rewriter = Callable[..., tuple[Node, int]]
 
 def _condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Pair:
     plain = _tried(node, node, dialect, rewriter, convert=convert)
-    if plain.trust is Trust.THREE and plain.node is not None:
-        return _Pair(plain, _Part(_negation(plain.node), Trust.THREE, None), node)
-    return _Pair(plain, _tried(Not(node), Not(node), dialect, rewriter, convert=convert), node)
+    negated = _exact_negation(plain) or _tried(Not(node), Not(node), dialect, rewriter, convert=convert)
+    return _Pair(plain, negated)
 
 
 def _tried(node: Node, source: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
     try:
         pushed, trust = rewriter(node, dialect, convert=convert)
+        if dialect.boolean_throws:
+            pushed = rewrite.unthrowing(pushed)
         render(pushed, dialect)
     except (NotPushable, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
         return _Part(None, Trust.NOTHING, source, (f"{render(source)} stays in Spark: {why}",))
     return _Part(pushed, Trust(trust), source if trust == Trust.WEAKER else None)
-
-
-def _negation(node: Node) -> Node:
-    """IS NULL has no third value: its negation is the other word."""
-    return IsNull(node.operand, not node.negated) if isinstance(node, IsNull) else Not(node)
 
 
 # --- what people should hear -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from jms_selector.dialects import Dialect, intended
 from jms_selector.errors import EvaluationError
 from jms_selector.evaluate import evaluate
 from jms_selector.lenient import HEADERS
-from jms_selector.like import matcher
+from jms_selector.like import matcher, respell
 from jms_selector.tree import (
     And,
     Arithmetic,
@@ -28,9 +28,9 @@ from jms_selector.tree import (
     names,
     postorder,
 )
-from jms_selector.values import INTEGRAL, NUMERIC, Kind, Message, Value
+from jms_selector.values import INTEGRAL, NUMERIC, Kind, Message
 
-__all__ = ["FALSE", "TRUE", "NotPushable", "calculates", "compares_numbers", "oriented", "typed"]
+__all__ = ["FALSE", "TRUE", "NotPushable", "calculates", "compares_numbers", "oriented", "typed", "unthrowing"]
 
 TRUE = Literal(value=True, kind=Kind.BOOLEAN)
 FALSE = Literal(value=False, kind=Kind.BOOLEAN)
@@ -165,6 +165,47 @@ def _widened(node: Compare, *, convert: bool) -> Node:
     return And((node, as_double)) if node.operator == "<>" else Or((node, as_double))
 
 
+# --- a boolean beside a string, at which Classic throws ----------------------------------------------
+
+
+def unthrowing(root: Node) -> Node:
+    """Classic over STOMP reads a string beside a boolean as a boolean, and throws if the boolean is on the left.
+
+    So a string is matched by LIKE, which is FALSE for every other type, and two properties are compared
+    only where the left one is no boolean, or where both are.
+    """
+
+    def visit(node: Node, operands: list[Node]) -> Node:
+        match node:
+            case And():
+                return And(tuple(operands))
+            case Or():
+                return Or(tuple(operands))
+            case Not():
+                return Not(operands[0])
+            case Compare("=" | "<>" as operator, Property(name) as left, right) if not name.startswith("JMS"):
+                same = _same(left, right)
+                return node if same is None else Not(same) if operator == "<>" else same
+        return node
+
+    return fold(root, visit, conditions)
+
+
+def _same(left: Property, right: Node) -> Node | None:
+    if isinstance(right, Literal) and right.kind is Kind.STRING:
+        return Like(left, *respell((str(right.value),)))
+    if not isinstance(right, Property):
+        return None
+    both_false = And((Not(_no_boolean(left)), Not(_no_boolean(right)), Not(left), Not(right)))
+    return Or((And((_no_boolean(left), Compare("=", left, right))), And((left, right)), both_false))
+
+
+def _no_boolean(operand: Property) -> Node:
+    """Of what is not NULL: a string, or a number (NaN is above zero here)."""
+    zero = Literal(0, Kind.INT)
+    return Or((Like(operand, "%"), Compare(">=", operand, zero), Compare("<", operand, zero)))
+
+
 # --- JMSDeliveryMode, which Artemis knows by other words ---------------------------------------------
 
 
@@ -240,7 +281,3 @@ def compares_numbers(node: Node) -> bool:
     return any(
         isinstance(part, Literal) and (part.kind in NUMERIC or part.kind is Kind.BOOLEAN) for part in postorder(node)
     )
-
-
-def literal(value: Value) -> Literal:
-    return Literal(value.value, value.kind)

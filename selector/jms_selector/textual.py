@@ -4,7 +4,9 @@ The reader compares ``properties['x']`` with texts, or casts it to a number; the
 type with that text. So the broker's form admits every type, and the reader's own condition is applied again.
 """
 
+import math
 import re
+import sys
 
 from jms_selector.dialects import Dialect
 from jms_selector.lenient import HEADERS
@@ -16,11 +18,10 @@ from jms_selector.rewrite import (
     TWO,
     WEAKER,
     NotPushable,
-    literal,
     typed,
 )
 from jms_selector.tree import And, Between, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
-from jms_selector.values import INTEGRAL, NUMERIC, Kind, readings
+from jms_selector.values import INTEGRAL, NUMERIC, Kind, Value, integer_kind, readings
 
 __all__ = ["textual"]
 
@@ -64,22 +65,23 @@ def _compared(operator: str, operand: Property, right: Literal) -> tuple[Node, i
 
 def _text(operator: str, operand: Property, text: str) -> tuple[Node, int]:
     """Equal texts may be equal numbers; <> is TRUE for every other type, so it admits them all."""
-    values = _literals(text)
-    plain = Compare(operator, operand, values[0])
+    values = {_family(value.kind): value for value in readings(text)}
     if operator == "<>" or len(values) == 1:
-        return plain, TWO if len(values) == 1 else WEAKER
-    return Or(tuple(Compare("=", operand, value) for value in values)), WEAKER
-
-
-def _literals(text: str) -> list[Literal]:
-    """The text, and one literal for the integer, the float or the boolean it may be."""
-    found = readings(text)
-    kinds = {kind: value for value in found if (kind := _family(value.kind))}
-    return [literal(value) for value in kinds.values() if value.value == value.value]  # NaN has no literal
+        return Compare(operator, operand, Literal(text, Kind.STRING)), TWO if len(values) == 1 else WEAKER
+    return Or(tuple(_equal(operand, value) for value in values.values())), WEAKER
 
 
 def _family(kind: Kind) -> Kind:
+    """One literal serves every kind of integer, and one both kinds of float."""
     return Kind.LONG if kind in INTEGRAL else Kind.DOUBLE if kind in NUMERIC else kind
+
+
+def _equal(operand: Property, value: Value) -> Node:
+    if value.kind is Kind.DOUBLE and math.isnan(value.value):
+        # NaN has no literal, and to ``compareTo`` it is the one number above all finite ones but infinity.
+        return Compare(">", operand, Literal(sys.float_info.max, Kind.DOUBLE))
+    kind = integer_kind(value.value) if value.kind in INTEGRAL else value.kind
+    return Compare("=", operand, Literal(value.value, kind))
 
 
 def _number(operator: str, operand: Property, right: Literal) -> Node:

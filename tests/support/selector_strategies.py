@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from jms_selector.values import NULL, Kind, Message, Value, java_text, to_float
@@ -167,12 +168,23 @@ def message(random, names):
     return Message(headers, {name: value for name, value in properties.items() if value is not NULL})
 
 
+class Messages(list):
+    """Many messages, named by their seed where a test fails."""
+
+    def __init__(self, made, seed):
+        super().__init__(made)
+        self.seed = seed
+
+    def __repr__(self):
+        return f"{len(self)} messages of seed {self.seed}"
+
+
 def messages(count, names=NAMES):
     """Lists of ``count`` messages, drawn as one seed: hypothesis is for the selectors, which shrink."""
 
     def build(seed):
         random = Random(seed)
-        return [message(random, names) for _ in range(count)]
+        return Messages([message(random, names) for _ in range(count)], seed)
 
     return st.integers(0, 1 << 32).map(build)
 
@@ -191,3 +203,22 @@ def row_of(message, *, types):
     row["properties"] = {name: java_text(value) for name, value in message.properties.items()}
     row["property_types"] = {n: str(v.kind) for n, v in message.properties.items()} if types else {}
     return row
+
+
+def batch_of(rows):
+    """Rows of :func:`row_of` as a batch of the connector's schema."""
+    entries = [
+        {column: list(value.items()) if isinstance(value, dict) else value for column, value in row.items()}
+        for row in rows
+    ]
+    return pa.RecordBatch.from_pylist(entries, schema=SCHEMA)
+
+
+_TIME = pa.timestamp("us", tz="UTC")
+_MAP = pa.map_(pa.string(), pa.string())
+SCHEMA = pa.schema(
+    [(name, pa.string()) for name in _COLUMNS if name != "JMSPriority"]
+    + [("JMSPriority", pa.int32()), ("JMSDeliveryMode", pa.int32()), ("JMSRedelivered", pa.bool_())]
+    + [(name, _TIME) for name in ("JMSTimestamp", "JMSExpiration", "JMSDeliveryTime")]
+    + [("properties", _MAP), ("property_types", _MAP)]
+)

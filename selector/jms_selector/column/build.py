@@ -1,8 +1,8 @@
 """Selector -> Spark ``Column`` over the connector's schema, for batch and streaming alike.
 
 The column says of each row whether some typing of its texts matches, as :func:`jms_selector.arrow.keep` does;
-where ``property_types`` states the types it is exact. Only built-in functions, so Spark compiles it; nothing
-in it throws under ANSI mode. pyspark is imported by the first call.
+where ``property_types`` states the types it is exact. It is made of built-in functions, so Spark compiles it;
+nothing in it throws under ANSI mode. pyspark is imported by the first call.
 """
 
 from functools import reduce
@@ -10,20 +10,23 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from jms_selector.dialects import Dialect
-from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.lenient import MAX_NAMES, STATED, Source, lenient_dialect, prepared, source
 from jms_selector.parse import parse
 from jms_selector.plan import ANYTHING, Plan, negation_normal, specialise
-from jms_selector.tree import And, Node, Not, Or, Selector, fold, names
+from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names, postorder
 from jms_selector.values import BITS, FLOATING_TEXT, INTEGER_TEXT, Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["MAX_DEPTH", "column"]
+__all__ = ["MAX_CONDITIONS", "column"]
 
-MAX_DEPTH = 200
-"""Levels of AND and OR in one column: Catalyst walks an expression on the JVM's stack."""
+MAX_CONDITIONS = 50
+"""Conditions, and the ANDs, ORs and NOTs between them, that Spark is given as an expression.
+
+Its compiler gives up at some hundreds, and its analyser walks an expression on the JVM's stack; a longer
+selector is evaluated by an Arrow function instead.
+"""
 
 
 def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert: bool | None = None) -> "Column":
@@ -34,9 +37,34 @@ def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert
     """
     rules = lenient_dialect(dialect)
     selector = parse(selector) if isinstance(selector, str) else selector
-    builder = _Builder(rules, convert=selector.convert if convert is None else convert)
-    built: Column = builder.build(prepared(selector))
+    converting = selector.convert if convert is None else convert
+    root = prepared(selector)
+    if (
+        root is not None
+        and sum(not isinstance(node, And | Or | Not) for node in postorder(root, conditions)) > MAX_CONDITIONS
+    ):
+        return _by_arrow(selector, root, rules, convert=converting)
+    built: Column = _Builder(rules, convert=converting).build(root)
     return built
+
+
+def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool) -> "Column":
+    import pyarrow as pa
+    from pyspark.sql import functions
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    headers = {where.name for name in names(root) if (where := source(dialect, name)).kind}
+    columns, spoken = sorted({"properties", "property_types", *headers}), dialect.name
+
+    def keep(rows: pa.Array) -> pa.Array:
+        from jms_selector import arrow  # on the executor
+
+        batch = pa.RecordBatch.from_arrays(rows.flatten(), names=columns)
+        return arrow.keep(selector, batch, spoken, convert=convert)
+
+    udf: Any = arrow_udf
+    found: Column = udf(keep, "boolean")(functions.struct(*columns))
+    return found
 
 
 class _Builder:
@@ -50,25 +78,22 @@ class _Builder:
         self.dialect = dialect
         self.convert = convert
         self.expressions = Expressions()
+        # A selector often asks the same of one property, and every Column costs calls into the JVM.
+        self.members: dict[tuple[str, frozenset[Kind]], Any] = {}
+        self.operands: dict[tuple[str, Kind], Any] = {}
 
     def build(self, root: Node | None) -> Any:
         if root is None:
             return self._literal(truth=True)
 
-        def visit(node: Node, operands: "list[tuple[Column, int]]") -> "tuple[Column, int]":
+        def visit(node: Node, operands: list[Any]) -> Any:
             if isinstance(node, And | Or):
-                depth = max(depth for _, depth in operands) + 1
-                if depth > MAX_DEPTH:
-                    raise UnsupportedSelectorError(
-                        f"The selector nests more than {MAX_DEPTH} levels of AND and OR, too many for Spark."
-                    )
-                parts = [part for part, _ in operands]
-                return _balanced(parts, both=isinstance(node, And)), depth
+                return _balanced(operands, both=isinstance(node, And))
             if isinstance(node, Not):
-                return self.condition(node.operand, "false"), 0
-            return self.condition(node, "true"), 0
+                return self.condition(node.operand, "false")
+            return self.condition(node, "true")
 
-        return fold(negation_normal(root), visit, _above_not)[0]
+        return fold(negation_normal(root), visit, _above_not)
 
     def condition(self, node: Node, outcome: str) -> Any:
         """Whether ``outcome`` is possible for one condition."""
@@ -94,7 +119,7 @@ class _Builder:
         if possible is None or not sources:
             return possible
         rows = [
-            _balanced([self.member(where, group) for where, group in zip(sources, groups, strict=True)], both=True)
+            _balanced([self._member(where, group) for where, group in zip(sources, groups, strict=True)], both=True)
             for groups in _rectangles(kinds)
         ]
         return _balanced(rows, both=False) & possible
@@ -108,6 +133,12 @@ class _Builder:
         if where.or_null or (where.kind is None and self.dialect.null_texts):
             found.append(Kind.NULL)
         return list(dict.fromkeys(found))
+
+    def _member(self, where: Source, kinds: frozenset[Kind]) -> Any:
+        key = where.name, kinds
+        if key not in self.members:
+            self.members[key] = self.member(where, kinds)
+        return self.members[key]
 
     def member(self, where: Source, kinds: frozenset[Kind]) -> Any:
         """Rows whose value may be of one of ``kinds``."""
@@ -156,6 +187,11 @@ class _Builder:
     # --- values -------------------------------------------------------------------------------------
 
     def operand(self, name: str, kind: Kind) -> Any:
+        if (name, kind) not in self.operands:
+            self.operands[name, kind] = self.read(name, kind)
+        return self.operands[name, kind]
+
+    def read(self, name: str, kind: Kind) -> Any:
         """The value of a name, read as ``kind``."""
         where = source(self.dialect, name)
         functions = self.functions
@@ -191,6 +227,11 @@ def _rectangles(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ..
     for left, rights in rows.items():
         groups.setdefault(frozenset(rights), set()).add(left)
     return [(frozenset(lefts), rights) for rights, lefts in groups.items()]
+
+
+def _count(root: Node) -> int:
+    """Nodes of logic and conditions: what an expression of Spark's is made of."""
+    return sum(1 for _ in postorder(root, conditions))
 
 
 def _above_not(node: Node) -> tuple[Node, ...]:
