@@ -285,7 +285,7 @@ class Connection:
             self.server = self.server if server is None else server
             if receipt is not None:
                 self._receipts.add(receipt)
-            self._error = self._error if error is None else error
+            self._error = error if self._error is None else self._error  # what follows the first is its consequence
             self._down = self._down or down
             self.changed.notify_all()
 

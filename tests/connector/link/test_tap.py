@@ -80,8 +80,9 @@ def test_receipts_and_messages_on_one_connection(secured, queue, settings, consu
 
 
 def test_the_end_of_a_link_is_noticed(queue, settings, eventually):
+    """At once, not by a heart-beat that is missing."""
     with Proxy("127.0.0.1", settings.real_port) as proxy:
-        connection = connect(settings(port=proxy.port))
+        connection = connect(settings(port=proxy.port, heartbeat=100.0))
         proxy.cut()
         eventually(lambda: connection.down)
         assert not connection._tap.io_thread.is_alive()  # with stock stomp.py it would spin on TLS
