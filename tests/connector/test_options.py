@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from pyspark_jms.columns.selection import Selector
 from pyspark_jms.errors import (
     InvalidOptionError,
     MissingOptionError,
@@ -15,12 +16,14 @@ from pyspark_jms.errors import (
 from pyspark_jms.link.address import Address
 from pyspark_jms.link.settings import Password
 from pyspark_jms.model import DeliveryMode, Destination
-from pyspark_jms.options import OPTIONS, SinkOptions, SourceOptions
+from pyspark_jms.options import OPTIONS, Journal, SinkOptions, SourceOptions
 
 URL = {"brokerUrl": "stomp://host:1"}
 TLS = {"brokerUrl": "stomp+ssl://host:1"}
 SOURCE = URL | {"queue": "orders"}
 SECRET = "s3cr3t"
+CHECKED = Selector("a = 1", "fail", check=True)
+JOURNAL = {"max_octets": 4 << 30, "shared": False, "fail_on_data_loss": True}
 
 
 def queues(*names):
@@ -42,7 +45,13 @@ TABLE = [
     ("sslVerifyHostname", "false", {}, "connection.tls.verify_hostname", False, True),
     ("sslVerifyHostname", "TRUE", {}, "connection.tls.verify_hostname", True, True),
     ("broker", "Artemis", {}, "connection.broker", "artemis", "auto"),
-    ("selector", "a = 1", {}, "selector", "a = 1", None),
+    ("selector", "a = 1", {}, "selector", CHECKED, None),
+    ("selectorResidual", "SPARK", {"selector": "a = 1"}, "selector", Selector("a = 1", "spark", check=True), CHECKED),
+    ("selectorCheck", "off", {"selector": "a = 1"}, "selector", Selector("a = 1", "fail", check=False), CHECKED),
+    ("journalLocation", "/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
+    ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_octets", 1 << 30, 4 << 30),
+    ("journalShared", "true", {"journalLocation": "/j"}, "journal.shared", True, False),
+    ("failOnDataLoss", "false", {"journalLocation": "/j"}, "journal.fail_on_data_loss", False, True),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
     ("maxBytesPerTrigger", "2m", {}, "max_octets", 2 << 20, 64 << 20),
     ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),
@@ -92,8 +101,13 @@ WRONG = [
     ("queue", '["a", ""]', "not empty"),
     ("queue", '["a", "a"]', "differ from each other"),
     ("topic", "", "not empty"),
-    ("selector", "", "not empty"),
-    ("selector", "a = 1\nOR b = 2", "without line ends"),
+    ("selector", " \n", "not blank"),
+    ("selectorResidual", "drop", "one of fail, spark"),
+    ("selectorCheck", "maybe", "one of on, off"),
+    ("journalLocation", "", "not empty"),
+    ("maxJournalBytes", "0", "at least 1"),
+    ("journalShared", "1", "one of true, false"),
+    ("failOnDataLoss", "no", "one of true, false"),
     ("maxMessagesPerTrigger", "0", "whole number from 1"),
     ("maxMessagesPerTrigger", "many", "whole number from 1"),
     ("maxMessagesPerTrigger", "1.5", "whole number from 1"),
@@ -163,7 +177,7 @@ def test_reads(name, text, further, path, value, default, spelling):
 def test_left_out(name, text, further, path, value, default):
     for parser, least in parsers(name):
         if name != "brokerUrl":
-            assert found(parser.parse(least), path) == default
+            assert found(parser.parse(least | further), path) == default
 
 
 @pytest.mark.parametrize(("name", "text", "wanted"), WRONG)
