@@ -21,7 +21,7 @@ from jms_selector.dialects import Dialect
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.lenient import MAX_NAMES, lenient_dialect, prepared
 from jms_selector.parse import parse
-from jms_selector.plan import ANYTHING, negation_normal, specialise
+from jms_selector.plan import ANYTHING, junctions, negation_normal, specialise
 from jms_selector.render import render
 from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names
 from jms_selector.values import BITS, Kind
@@ -62,11 +62,7 @@ def keep(
         return judge.rows(node, "true")
 
     # NOT stands above conditions only, and a walk ends there: it asks for the other mask.
-    return pa.array(fold(negation_normal(judge.root), visit, _above_not))
-
-
-def _above_not(node: Node) -> tuple[Node, ...]:
-    return node.children if isinstance(node, And | Or) else ()
+    return pa.array(fold(negation_normal(judge.root), visit, junctions))
 
 
 def masks(

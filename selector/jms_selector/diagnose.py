@@ -4,17 +4,14 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from jms_selector.errors import InvalidSelectorError
+from jms_selector.errors import InvalidSelectorError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lark.exceptions import UnexpectedInput
 
-__all__ = ["SHOWN", "diagnose", "hint_at"]
-
-SHOWN = 40
-"""Characters of a token that an error repeats."""
+__all__ = ["diagnose", "hint_at"]
 
 _SPOKEN = {
     "NAME": "a property name",
@@ -58,7 +55,6 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\.", "A name has no dots."),
         (r"[:?]", "A selector has no parameters and no conditional operator."),
         (r"(?i)null\b", "Compare with NULL by IS NULL or IS NOT NULL."),
-        (r"(?i)(?:xor|eq|ne|gt|lt|ge|le|contains|matches|regexp|rlike|ilike|mod|div)\b", ""),
     )
 )
 _SINGLE_QUOTE = re.compile(r"'(?:[^']|'')*'")
@@ -86,7 +82,7 @@ def diagnose(text: str, error: "UnexpectedInput", *, strict: bool) -> InvalidSel
 
 def hint_at(text: str, position: int) -> str:
     """What people mean when they write what stands at ``position``."""
-    return next((hint for pattern, hint in _MISTAKES if pattern.match(text, position) and hint), "")
+    return next((hint for pattern, hint in _MISTAKES if pattern.match(text, position)), "")
 
 
 def _hint_before(text: str, position: int) -> str:
@@ -118,7 +114,6 @@ def _spoken(terminals: "Iterable[str]", *, strict: bool = False) -> tuple[str, .
 
 
 def _shown(token: str) -> str:
-    shown = token if len(token) <= SHOWN else f"{token[:SHOWN]}…"
     if len(token) == 1 and not (token.isascii() and token.isprintable()):
         return f"{token!r} ({unicodedata.name(token, f'U+{ord(token):04X}')})"
-    return shown
+    return shortened(token)

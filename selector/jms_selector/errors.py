@@ -16,7 +16,11 @@ __all__ = [
     "SelectorError",
     "SelectorTooLargeError",
     "UnsupportedSelectorError",
+    "shortened",
 ]
+
+SHOWN = 40
+"""Characters of a word that a message repeats."""
 
 CONTEXT = 60
 """Characters shown on each side of the place an error is about."""
@@ -85,6 +89,10 @@ class EvaluationError(SelectorError):
 
     def __str__(self) -> str:
         return f"[{self.code}] {super().__str__()}"
+
+
+def shortened(word: str) -> str:
+    return word if len(word) <= SHOWN else f"{word[:SHOWN]}…"
 
 
 def _either(words: tuple[str, ...]) -> str:

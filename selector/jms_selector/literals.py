@@ -8,6 +8,7 @@ import re
 import unicodedata
 from types import MappingProxyType
 
+from jms_selector.errors import shortened
 from jms_selector.tree import Literal
 from jms_selector.values import Kind, in_range, integer_kind, to_float
 
@@ -117,9 +118,6 @@ _ACTIVEMQ_FLOATING = re.compile(
     r"[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+"
 )
 
-SHOWN = 40
-"""Characters of a token that an error repeats."""
-
 _MOST_DIGITS = 70
 """Binary digits of a long are 64: what is longer need not be read."""
 
@@ -139,11 +137,11 @@ def _java_number(token: str) -> Literal:
         if base == "octal" and not set(digits) <= set("01234567"):
             raise LiteralError(f"{token} is no octal number", "A number that begins with 0 is octal.")
         if len(digits) > _MOST_DIGITS or (value := int(digits, _BASES[base])) > LONG_RANGE:
-            raise LiteralError(f"{_short(token)} is beyond the range of a long")
+            raise LiteralError(f"{shortened(token)} is beyond the range of a long")
         return Literal(value, Kind.LONG if match["long"] and value < LONG_RANGE else integer_kind(value))
     if match := _HEX_FLOATING.fullmatch(token) or _FLOATING.fullmatch(token):
         return _java_floating(token, match["number"].replace("_", ""), match["suffix"])
-    raise LiteralError(f"{_short(token)} is no number")
+    raise LiteralError(f"{shortened(token)} is no number")
 
 
 def _java_floating(token: str, digits: str, suffix: str) -> Literal:
@@ -154,7 +152,7 @@ def _java_floating(token: str, digits: str, suffix: str) -> Literal:
     kind = Kind.FLOAT if suffix in {"f", "F"} and suffix else Kind.DOUBLE
     value = to_float(value) if kind is Kind.FLOAT else value
     if math.isinf(value):
-        raise LiteralError(f"{_short(token)} is beyond the range of a {kind}")
+        raise LiteralError(f"{shortened(token)} is beyond the range of a {kind}")
     return Literal(value, kind)
 
 
@@ -164,14 +162,14 @@ def _activemq_number(token: str) -> Literal:
         base = next(name for name in ("decimal", "hex", "octal") if match[name] is not None)
         value = decimal(match[base]) if base == "decimal" else int(match[base], _BASES[base])
         if base != "decimal" and not in_range(value, Kind.LONG):
-            raise LiteralError(f"{_short(token)} is beyond the range of a long")
+            raise LiteralError(f"{shortened(token)} is beyond the range of a long")
         # A decimal beyond long is a BigDecimal, unless its low 64 bits happen to be an int.
         low = (value + LONG_RANGE) % (2 * LONG_RANGE) - LONG_RANGE
         value = low if integer_kind(low) is Kind.INT else value
         return Literal(value, integer_kind(value))
     if _ACTIVEMQ_FLOATING.fullmatch(token):
         return Literal(float(token), Kind.DOUBLE)
-    raise LiteralError(f"{_short(token)} is no number here")
+    raise LiteralError(f"{shortened(token)} is no number here")
 
 
 def decimal(digits: str) -> int:
@@ -181,7 +179,3 @@ def decimal(digits: str) -> int:
         part = digits[start : start + 4000]
         value = value * 10 ** len(part) + int(part)
     return value
-
-
-def _short(token: str) -> str:
-    return token if len(token) <= SHOWN else f"{token[:SHOWN]}…"

@@ -32,7 +32,7 @@ from jms_selector.tree import (
 )
 from jms_selector.values import INTEGRAL, Kind
 
-__all__ = ["ANYTHING", "Plan", "comparisons", "negation_normal", "specialise"]
+__all__ = ["ANYTHING", "Plan", "comparisons", "junctions", "negation_normal", "specialise"]
 
 
 # --- plans ----------------------------------------------------------------------------------------
@@ -163,6 +163,11 @@ def negation_normal(root: Node) -> Node:
         return node, Not(node)
 
     return fold(root, visit, conditions)[0]
+
+
+def junctions(node: Node) -> tuple[Node, ...]:
+    """A walk over that form by ANDs and ORs: it ends at a condition, or at the NOT above one."""
+    return node.children if isinstance(node, And | Or) else ()
 
 
 # --- from kinds to a plan ----------------------------------------------------------------------

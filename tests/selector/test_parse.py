@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 import selector_strategies
 from hypothesis import given
@@ -159,6 +162,12 @@ def test_long_and_deep_selectors(text):
     selector = parse(text)
     assert evaluate(selector, Message.of(a0=1, a=1)) in {True, False, None}
     assert selector.root == parse(text + " ").root
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = ["lark", "pyarrow", "numpy", "pyspark", "pandas"]
+    code = f"import sys, jms_selector; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 
 _WORDS = """a b JMSType 'x' 'it''s' ' " 1 -5 0x1F 5. .5 1e3 5L 08 99999999999999999999 = <> < <= > >= + - * / % ( ) ,

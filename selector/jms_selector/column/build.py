@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jms_selector.dialects import Dialect
 from jms_selector.lenient import MAX_NAMES, STATED, Source, lenient_dialect, prepared, source
 from jms_selector.parse import parse
-from jms_selector.plan import ANYTHING, Plan, negation_normal, specialise
+from jms_selector.plan import ANYTHING, Plan, junctions, negation_normal, specialise
 from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names, postorder
 from jms_selector.values import BITS, FLOATING_TEXT, INTEGER_TEXT, Kind
 
@@ -93,7 +93,7 @@ class _Builder:
                 return self.condition(node.operand, "false")
             return self.condition(node, "true")
 
-        return fold(negation_normal(root), visit, _above_not)
+        return fold(negation_normal(root), visit, junctions)
 
     def condition(self, node: Node, outcome: str) -> Any:
         """Whether ``outcome`` is possible for one condition."""
@@ -232,10 +232,6 @@ def _rectangles(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ..
 def _count(root: Node) -> int:
     """Nodes of logic and conditions: what an expression of Spark's is made of."""
     return sum(1 for _ in postorder(root, conditions))
-
-
-def _above_not(node: Node) -> tuple[Node, ...]:
-    return node.children if isinstance(node, And | Or) else ()
 
 
 def _balanced(parts: list[Any], *, both: bool) -> Any:
