@@ -1,12 +1,21 @@
 """The sink through a real Spark, read back by a client that shares no code with it."""
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
+from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, run_available
+from streaming import access, run_available, wait_until
 
+from pyspark_jms.spark.stream_writer import TIDY_EVERY
 from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -120,3 +129,169 @@ def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
     with RawStomp(broker) as client:
         found = client.read(queue, wanted=30_000)
     assert [int(message.headers["n"]) for message in found] == list(range(30_000))
+
+
+# --- exactly once ------------------------------------------------------------------------------------
+
+
+def lines(tmp_path, files, count):
+    """Text files in folder rows, for a batch each: lines 0-0, 0-1 …, 1-0 …"""
+    (tmp_path / "rows").mkdir()
+    for number in range(files):
+        (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(count)))
+
+
+def ledger_of(checkpoint):
+    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    return f"pyspark-jms.commits.{query}"
+
+
+def uncommit(checkpoint):
+    """Make Spark believe that it crashed after the sink was done and before it wrote that down."""
+    last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda p: int(p.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink()
+
+
+def texts(broker, queue):
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
+
+
+def test_a_batch_that_spark_did_not_write_down_is_not_sent_again(spark, broker, queue, tmp_path):
+    frame = rows(spark, tmp_path, 500).select("text")
+    for _ in range(3):
+        write(frame, broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
+        uncommit(tmp_path / "checkpoint")
+    assert broker.message_count(queue) == 500
+    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 1
+
+
+def test_at_least_once_a_batch_that_spark_did_not_write_down_is_sent_again(spark, broker, queue, tmp_path):
+    """The default, and what exactly-once is measured against."""
+    frame = rows(spark, tmp_path, 10).select("text")
+    write(frame, broker, tmp_path, queue=queue)
+    uncommit(tmp_path / "checkpoint")
+    write(frame, broker, tmp_path, queue=queue)
+    assert broker.message_count(queue) == 20
+
+
+def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, broker, queue, tmp_path):
+    frame = rows(spark, tmp_path, 5)
+    once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
+    write(frame.select("text"), broker, tmp_path, **once)
+    uncommit(tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 was carried out before with 5"):
+        write(frame.where("n > 0").select("text"), broker, tmp_path, **once)
+    assert broker.message_count(queue) == 5
+    write(frame.where("n > 0").select("text"), broker, tmp_path, **once, onReplayMismatch="send")
+    assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
+
+
+def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_path):
+    lines(tmp_path, TIDY_EVERY + 3, 2)
+    frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
+    write(frame.selectExpr("value text"), broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
+    assert texts(broker, queue) == sorted(f"{n}-{i}" for n in range(TIDY_EVERY + 3) for i in range(2))
+    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
+
+
+def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
+    frame = rows(spark, tmp_path, 5).select("text")
+    for name in ("a", "b"):
+        write(frame, broker, tmp_path / name, queue=queue, deliveryGuarantee="exactly-once")
+    assert broker.message_count(queue) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Leave out option transaction"),
+        ({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
+        ({"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] .*writeId.*writeStream"),
+        ({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),
+        ({"deliveryGuarantee": "at-least-once", "onReplayMismatch": "send"}, r"\[JMS_OPTION_CONFLICT\] .*onReplay"),
+        ({"deliveryGuarantee": "at-least-once", "transaction": 0}, r"\[JMS_INVALID_OPTION\] .*task, none, or a number"),
+        ({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, tmp_path, options, said):
+    frame = rows(spark, tmp_path, 1).select("text")
+    nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "user": "u", "password": "p", "queue": "q"}
+    everything = nowhere | {"deliveryGuarantee": "exactly-once"} | options
+    with pytest.raises(StreamingQueryException, match=said):
+        run_available(frame, tmp_path / "checkpoint", sink="jms", **everything)
+
+
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+
+folder, url, user, password, queue, master = sys.argv[1:]
+builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
+spark = builder.config("spark.driver.memory", "512m").getOrCreate()
+
+lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(f"{folder}/rows")
+# slow rows, and wide ones, or Spark's buffers would hold them back until the last
+slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), '')) text"
+sink = lines.selectExpr(slow if "," in master else "value text").writeStream.format("jms")
+sink = sink.options(brokerUrl=url, user=user, password=password, queue=queue, deliveryGuarantee="exactly-once")
+sink = sink.option("checkpointLocation", f"{folder}/checkpoint")
+sink.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+@contextlib.contextmanager
+def job(tmp_path, proxy, broker, queue, master="local[2]"):
+    """A Spark of its own, in a session of its own; what is left of it is killed."""
+    arguments = [str(tmp_path), proxy.url, broker.user, broker.password, queue, master]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    with subprocess.Popen([sys.executable, "-c", JOB, *arguments], start_new_session=True, env=environment) as running:
+        try:
+            yield running
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+def kill_workers(session):
+    """SIGKILL for the Python workers of a job's session, and for the daemons that fork them."""
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            status = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(status[3]) == session and b"pyspark.daemon\0pyspark.worker" in (folder / "cmdline").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, tmp_path):
+    """SIGKILL for the whole job when the sink's ``commit`` of batch 0 goes to tidy up: the rows are sent, the log
+    has no entry.
+    """
+    lines(tmp_path, 3, 50)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"batch < 0")
+        with job(tmp_path, proxy, broker, queue):
+            assert proxy.to_broker.cut_done.wait(90)
+        assert broker.message_count(queue) == 50
+        assert not (tmp_path / "checkpoint" / "commits" / "0").exists()
+        with job(tmp_path, proxy, broker, queue) as second:
+            assert second.wait(120) == 0
+    assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(3) for n in range(50))
+
+
+def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path):
+    """SIGKILL while it does not know what became of it: Spark tries the task again, in a new worker."""
+    lines(tmp_path, 1, 50)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r1\n\n\0", included=True)
+        with job(tmp_path, proxy, broker, queue, master="local[2,3]") as running:
+            wait_until(lambda: proxy.accepted == 2, what="the look-up's and the rows' connection")
+            proxy.refuse()
+            assert proxy.to_broker.cut_done.wait(60)
+            wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
+            kill_workers(running.pid)
+            proxy.accept()
+            assert running.wait(120) == 0
+        assert proxy.accepted >= 4  # the killed attempt's two, the next one's look-up and connection
+    assert [text.split()[0] for text in texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))

@@ -1,0 +1,132 @@
+"""``df.write`` through a real Spark, read back by a client that shares no code with it."""
+
+import uuid
+
+import pytest
+from pyspark.errors import AnalysisException, PythonException
+from rawstomp import RawStomp
+from streaming import access
+
+from pyspark_jms.link.commit_ledger import find_entries
+from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, ledger_queue
+from pyspark_jms.link.producer import Producer
+from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+WRITES = ledger_queue("writes")
+
+
+def write(frame, broker, mode="append", **options):
+    everything = access(broker) | {name: str(value) for name, value in options.items()}
+    frame.write.format("jms").mode(mode).options(**everything).save()
+
+
+def once(write_id=None):
+    return {"deliveryGuarantee": "exactly-once", "writeId": write_id or uuid.uuid4().hex}
+
+
+def rows(spark, count, partitions=2):
+    return spark.range(0, count, 1, partitions).selectExpr("concat('row ', id) text")
+
+
+def texts(broker, queue):
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
+
+
+@pytest.mark.parametrize("options", [{}, {"transaction": "none"}, {"transaction": 7}, once()])
+def test_every_row_is_sent(spark, broker, queue, options):
+    write(rows(spark, 100), broker, queue=queue, **options)
+    assert texts(broker, queue) == sorted(f"row {n}" for n in range(100))
+
+
+def test_a_task_that_fails_sends_nothing(spark, broker, queue):
+    frame = spark.range(0, 40, 1, 1).selectExpr("concat('row ', id) text", "int(if(id = 30, 77, 4)) JMSPriority")
+    with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 of the task has a JMSPriority"):
+        write(frame, broker, queue=queue)
+    assert broker.message_count(queue) == 0
+
+
+def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
+    this, other = once("job:2026-11-21T00:00+00:00"), once()
+    for options in (this, this, other, this):
+        write(rows(spark, 10), broker, queue=queue, **options)
+    assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
+
+
+def test_without_an_id_a_write_that_is_tried_again_sends_again(spark, broker, queue):
+    for _ in range(2):
+        write(rows(spark, 10), broker, queue=queue)
+    assert broker.message_count(queue) == 20
+
+
+def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
+    this = once()
+    write(rows(spark, 10, 1), broker, queue=queue, **this)
+    with pytest.raises(PythonException, match=rf"\[JMS_REPLAY_MISMATCH\] {this['writeId']}/0 .*10 rows.*11 rows"):
+        write(rows(spark, 11, 1), broker, queue=queue, **this)
+    assert broker.message_count(queue) == 10
+
+
+def test_an_empty_partition_writes_no_entry(spark, broker, queue):
+    this = once()
+    write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
+    connection = SinkOptions.parse(access(broker)).connection
+    assert [len(find_entries(connection, WRITES, f"{this['writeId']}/{n}")) for n in (0, 1)] == [1, 0]
+
+
+def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
+    connection = SinkOptions.parse(access(broker)).connection
+    now = 1000 * spark.sql("select unix_timestamp()").first()[0]
+    ages = {uuid.uuid4().hex: age for age in (KEEP_WRITES_MS + 60_000, KEEP_WRITES_MS - 60_000)}
+    with Producer(connection) as producer:
+        for task, age in ages.items():
+            entry = LedgerEntry(task=task, batch=0, rows=1, digest="1-0", written_ms=now - age)
+            producer.send(entry_frame(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
+        producer.commit()
+    write(rows(spark, 1), broker, queue=queue, **once())
+    assert [len(find_entries(connection, WRITES, task)) for task in ages] == [0, 1]
+
+
+def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):
+    """Its entries are in the query's own ledger and go with its batches."""
+    (tmp_path / "rows").mkdir()
+    for number in range(2):
+        (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(5)))
+    stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
+    queries = set()
+
+    def send(batch, number):
+        queries.add(spark.sparkContext.getLocalProperty("sql.streaming.queryId"))
+        for _ in range(2):
+            write(batch.selectExpr("value text"), broker, queue=queue, **once(f"{queue}-{number}"))
+
+    run_available_for_each(stream, send, tmp_path / "checkpoint")
+    assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
+    assert [broker.message_count(ledger_queue(query)) for query in queries] == [1]
+
+
+def run_available_for_each(stream, function, checkpoint):
+    writer = stream.writeStream.foreachBatch(function).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+
+
+@pytest.mark.parametrize(
+    ("mode", "options", "said"),
+    [
+        (
+            "append",
+            {"deliveryGuarantee": "exactly-once"},
+            r"\[JMS_OPTION_CONFLICT\] .*needs option writeId.*of its own",
+        ),
+        ("append", once() | {"transaction": 5}, r"\[JMS_OPTION_CONFLICT\] .*transaction=5"),
+        ("append", {"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] Option writeId .*Give both"),
+        ("overwrite", {}, r"\[JMS_UNSUPPORTED\] .*cannot empty a queue.*append"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, mode, options, said):
+    nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"}
+    with pytest.raises(AnalysisException, match=said):
+        rows(spark, 1).write.format("jms").mode(mode).options(**nowhere, **options).save()
