@@ -28,6 +28,7 @@
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     nobody can say what became of a COMMIT, transient
     ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated task has other rows than the first time
+    ├── DataLossError                 [JMS_DATA_LOSS]           the journal does not hold what the checkpoint asks for
     ├── OtherBrokerError              [JMS_OTHER_BROKER]        a message id came back with other content
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
     │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
@@ -217,6 +218,10 @@ class ReplayMismatchError(JMSError):
     """A task that was carried out before came again with other rows; nothing was sent this time."""
 
     code = "JMS_REPLAY_MISMATCH"
+
+
+class DataLossError(JMSError):
+    code = "JMS_DATA_LOSS"
 
 
 class OtherBrokerError(JMSError):

@@ -25,7 +25,7 @@ from pyspark_jms.link.settings import ConnectionSettings, Password, TlsSettings
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.units import octets, seconds
 
-__all__ = ["OPTIONS", "Option", "SinkOptions", "SourceOptions"]
+__all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
 ASSUMED_MESSAGE_BYTES = 4 << 10
@@ -197,6 +197,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
     Option("maxMessages", "source", "10000", _number(1), "upper bound of messages of a batch read"),
     Option("maxBytes", "source", "64m", _size(1), "upper bound of octets of a batch read; one message fits"),
+    Option("journalLocation", "source", None, _text, "a folder on a POSIX file system that outlives the driver: exactly"
+           " once into Spark"),
+    Option("maxJournalBytes", "source", "4g", _size(1), "bound of that folder; beyond it messages stay on the broker"),
+    Option("journalShared", "source", "false", _flag, "whether executors see the folder and read it themselves"),
+    Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),
     Option("partitionBytes", "source", "8m", _size(1), "one read task per so many octets"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail"), "a message that cannot be mapped: a row with"
@@ -235,10 +240,19 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    location: str
+    max_octets: int
+    shared: bool
+    fail_on_data_loss: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
     connection: ConnectionSettings
     destinations: tuple[Destination, ...]
     selector: Selector | None
+    journal: Journal | None
     max_messages: int | None
     max_octets: int
     min_messages: int | None
@@ -265,6 +279,7 @@ class SourceOptions:
             connection=_connection(values),
             destinations=_sources(values),
             selector=_checked_selector(values),
+            journal=_journal(values),
             max_messages=values["maxMessagesPerTrigger"],
             max_octets=values["maxBytesPerTrigger"],
             min_messages=values["minMessagesPerTrigger"],
@@ -397,6 +412,17 @@ def _in_order(values: Mapping[str, Any]) -> None:
         raise OptionConflictError(
             f"minMessagesPerTrigger ({least}) exceeds maxMessagesPerTrigger ({most}).", "Turn them round, or drop one."
         )
+
+
+def _journal(values: Mapping[str, Any]) -> Journal | None:
+    if values["journalLocation"] is None:
+        return None
+    return Journal(
+        location=values["journalLocation"],
+        max_octets=values["maxJournalBytes"],
+        shared=values["journalShared"],
+        fail_on_data_loss=values["failOnDataLoss"],
+    )
 
 
 def _checked_selector(values: Mapping[str, Any]) -> Selector | None:

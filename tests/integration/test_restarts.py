@@ -24,7 +24,7 @@ url, user, password, queue, folder, batch = sys.argv[1:]
 spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
          .config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate())
 frame = (spark.readStream.format("jms").options(brokerUrl=url, user=user, password=password, queue=queue)
-         .option("maxMessagesPerTrigger", batch).option("idleTimeout", "1s").load())
+         .option("maxMessagesPerTrigger", batch).option("idleTimeout", "1s").options(**JOURNAL).load())
 query = (frame.selectExpr("properties.n n", "text").writeStream.format("parquet").option("path", folder + "/out")
          .option("checkpointLocation", folder + "/checkpoint").trigger(**TRIGGER).start())
 query.awaitTermination()
@@ -33,12 +33,13 @@ query.awaitTermination()
 
 @pytest.fixture
 def job(broker, queue, tmp_path):
-    """``job(trigger)`` starts the job in a process of its own, driver and all."""
+    """``job(trigger)`` starts the job in a process of its own, driver and all; ``journal`` makes it exactly once."""
     started = []
 
-    def start(trigger, batch=BATCH):
+    def start(trigger, batch=BATCH, *, journal=False):
+        folder = {"journalLocation": str(tmp_path / "journal")} if journal else {}
         script = tmp_path / "job.py"
-        script.write_text(textwrap.dedent(JOB).replace("TRIGGER", repr(trigger)))
+        script.write_text(textwrap.dedent(JOB).replace("TRIGGER", repr(trigger)).replace("JOURNAL", repr(folder)))
         arguments = [*access(broker).values(), queue, str(tmp_path), str(batch)]
         log = (tmp_path / "job.log").open("ab")
         started.append(
@@ -76,8 +77,8 @@ def batches_done(folder):
     return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
 
-def finish(job, broker, queue):
-    process = job({"availableNow": True}, batch=COUNT)
+def finish(job, broker, queue, **choices):
+    process = job({"availableNow": True}, batch=COUNT, **choices)
     assert process.wait(120) == 0
     assert left(broker, queue) == 0
 
@@ -115,4 +116,17 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
     repeated = sum(count - 1 for count in found.values())
     report(f"kill -9 of the driver: {COUNT} sent, {COUNT} read, {repeated} repeated")
     assert repeated <= 2 * BATCH  # the batch Spark had not committed, and the one whose ACK was on its way
+    assert broker.message_count("DLQ") == dead
+
+
+def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, broker, queue, job, tmp_path):
+    dead = broker.message_count("DLQ")
+    fill(broker, queue)
+    process = job({"processingTime": "0 seconds"}, journal=True)
+    wait_until(lambda: batches_done(tmp_path) >= 3, what="the third batch")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)
+    wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
+    finish(job, broker, queue, journal=True)
+    assert rows(spark, tmp_path) == Counter(range(COUNT))
     assert broker.message_count("DLQ") == dead

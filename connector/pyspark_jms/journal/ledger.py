@@ -16,13 +16,14 @@ Knows no protocol: how a message is called and what it contains is asked of a ``
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from pyspark_jms.errors import IllegalStateError, OtherBrokerError
+from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.journal.recognition import Recognition, other_content
 
-__all__ = ["Batch", "Ledger", "Messages", "Recognition", "Span"]
+__all__ = ["Batch", "Ledger", "Messages", "Span"]
 
 
 class Messages(Protocol):
@@ -34,18 +35,6 @@ class Messages(Protocol):
     def ends(self) -> "array[int]": ...
 
     def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Recognition:
-    """How the messages of a lane are known again.
-
-    ``identity`` gives the part of an id that stays when the message comes again, ``fingerprint`` a digest of
-    all of its content that does.
-    """
-
-    identity: Callable[[bytes], bytes]
-    fingerprint: Callable[[Any, int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +163,7 @@ class Ledger:
         if expected is None:
             return False
         if lane.recognition.fingerprint(run, index) != expected.fingerprint:
-            raise OtherBrokerError(
-                "A message id that was read before came again with other content: this is another broker, or its"
-                " store was replaced. Nothing of it was acknowledged.",
-                "Stop the query, point brokerUrl at one broker (and its backup) only, and start again.",
-            )
+            raise other_content()
         del lane.expected[lane.recognition.identity(identifier)]
         self.recognised += 1
         if expected.run is None:

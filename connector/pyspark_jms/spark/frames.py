@@ -8,12 +8,15 @@ import numpy as np
 from pyspark_jms.columns.selection import selection
 from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import BadMessageError
+from pyspark_jms.journal.durable import Stored
 from pyspark_jms.journal.ledger import Span
+from pyspark_jms.journal.store import read_stretch
 from pyspark_jms.model import Destination
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.worker import settle_in
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["Piece", "dropped_of", "piece_of", "rows_of"]
+__all__ = ["Piece", "StoredPiece", "dropped_of", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,6 +32,35 @@ class Piece:
 
     def __len__(self) -> int:
         return len(self.ends) // 8
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredPiece:
+    """The same in the journal: a task that sees its folder reads it there."""
+
+    path: str
+    digest: bytes
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, stored: Stored) -> "StoredPiece":
+        return cls(str(stored.info.path), stored.info.digest, stored.first, stored.last)
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def read(self) -> Piece:
+        """Map it, prove it, and take it out."""
+        stretch = read_stretch(self.path, self.digest, self.first, self.last)
+        return Piece(
+            stretch.source,
+            stretch.dialect,
+            stretch.first,
+            bytes(stretch.octets),
+            stretch.heads.tobytes(),
+            stretch.ends.tobytes(),
+        )
 
 
 def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
@@ -49,6 +81,7 @@ def rows_of(piece: Piece, options: SourceOptions) -> Any:
     """One RecordBatch; with ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``."""
     from pyspark_jms.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
 
+    settle_in()
     batch = decode(
         piece.octets,
         np.frombuffer(piece.heads, np.int64),

@@ -4,14 +4,18 @@ Joins the link (connections that die) with the ledger (promises that do not). Ev
 thread that Spark's calls come on; the link's threads only fill buffers.
 """
 
+import contextlib
 import hashlib
 import logging
 import time
 from dataclasses import dataclass, field
 
 from pyspark_jms.dialect import Dialect
-from pyspark_jms.errors import ConnectionLostError, JMSError
-from pyspark_jms.journal.ledger import Batch, Ledger, Recognition
+from pyspark_jms.errors import ConnectionLostError, JMSError, UnsupportedError
+from pyspark_jms.journal.durable import DurableLedger
+from pyspark_jms.journal.ledger import Batch, Ledger
+from pyspark_jms.journal.recognition import Recognition
+from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.model import Destination, DestinationKind
@@ -30,6 +34,8 @@ LINGER_SECONDS = 0.02
 LONGEST_LINGER_SECONDS = 0.1
 """… or this long after its first message, whatever still comes."""
 _POLL_SECONDS = 0.05
+_LOCK_SECONDS = 30.0
+"""``query.stop()`` returns before the old process is gone: a starter waits this long for its journal."""
 _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
 _CLOCKS_DIFFER_MS = 1_000
@@ -64,7 +70,8 @@ class Receiver:
         self._stop = stop
         self._arrivals = Arrivals()
         self._consumers: list[Consumer] = []
-        self._ledger = Ledger([])
+        self._ledger: Ledger | DurableLedger = Ledger([])
+        self._store: JournalStore | None = None
         self._draining: _Draining | None = None
         self._counts = _Counts()
         self._last_batch = 0.0
@@ -75,11 +82,25 @@ class Receiver:
         """Read only what was sent before now (Trigger.AvailableNow)."""
         self._draining = _Draining(time.time() * 1000, self._options.idle_timeout)
 
+    def journal(self) -> JournalStore | None:
+        """The journal, if there is to be one; the first call waits until no other process writes it."""
+        wanted = self._options.journal
+        if wanted is not None and self._store is None:
+            self._store = JournalStore.open(
+                wanted.location,
+                query=f"reading {', '.join(map(str, self._options.destinations))}",
+                wait_seconds=_LOCK_SECONDS,
+                pause=self._pause,
+                clock=time.time,
+            )
+        return self._store
+
     def open(self, sequence: int) -> None:
         """Subscribe; the next message gets ``sequence``."""
+        store = self.journal()
         for destination in self._options.destinations:
             self._consumers.append(self._subscribe(destination))
-        self._ledger = Ledger([_recognition(c.dialect, c.subscription.destination) for c in self._consumers])
+        self._ledger = self._books(store)
         self._ledger.begin(sequence)
         self._last_batch = time.monotonic()
         for consumer in self._consumers:
@@ -92,6 +113,16 @@ class Receiver:
                     consumer.subscription.destination,
                 )
 
+    def _books(self, store: JournalStore | None) -> Ledger | DurableLedger:
+        if store is None or self._options.journal is None:
+            return Ledger([_recognition(c.dialect, c.subscription.destination) for c in self._consumers])
+        return DurableLedger(
+            store,
+            [(str(c.subscription.destination), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
+            partition_octets=self._options.partition_octets,
+            fail_on_data_loss=self._options.journal.fail_on_data_loss,
+        )
+
     def _subscribe(self, destination: Destination) -> Consumer:
         window = max(1, self._options.window_octets // len(self._options.destinations))
         subscription = Subscription(destination=destination, window_bytes=window, selector=self._options.selector_for)
@@ -103,9 +134,14 @@ class Receiver:
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
-        for consumer in self._consumers:
+        for lane, consumer in enumerate(self._consumers):
+            with contextlib.suppress(JMSError):
+                self._confirm(lane)  # so that the journal need not wait for what was acknowledged
             consumer.close()
         self._consumers = []
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     # --- done ----------------------------------------------------------------------------------
 
@@ -131,6 +167,13 @@ class Receiver:
             self._consumers[lane].await_receipt(receipt)
             self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
 
+    def _note_receipts(self) -> None:
+        """Those that came by themselves; nobody is waited for."""
+        for lane, consumer in enumerate(self._consumers):
+            while (receipt := self._ledger.unconfirmed(lane)) is not None and consumer.connection.has_receipt(receipt):
+                consumer.await_receipt(receipt)
+                self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
+
     # --- next ----------------------------------------------------------------------------------
 
     def admit(self) -> int:
@@ -143,7 +186,7 @@ class Receiver:
         while True:
             self._stop.check()
             self._reconnect_the_lost()
-            self._sort_out_copies()
+            self._note_receipts()
             for consumer in self._consumers:
                 consumer.connection.check_messages()
             messages, octets = self._waiting()
@@ -151,14 +194,16 @@ class Receiver:
             if (messages, octets) != seen:
                 seen, last_change, first = (messages, octets), now, first or now
             if messages and self._enough(messages, octets, now - (first or now), now - (last_change or now)):
-                break
+                self._take_all()
+                if self._ledger.waiting_messages:
+                    break
+                first = None  # they were second copies
+                continue
             if not messages and self._nothing_to_come(now - began, now - (last_change or began)):
                 return self._ledger.offered
             if now - began >= IDLE_SECONDS and self._below_minimum(messages):
                 return self._ledger.offered
             self._arrivals.pause(LINGER_SECONDS / 2 if messages else _POLL_SECONDS)
-        for lane in range(len(self._consumers)):
-            self._take(lane)
         self._last_batch = time.monotonic()
         return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
 
@@ -182,21 +227,29 @@ class Receiver:
 
     def _waiting(self) -> tuple[int, int]:
         messages, octets = self._ledger.waiting_messages, self._ledger.waiting_octets
-        if self._draining is None or not self._draining.over:
+        if not self._closed_for_more():
             for consumer in self._consumers:
                 more, size = consumer.waiting()
                 messages, octets = messages + more, octets + size
         return messages, octets
 
-    def _sort_out_copies(self) -> None:
-        """After a reconnect: second copies are not messages to wait for."""
-        for lane, consumer in enumerate(self._consumers):
-            if self._ledger.expects(lane) and consumer.waiting()[0]:
-                self._take(lane)
+    def _closed_for_more(self) -> bool:
+        """What came after the end of a drain is given back; a full journal leaves it to the window."""
+        if self._draining is not None and self._draining.over:
+            return True
+        journal = self._options.journal
+        return journal is not None and self._store is not None and self._store.bytes_used >= journal.max_octets
+
+    def _take_all(self) -> None:
+        if self._closed_for_more():
+            return
+        for lane in range(len(self._consumers)):
+            self._take(lane)
+        if isinstance(self._ledger, DurableLedger):
+            for lane, ids in self._ledger.secure().items():
+                self._acknowledge(lane, ids)
 
     def _take(self, lane: int) -> None:
-        if self._draining is not None and self._draining.over:
-            return  # what came since is given back at the end
         consumer = self._consumers[lane]
         for run in consumer.take():
             upto = self._before_the_cut(run, consumer.dialect)
@@ -291,11 +344,15 @@ class Receiver:
     # --- what others ask -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
-        return self._ledger.batch(start, end)
+        """What to read without a journal."""
+        return self._ledger.batch(start, end) if isinstance(self._ledger, Ledger) else None
 
     def lane(self, index: int) -> tuple[Destination, Dialect]:
         consumer = self._consumers[index]
         return consumer.subscription.destination, consumer.dialect
+
+    def _promise(self) -> str:
+        return "at-least-once" if self._store is None else "exactly-once into Spark"
 
     def progress(self) -> dict[str, object]:
         """Figures for ``StreamingQueryProgress``; cheap, never raises."""
@@ -310,8 +367,9 @@ class Receiver:
             "redelivered": self._counts.redelivered,
             "recognised": self._ledger.recognised,
             "reconnects": self._counts.reconnects,
+            **({} if self._store is None else {"journalBytes": self._store.bytes_used}),
             "selectorDropped": self._counts.selector_dropped,
-            "guarantee": "at-most-once (plain topic subscription)" if topic else "at-least-once",
+            "guarantee": "at-most-once (plain topic subscription)" if topic else self._promise(),
             "broker": self._consumers[0].connection.server if self._consumers else None,
         }
 
@@ -321,10 +379,20 @@ _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
 
 
 def _recognition(dialect: Dialect, destination: Destination) -> Recognition | None:
-    separator = dialect.stable_id_separator
-    if separator is None or destination.kind is DestinationKind.TOPIC:
+    """None where nothing comes again, or cannot be known when it does."""
+    if dialect.stable_id_separator is None or destination.kind is DestinationKind.TOPIC:
         return None
-    mark = separator.encode()
+    return recognition_of(dialect)
+
+
+def recognition_of(dialect: Dialect) -> Recognition:
+    if dialect.stable_id_separator is None:
+        raise UnsupportedError(
+            f"{dialect.name} has no message ids that stay the same, so a journal could not recognise a message that"
+            " comes again.",
+            "Leave journalLocation out: at least once is what this broker allows.",
+        )
+    mark = dialect.stable_id_separator.encode()
     return Recognition(identity=lambda identifier: identifier.partition(mark)[2], fingerprint=_fingerprint)
 
 

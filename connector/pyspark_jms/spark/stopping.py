@@ -26,6 +26,7 @@ class StopRequest:
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if spec is not None and spec.name == _RUNNER:
             signal.signal(signal.SIGTERM, self._note)
+            signal.signal(signal.SIGINT, self._note)  # Ctrl-C in a terminal reaches every process of the job
 
     def _note(self, _signal: int, _frame: object) -> None:
         self.made = True

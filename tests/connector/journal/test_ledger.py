@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
-from pyspark_jms.journal.ledger import Ledger, Recognition, Span
+from pyspark_jms.journal.ledger import Ledger, Span
+from pyspark_jms.journal.recognition import Recognition
 
 
 @dataclass

@@ -14,18 +14,19 @@ sys.modules["__main__"].__spec__ = importlib.machinery.ModuleSpec({name!r}, None
 from pyspark_jms.spark.stopping import StopRequest
 request = StopRequest()
 request.install()
-os.kill(os.getpid(), signal.SIGTERM)
+os.kill(os.getpid(), signal.{signal})
 print("alive", request.made)
 """
 
 
-def run(name):
-    command = [sys.executable, "-c", RUNNER.format(name=name)]
+def run(name, signal="SIGTERM"):
+    command = [sys.executable, "-c", RUNNER.format(name=name, signal=signal)]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
-def test_sigterm_only_sets_a_flag_in_the_runner():
-    ended = run("pyspark.sql.streaming.python_streaming_source_runner")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_only_sets_a_flag_in_the_runner(name):
+    ended = run("pyspark.sql.streaming.python_streaming_source_runner", name)
     assert (ended.returncode, ended.stdout) == (0, "alive True\n")
 
 
