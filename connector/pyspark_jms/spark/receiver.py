@@ -5,21 +5,20 @@ thread that Spark's calls come on; the link's threads only fill buffers.
 """
 
 import contextlib
-import hashlib
 import logging
 import time
 from dataclasses import dataclass, field
 
 from pyspark_jms.dialect import Dialect
-from pyspark_jms.errors import ConnectionLostError, JMSError, UnsupportedError
+from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.journal.durable import DurableLedger
 from pyspark_jms.journal.ledger import Batch, Ledger
-from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
 from pyspark_jms.spark.stopping import StopRequest
 from pyspark_jms.wire.scan import FrameRun
 
@@ -58,8 +57,8 @@ class _Draining:
 
     started_ms: float
     idle_timeout: float
-    over: bool = False
-    probes: list[tuple[Consumer, str]] = field(default_factory=list)
+    ended: set[int] = field(default_factory=set)
+    """Lanes that have shown a later message, or nothing more."""
 
 
 class Receiver:
@@ -115,7 +114,7 @@ class Receiver:
 
     def _books(self, store: JournalStore | None) -> Ledger | DurableLedger:
         if store is None or self._options.journal is None:
-            return Ledger([_recognition(c.dialect, c.subscription.destination) for c in self._consumers])
+            return Ledger([recognition_if_any(c.dialect, c.subscription.destination) for c in self._consumers])
         return DurableLedger(
             store,
             [(str(c.subscription.destination), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
@@ -178,8 +177,6 @@ class Receiver:
 
     def admit(self) -> int:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
-        if self._draining is not None and self._draining.over and not self._ledger.waiting_messages:
-            return self._ledger.offered
         began = time.monotonic()
         first = last_change = None
         seen = (0, 0)
@@ -227,23 +224,21 @@ class Receiver:
 
     def _waiting(self) -> tuple[int, int]:
         messages, octets = self._ledger.waiting_messages, self._ledger.waiting_octets
-        if not self._closed_for_more():
-            for consumer in self._consumers:
-                more, size = consumer.waiting()
-                messages, octets = messages + more, octets + size
+        for lane in self._open_lanes():
+            more, size = self._consumers[lane].waiting()
+            messages, octets = messages + more, octets + size
         return messages, octets
 
-    def _closed_for_more(self) -> bool:
-        """What came after the end of a drain is given back; a full journal leaves it to the window."""
-        if self._draining is not None and self._draining.over:
-            return True
+    def _open_lanes(self) -> list[int]:
+        """Not those whose drain has ended: what came since is given back. None while the journal is full."""
         journal = self._options.journal
-        return journal is not None and self._store is not None and self._store.bytes_used >= journal.max_octets
+        if journal is not None and self._store is not None and self._store.bytes_used >= journal.max_octets:
+            return []
+        ended = self._draining.ended if self._draining is not None else ()
+        return [lane for lane in range(len(self._consumers)) if lane not in ended]
 
     def _take_all(self) -> None:
-        if self._closed_for_more():
-            return
-        for lane in range(len(self._consumers)):
+        for lane in self._open_lanes():
             self._take(lane)
         if isinstance(self._ledger, DurableLedger):
             for lane, ids in self._ledger.secure().items():
@@ -252,8 +247,8 @@ class Receiver:
     def _take(self, lane: int) -> None:
         consumer = self._consumers[lane]
         for run in consumer.take():
-            upto = self._before_the_cut(run, consumer.dialect)
-            self._counts.redelivered += _redelivered(run)
+            upto = self._before_the_cut(lane, run, consumer.dialect)
+            self._counts.redelivered += redelivered(run)
             self._counts.received += upto
             self._ledger.receive(lane, run, upto)
             if upto < len(run):
@@ -263,8 +258,8 @@ class Receiver:
 
     # --- AvailableNow --------------------------------------------------------------------------
 
-    def _before_the_cut(self, run: FrameRun, dialect: Dialect) -> int:
-        """How many of the run's messages were sent before the start; the first later one ends the reading."""
+    def _before_the_cut(self, lane: int, run: FrameRun, dialect: Dialect) -> int:
+        """How many of the run's messages were sent before the start; the first later one ends the lane's reading."""
         if self._draining is None:
             return len(run)
         latest = self._draining.started_ms + _CLOCKS_DIFFER_MS
@@ -272,7 +267,7 @@ class Receiver:
         for index in range(len(run)):
             sent = run.header(index, name) if name else None
             if sent is not None and sent.isdigit() and int(sent) > latest:
-                self._draining.over = True
+                self._draining.ended.add(lane)
                 return index
         return len(run)
 
@@ -280,18 +275,20 @@ class Receiver:
         draining = self._draining
         if draining is None:
             return waited >= IDLE_SECONDS
-        if quiet < draining.idle_timeout:
+        reading = [lane for lane in range(len(self._consumers)) if lane not in draining.ended]
+        if reading and quiet < draining.idle_timeout:
             return False
         # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a
         # sign of life, and see whether it is still quiet after it.
-        if not draining.probes:
-            draining.probes = [(consumer, consumer.probe()) for consumer in self._consumers]
-        for consumer, receipt in draining.probes:
+        probes = [(self._consumers[lane], self._consumers[lane].probe()) for lane in reading]
+        for consumer, receipt in probes:
             consumer.await_receipt(receipt)
-        draining.probes = []
-        self._arrivals.pause(_PROBE_SECONDS)
-        draining.over = not any(consumer.waiting()[0] for consumer in self._consumers)
-        return draining.over
+        if reading:
+            self._arrivals.pause(_PROBE_SECONDS)
+        if any(self._consumers[lane].waiting()[0] for lane in reading):
+            return False
+        draining.ended.update(reading)
+        return True
 
     # --- lost connections ----------------------------------------------------------------------
 
@@ -372,40 +369,3 @@ class Receiver:
             "guarantee": "at-most-once (plain topic subscription)" if topic else self._promise(),
             "broker": self._consumers[0].connection.server if self._consumers else None,
         }
-
-
-_CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
-"""Header lines that differ when a message comes again; a producer's property of such a name goes with them."""
-
-
-def _recognition(dialect: Dialect, destination: Destination) -> Recognition | None:
-    """None where nothing comes again, or cannot be known when it does."""
-    if dialect.stable_id_separator is None or destination.kind is DestinationKind.TOPIC:
-        return None
-    return recognition_of(dialect)
-
-
-def recognition_of(dialect: Dialect) -> Recognition:
-    if dialect.stable_id_separator is None:
-        raise UnsupportedError(
-            f"{dialect.name} has no message ids that stay the same, so a journal could not recognise a message that"
-            " comes again.",
-            "Leave journalLocation out: at least once is what this broker allows.",
-        )
-    mark = dialect.stable_id_separator.encode()
-    return Recognition(identity=lambda identifier: identifier.partition(mark)[2], fingerprint=_fingerprint)
-
-
-def _fingerprint(run: FrameRun, index: int) -> bytes:
-    """A digest of the frame without what delivery changes. Sorted: a broker's properties have no order."""
-    frame = run.frame(index)
-    head = run.heads[index] - run.start(index)
-    lines = sorted(line for line in frame[:head].split(b"\n") if not line.startswith(_CHANGES))
-    return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
-
-
-def _redelivered(run: FrameRun) -> int:
-    line = b"\nredelivered:true\n"
-    if not run.octets.count(line):
-        return 0
-    return sum(run.header(index, b"redelivered") == b"true" for index in range(len(run)))

@@ -155,6 +155,19 @@ def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
     assert broker.delivery_counts(queue) == [0] * 5
 
 
+def test_a_later_message_on_one_queue_does_not_end_the_draining_of_another(broker, queue):
+    early, late = f"{queue}.early", f"{queue}.late"
+    fill(broker, early, 10)
+    fill(broker, late, 10, first=100)
+    options = {"drain": True, "idleTimeout": "300ms", "maxMessagesPerTrigger": 4, "windowBytes": 1000}
+    with receiving(broker, f'["{late}", "{early}"]', **options) as receiver:
+        time.sleep(1.2)
+        fill(broker, late, 5, first=200)
+        assert sorted(read_until(receiver, 0, 20)) == [*range(10), *range(100, 110)]
+        assert receiver.admit() == 20
+    assert (broker.message_count(early), broker.message_count(late)) == (0, 5)
+
+
 def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
     broker = fresh_broker()
     fill(broker, "q", 200)

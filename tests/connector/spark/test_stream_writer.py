@@ -15,7 +15,7 @@ from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, run_available, wait_until
 
-from pyspark_jms.spark.stream_writer import TIDY_EVERY
+from pyspark_jms.spark.stream_writer import TIDY_EVERY, _may_be_repeated
 from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -295,3 +295,9 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
             assert running.wait(120) == 0
         assert proxy.accepted >= 4  # the killed attempt's two, the next one's look-up and connection
     assert [text.split()[0] for text in texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))
+
+
+def test_only_the_first_batch_of_a_run_that_a_worker_sees_and_a_later_attempt_may_be_repetitions():
+    run, other = "run-a", "run-b"
+    seen = [(run, 7, 0), (run, 7, 0), (run, 8, 0), (run, 8, 1), (other, 8, 0), (run, 9, 0), (other, 9, 0)]
+    assert [_may_be_repeated(*task) for task in seen] == [True, True, False, True, True, False, False]

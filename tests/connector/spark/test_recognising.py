@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import pytest
+
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.model import Destination
+from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
+from pyspark_jms.wire.scan import FrameScanner
+
+QUEUE, TOPIC = Destination.parse("queue://q"), Destination.parse("topic://t")
+WITHOUT_IDS = replace(ARTEMIS, stable_id_separator=None)
+
+
+def run_of(*frames):
+    scanner = FrameScanner(max_body_bytes=10_000)
+    for lines, body in frames:
+        scanner.feed("\n".join(["MESSAGE", *lines, "", body]).encode() + b"\0\n")
+    return scanner.take()
+
+
+def delivered(session, *, again, body="hello", properties=("a:1", "b:2")):
+    head = [f"subscription:{session}", f"message-id:{session},77", "destination:q", f"redelivered:{again}"]
+    return [*head, *properties, f"ack:{session},77"], body
+
+
+def test_identity_is_what_every_delivery_of_a_message_shares():
+    assert recognition_of(ARTEMIS).identity(b"31,77") == recognition_of(ARTEMIS).identity(b"9,77") == b"77"
+
+
+def test_a_fingerprint_is_blind_to_delivery_and_to_the_order_of_properties_only():
+    run = run_of(
+        delivered(1, again="false"),
+        delivered(2, again="true", properties=("b:2", "a:1")),
+        delivered(1, again="false", body="hello!"),
+        delivered(1, again="false", properties=("a:1", "b:3")),
+    )
+    first, second, other_body, other_value = (recognition_of(ARTEMIS).fingerprint(run, index) for index in range(4))
+    assert first == second
+    assert len({first, other_body, other_value}) == 3
+    assert len(first) == 16
+
+
+def test_nothing_is_known_again_without_stable_ids_or_on_a_plain_topic():
+    assert recognition_if_any(ARTEMIS, QUEUE) is not None
+    assert recognition_if_any(ARTEMIS, TOPIC) is None
+    assert recognition_if_any(WITHOUT_IDS, QUEUE) is None
+    with pytest.raises(UnsupportedError, match="journalLocation"):
+        recognition_of(WITHOUT_IDS)
+
+
+def test_counts_redelivered_headers_and_not_bodies():
+    lie = "\nredelivered:true\n"
+    assert redelivered(run_of(delivered(1, again="false"), delivered(1, again="false"))) == 0
+    assert redelivered(run_of(delivered(1, again="false", body=lie), delivered(1, again="true", body=lie))) == 1
