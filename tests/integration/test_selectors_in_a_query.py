@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from proxy import Direction, Proxy
 from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, left, read, run_available, wait_until
 
@@ -80,3 +82,34 @@ def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_count
 
 def _figures(query):
     return json.loads(query.lastProgress["sources"][0]["latestOffset"])
+
+
+class _DeafToSelectors(Direction):
+    """On its way to the broker the selector becomes a header that means nothing: a broker that ignores it."""
+
+    def _admit(self, tail, octets):
+        passed, cut = super()._admit(tail, octets)
+        return passed.replace(b"\nselector:", b"\nforgotten:"), cut
+
+
+@pytest.mark.parametrize("check", ["on", "off"])
+def test_a_queue_whose_broker_ignores_the_selector_stops_the_query_and_keeps_its_messages(
+    spark, broker, queue, tmp_path, check
+):
+    fill(broker, queue)
+    proxy = Proxy(broker.host, broker.port)
+    proxy.to_broker = _DeafToSelectors()
+    with proxy:
+        options = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "idleTimeout": "500ms"}
+        options |= {"selector": "color = 'red'", "selectorCheck": check}
+        frame = spark.readStream.format("jms").options(**options).load()
+        if check == "off":
+            run_available(frame, tmp_path, name="unchecked")
+            assert numbers(spark, "unchecked") == list(range(30))
+            return
+        with pytest.raises(StreamingQueryException, match=r"\[JMS_SELECTOR_IGNORED\] \d+ of \d+ messages"):
+            run_available(frame, tmp_path, sink="noop")
+        wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
+    assert broker.message_count(queue) == 30
+    assert set(broker.delivery_counts(queue)) == {0}
+    broker.purge(queue)
