@@ -221,6 +221,11 @@ class ReplayMismatchError(JMSError):
 
 
 class DataLossError(JMSError):
+    """The journal does not hold what Spark's checkpoint asks for: another one, or emptied.
+
+    ``failOnDataLoss=false`` goes on with what there is.
+    """
+
     code = "JMS_DATA_LOSS"
 
 

@@ -1,0 +1,213 @@
+"""The options, a row each: name, who takes it, default, how its text becomes a value, what it means.
+
+Data for ``options`` and for the reference (docs/options.md). Knows no connection between one option and another.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark_jms.dialect import DIALECTS
+from pyspark_jms.link.address import parse_broker_url
+from pyspark_jms.model import DeliveryMode
+from pyspark_jms.units import octets, seconds
+
+__all__ = ["OPTIONS", "Option", "Scope"]
+
+_LARGEST_TIME = 1 << 53
+_WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
+_LARGEST_SIZE = 1 << 53
+_LONGEST_WAIT = 30 * 86_400.0
+_SHORTEST_HEARTBEAT = 0.5
+"""Heart-beats are never off: without them an idle Artemis connection dies after 60 s. Below this it does not go."""
+_MAX_DIGITS = 18
+Scope = Literal["source", "sink", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the reference. ``parse`` turns text into the value or raises ``ValueError`` with what would do."""
+
+    name: str
+    scope: Scope
+    default: str | None
+    parse: Callable[[str], Any]
+    meaning: str
+    secret: bool = False
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("a text that is not empty")
+    if any(character in text for character in "\r\n\0"):
+        raise ValueError("a text without line ends and NUL")
+    return text
+
+
+def _selector(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a selector that is not blank")
+    return text
+
+
+def _secret(text: str) -> str:
+    return text
+
+
+def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
+    wanted = f"a whole number from {smallest}" + (f" to {largest}" if largest is not None else " up")
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS:
+            raise ValueError(wanted)
+        number = int(text)
+        if number < smallest or (largest is not None and number > largest):
+            raise ValueError(wanted)
+        return number
+
+    return parse
+
+
+def _size(smallest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = octets(text)
+        if not smallest <= number <= _LARGEST_SIZE:
+            raise ValueError(f"a size of at least {smallest} octets and at most 8,192t")
+        return number
+
+    return parse
+
+
+def _duration(smallest: float = 0.001) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        number = seconds(text)
+        if not smallest <= number <= _LONGEST_WAIT:
+            raise ValueError(f"a time from {smallest * 1000:g}ms to 30d")
+        return number
+
+    return parse
+
+
+def _milliseconds(text: str) -> int:
+    """JMS gives times to live in milliseconds: here, and only here, a plain number means that."""
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        number = int(text)
+    else:
+        number = round(seconds(text) * 1000)
+    if number > _LARGEST_TIME:
+        raise ValueError("a time of less than 285,000 years")
+    return number
+
+
+def _one_of(*values: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError(f"one of {', '.join(values)}")
+        return text.lower()
+
+    return parse
+
+
+def _flag(text: str) -> bool:
+    return _one_of("true", "false")(text) == "true"
+
+
+def _delivery_mode(text: str) -> DeliveryMode:
+    modes = {"persistent": DeliveryMode.PERSISTENT, "non_persistent": DeliveryMode.NON_PERSISTENT}
+    return modes[_one_of(*modes)(text.replace("-", "_"))]
+
+
+def _transaction(text: str) -> str | int:
+    if text.lower() in {"task", "none"}:
+        return text.lower()
+    try:
+        return _number(1)(text)
+    except ValueError:
+        raise ValueError("task, none, or a number of rows from 1 up") from None
+
+
+def _write_id(text: str) -> str:
+    if not _WRITE_ID.fullmatch(text):
+        raise ValueError("1 to 200 letters, digits and any of . _ - : / + = @")
+    return text
+
+
+def _destinations(text: str) -> tuple[str, ...]:
+    """One name, or several as a JSON array."""
+    if not text.lstrip().startswith("["):
+        return (_text(text),)
+    try:
+        names = json.loads(text)
+    except json.JSONDecodeError:
+        names = None
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError('a name, or several as a JSON array: ["orders", "invoices"]')
+    if len(set(names)) != len(names):
+        raise ValueError("names that differ from each other")
+    return tuple(_text(name) for name in names)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`; a"
+           " comma-separated list is tried in order (live and backup of one broker)"),
+    Option("user", "both", None, _text, "login"),
+    Option("password", "both", None, _secret, "passcode", secret=True),
+    Option("passwordFile", "both", None, _text, "a file that holds the password, read where the connection is made"),
+    Option("passwordEnv", "both", None, _text, "an environment variable that holds the password, read likewise"),
+    Option("sslCaFile", "both", None, _text, "PEM file with the CA of the broker's certificate; else the system's CAs"),
+    Option("sslCertFile", "both", None, _text, "PEM file with the client's certificate (mutual TLS)"),
+    Option("sslKeyFile", "both", None, _text, "PEM file with its key"),
+    Option("sslKeyPassword", "both", None, _secret, "password of that key", secret=True),
+    Option("sslVerifyHostname", "both", "true", _flag, "whether the certificate must name the host"),
+    Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "the broker's dialect; auto reads it from CONNECTED"),
+    Option("queue", "both", None, _destinations, "queue to read (several as a JSON array, one connection each), or"
+           " the default destination of rows without one"),
+    Option("topic", "both", None, _text, "topic to read (as a plain subscription), or the default destination"),
+    Option("selector", "source", None, _selector, "JMS selector, evaluated by the broker: only what matches is read"),
+    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "a part the broker cannot evaluate: stop, or"
+           " let Spark do it (what does not match is then consumed and dropped)"),
+    Option("selectorCheck", "source", "on", _one_of("on", "off"), "evaluate in Spark again what the broker was given"),
+    Option("maxMessagesPerTrigger", "source", None, _number(1), "upper bound of messages in a batch"),
+    Option("maxBytesPerTrigger", "source", "64m", _size(1), "upper bound of octets in a batch; one message fits"),
+    Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
+           " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB"),
+    Option("maxMessageBytes", "both", "100m", _size(1), "a larger message stops the query"),
+    Option("minMessagesPerTrigger", "source", None, _number(1), "wait for so many messages, a full window, or"
+           " maxTriggerDelay; AvailableNow does not wait"),
+    Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
+    Option("maxMessages", "source", "10000", _number(1), "upper bound of messages of a batch read"),
+    Option("maxBytes", "source", "64m", _size(1), "upper bound of octets of a batch read; one message fits"),
+    Option("journalLocation", "source", None, _text, "a folder on a POSIX file system that outlives the driver: exactly"
+           " once into Spark"),
+    Option("maxJournalBytes", "source", "4g", _size(1), "bound of that folder; beyond it messages stay on the broker"),
+    Option("journalShared", "source", "false", _flag, "whether executors see the folder and read it themselves"),
+    Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),
+    Option("partitionBytes", "source", "8m", _size(1), "one read task per so many octets"),
+    Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
+    Option("onBadMessage", "source", "keep", _one_of("keep", "fail"), "a message that cannot be mapped: a row with"
+           " body_error, or stop"),
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow, batch: quiet time before asking if the queue is"
+           " drained"),
+    Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent, non_persistent: of rows that do not say"),
+    Option("priority", "sink", "4", _number(0, 9), "0 to 9, likewise"),
+    Option("timeToLive", "sink", "0", _milliseconds, "likewise; 0 = never expires; a plain number is milliseconds"),
+    Option("deliveryDelay", "sink", "0", _milliseconds, "likewise; 0 = none"),
+    Option("transaction", "sink", "task", _transaction, "task: one transaction a task, all of its rows or none; a"
+           " number: one per so many rows; none: no transaction, one confirmation at the end"),
+    Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
+           " task's transaction leaves an entry in a ledger queue, and a repeated task does not send again"),
+    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated task has other"
+           " rows than the first time: fail (default), or send them too"),
+    Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
+           " same when it is tried again"),
+    Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
+    Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
+    Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
+    Option("reconnectAttempts", "both", "5", _number(0, 100), "of a source inside a run, 1 s before the first,"
+           " then doubling; of an exactly-once sink that must learn what became of its COMMIT"),
+)  # fmt: skip
