@@ -21,6 +21,7 @@ _MESSAGE_ID = b"\nmessage-id:"
 _LF, _CR = 10, 13
 _UPPER = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_COMMAND = 32  # STOMP's are of 3 to 11 letters
+_EOLS = (_LF, _CR)
 _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
 
 
@@ -95,7 +96,7 @@ class FrameScanner:
         if len(pending) < self._needed:
             return []
         others: list[bytes] = []
-        start = self._cut_plain() if self._head < 0 and not self._resume else 0
+        start = 0
         while (start := self._skip_eols(start)) < len(pending):
             head = self._find_head(start)
             if head < 0:
@@ -115,43 +116,10 @@ class FrameScanner:
         self._forget(start)
         return others
 
-    def _cut_plain(self) -> int:
-        """The common case in one loop and one copy: MESSAGE frames that are whole, with LF lines and NUL LF.
-
-        Stops at the first frame that is anything else and returns where it begins: the general path
-        takes it from there, and finds what is wrong with it if something is.
-        """
-        pending, run = self._pending, self._run
-        find, size, limit = pending.find, len(pending), self._max_body_bytes
-        shift = len(run.octets)  # offset in the run minus offset here
-        start = 0
-        while pending.startswith(_MESSAGE, start):
-            head = find(b"\n\n", start)
-            if head < 0 or find(_CR, start, head) >= 0:
-                break
-            at = find(_CONTENT_LENGTH, start, head + 1)
-            if at < 0:
-                end = find(0, head + 2)
-            else:
-                digits = pending[at + len(_CONTENT_LENGTH) : find(_LF, at + len(_CONTENT_LENGTH))]
-                end = head + 2 + int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else -1
-            if end < 0 or end + 1 >= size or pending[end] or pending[end + 1] != _LF or end - head - 2 > limit:
-                break
-            at = find(_MESSAGE_ID, start, head)
-            if at < 0:
-                break
-            at += len(_MESSAGE_ID)
-            run.ids.append(bytes(pending[at : find(_LF, at)]))
-            run.heads.append(head + shift)
-            start = end + 2
-            run.ends.append(start + shift)
-        run.octets += memoryview(pending)[:start]
-        return start
-
     def _skip_eols(self, start: int) -> int:
         # STOMP 1.2 "Frame": EOLs may follow a frame; they are also the heart-beats.
         pending, size = self._pending, len(self._pending)
-        while start < size and (pending[start] == _LF or pending[start] == _CR):
+        while start < size and pending[start] <= _CR and pending[start] in _EOLS:
             start += 1
         return start
 
@@ -159,8 +127,9 @@ class FrameScanner:
         """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first."""
         if self._head >= 0:
             return self._head
-        self._check_command(start)
         pending = self._pending
+        if not pending.startswith(_MESSAGE, start):
+            self._check_command(start)
         head = pending.find(b"\n\n", max(start, self._resume))
         if pending.find(_CR, start, head if head >= 0 else len(pending)) >= 0:
             head = self._fold_crlf(start)
@@ -219,10 +188,11 @@ class FrameScanner:
                 "A frame's content-length is not a number.", "Report this with the broker's version."
             )
         end = head + 2 + int(digits)
-        try:
-            self._check_size(start, int(digits))
-        except MessageTooLargeError as error:
-            return self._pass_over(start, end, error)
+        if end - head > self._max_body_bytes:
+            try:
+                self._check_size(start, int(digits))
+            except MessageTooLargeError as error:
+                return self._pass_over(start, end, error)
         if end >= len(pending):
             self._needed = end + 1
             return -1
