@@ -153,7 +153,7 @@ class DurableLedger:
 
     def _unknown(self, books: _Lane, lane: int, run: Any, last: int) -> Iterator[Span]:
         begin = 0
-        for index in range(last):
+        for index in range(len(run)):  # a second copy is one wherever it stands
             identity = books.recognition.identity(run.ids[index])
             fingerprint = books.expected.get(identity)
             if fingerprint is None:
@@ -162,9 +162,9 @@ class DurableLedger:
                 raise other_content()
             books.sights.append((run.ids[index], identity))
             self.recognised += 1
-            yield Span(lane, run, begin, index)
+            yield Span(lane, run, begin, max(begin, min(index, last)))
             begin = index + 1
-        yield Span(lane, run, begin, last)
+        yield Span(lane, run, begin, max(begin, last))
 
     def secure(self) -> dict[int, list[bytes]]:
         """Make durable what was received: the ids to acknowledge now, lane by lane.

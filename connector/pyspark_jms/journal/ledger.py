@@ -136,7 +136,7 @@ class Ledger:
         return bool(self._lanes[lane].expected)
 
     def receive(self, lane: int, run: Messages, upto: int | None = None) -> None:
-        """Take in a run, or its first ``upto`` messages. Second copies are dropped and bound.
+        """Take in a run, or its first ``upto`` messages. Second copies in all of it are dropped and bound.
 
         ``OtherBrokerError`` when a known id comes with other content: nothing of the run is taken in.
         """
@@ -149,11 +149,11 @@ class Ledger:
     def _unknown(self, lane: int, run: Messages, last: int) -> Iterator[Span]:
         """The stretches of the run that were not seen before."""
         begin = 0
-        for index in range(last):
+        for index in range(len(run)):  # a second copy is one wherever it stands
             if self._recognise(self._lanes[lane], run, index):
-                yield Span(lane, run, begin, index)
+                yield Span(lane, run, begin, max(begin, min(index, last)))
                 begin = index + 1
-        yield Span(lane, run, begin, last)
+        yield Span(lane, run, begin, max(begin, last))
 
     def _recognise(self, lane: _Lane, run: Messages, index: int) -> bool:
         assert lane.recognition is not None

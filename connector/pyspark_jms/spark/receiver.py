@@ -230,12 +230,14 @@ class Receiver:
         return messages, octets
 
     def _open_lanes(self) -> list[int]:
-        """Not those whose drain has ended: what came since is given back. None while the journal is full."""
+        """None while the journal is full; of a drain, those still read, or where second copies are to come."""
         journal = self._options.journal
         if journal is not None and self._store is not None and self._store.bytes_used >= journal.max_octets:
             return []
-        ended = self._draining.ended if self._draining is not None else ()
-        return [lane for lane in range(len(self._consumers)) if lane not in ended]
+        lanes = range(len(self._consumers))
+        if self._draining is None:
+            return list(lanes)
+        return [lane for lane in lanes if lane not in self._draining.ended or self._ledger.expects(lane)]
 
     def _take_all(self) -> None:
         for lane in self._open_lanes():
@@ -251,17 +253,20 @@ class Receiver:
             self._counts.redelivered += redelivered(run)
             self._counts.received += upto
             self._ledger.receive(lane, run, upto)
-            if upto < len(run):
-                break
         if sights := self._ledger.on_sight(lane):
             self._acknowledge(lane, sights)
 
     # --- AvailableNow --------------------------------------------------------------------------
 
     def _before_the_cut(self, lane: int, run: FrameRun, dialect: Dialect) -> int:
-        """How many of the run's messages were sent before the start; the first later one ends the lane's reading."""
+        """How many of the run's messages were sent before the start; the first later one ends the lane's reading.
+
+        What came since is given back at the end, by UNSUBSCRIBE.
+        """
         if self._draining is None:
             return len(run)
+        if lane in self._draining.ended:
+            return 0
         latest = self._draining.started_ms + _CLOCKS_DIFFER_MS
         name = dialect.header_of("JMSTimestamp")
         for index in range(len(run)):
@@ -275,7 +280,7 @@ class Receiver:
         draining = self._draining
         if draining is None:
             return waited >= IDLE_SECONDS
-        reading = [lane for lane in range(len(self._consumers)) if lane not in draining.ended]
+        reading = self._open_lanes()
         if reading and quiet < draining.idle_timeout:
             return False
         # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a

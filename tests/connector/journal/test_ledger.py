@@ -593,3 +593,16 @@ class AnyLife(RuleBasedStateMachine):
 
 TestAnyLife = AnyLife.TestCase
 TestAnyLife.settings = settings(deadline=None, max_examples=150, stateful_step_count=60)
+
+
+@pytest.mark.parametrize(("upto", "new"), [(0, []), (2, [90]), (4, [90, 91]), (6, [90, 91, 92])])
+def test_second_copies_are_known_in_all_of_a_run_whose_rest_is_not_taken(upto, new):
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6, 7))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5, 90, 6, 91, 7, 92), upto=upto)
+    assert not ledger.expects(0)
+    assert ledger.finish(end) == {0: [b"2,5", b"2,6", b"2,7"]}
+    after = offer(ledger)
+    assert (contents(ledger.batch(end, after)) if after > end else []) == new

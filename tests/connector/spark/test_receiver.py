@@ -188,6 +188,23 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
         assert (figures["reconnects"], figures["recognised"]) == (1, 100)
 
 
+def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 10)
+    with receiving(broker, "q", drain=True, idleTimeout="300ms") as receiver:
+        arrived(receiver, 10)
+        assert receiver.admit() == 10
+        time.sleep(1.2)
+        fill(broker, "q", 5, first=10)
+        assert receiver.admit() == 10  # a later message: the end
+        broker.kill()
+        broker.start()
+        receiver.settle(10)
+        assert receiver.admit() == 10
+        assert left_after(broker, "q", 5) == 5
+    assert broker.message_count("q") == 5
+
+
 def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
     broker = fresh_broker()
     fill(broker, "q", 10)
