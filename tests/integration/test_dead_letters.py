@@ -1,0 +1,53 @@
+"""What an end of a query costs in delivery attempts: a stop nothing, a crash one of every message in flight."""
+
+import pytest
+from rawstomp import RawStomp
+from streaming import access, wait_until
+
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.receiver import Receiver
+from pyspark_jms.spark.stopping import StopRequest
+
+
+def opened(broker, in_flight, **options):
+    receiver = Receiver(SourceOptions.parse(access(broker) | {"queue": "q"} | options), StopRequest())
+    receiver.open(0)
+    wait_until(lambda: receiver.progress()["inFlightMessages"] >= in_flight, what="the arrival of the messages")
+    return receiver
+
+
+def crash(receiver):
+    for consumer in receiver._consumers:
+        consumer.drop()
+
+
+def fill(broker, count):
+    with RawStomp(broker) as client:
+        client.send("q", [([], f"text {n}") for n in range(count)])
+
+
+@pytest.mark.parametrize("stops", [30])
+def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_broker, stops):
+    broker = fresh_broker(max_delivery_attempts=10)
+    fill(broker, 10_000)
+    for _ in range(stops):
+        receiver = opened(broker, 10_000)
+        receiver.admit()  # some are offered and not done
+        receiver.close()
+    assert broker.message_count("q") == 10_000
+    assert set(broker.delivery_counts("q")) == {0}
+    assert broker.message_count("DLQ") == 0
+
+
+def test_crashes_cost_the_window_and_no_more(fresh_broker, report):
+    broker = fresh_broker(max_delivery_attempts=3)
+    fill(broker, 1000)
+    for _ in range(3):
+        receiver = opened(broker, 10, windowBytes="4k")
+        in_flight = receiver.progress()["inFlightMessages"]
+        crash(receiver)
+        wait_until(lambda: broker.consumer_count("q") == 0, what="the end of the connection")
+    dead = broker.message_count("DLQ")
+    report(f"3 crashes of 3 allowed deliveries: {dead} of 1000 in the dead-letter queue, {in_flight} in the window")
+    assert 0 < dead <= 2 * in_flight
+    assert broker.message_count("q") + dead == 1000
