@@ -92,6 +92,7 @@ def _spark_session(directory):
         .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.streaming.noDataProgressEventInterval", "500ms")
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.warehouse.dir", str(directory))
         .getOrCreate()

@@ -27,12 +27,12 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     assert broker.consumer_count(queue) == 0
 
 
-@pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": 800}, 3), ({"maxBytes": 1}, 1)])
+@pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": "25k"}, 2), ({"maxBytes": 1}, 1)])
 def test_is_bounded(spark, broker, queue, bound, seen):
-    fill(broker, queue, 100)
-    assert [row.text for row in peek(spark, broker, queue=queue, **bound).collect()] == [
-        f"text {n}" for n in range(seen)
-    ]
+    with RawStomp(broker) as client:
+        client.send(queue, [([], str(n) * 10_000) for n in range(8)])
+    found = [row.text[0] for row in peek(spark, broker, queue=queue, **bound).collect()]
+    assert found == [str(n) for n in range(seen)]
     assert set(broker.delivery_counts(queue)) == {0}
 
 

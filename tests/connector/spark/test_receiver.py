@@ -269,7 +269,7 @@ def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delive
         receiving(broker, queue, maxMessageBytes="2m") as receiver,
     ):
         read_until(receiver, 0, 4)
-    assert left_after(broker, queue, 3) in {3, 4}  # the first may have been read and settled
+    assert broker.message_count(queue) in {3, 4}  # the first may have been read and settled
     assert set(broker.delivery_counts(queue)) == {0}
 
 

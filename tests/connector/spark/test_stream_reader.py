@@ -123,7 +123,6 @@ def test_trigger_once_is_refused(spark, broker, queue, tmp_path):
     [
         ({"password": "not-it"}, r"\[JMS_SECURITY\].*Check user and password"),
         ({"brokerUrl": "stomp://127.0.0.1:1"}, r"\[JMS_BROKER_UNREACHABLE\].*connection refused"),
-        ({"selector": "n = "}, r"\[JMS_INVALID_SELECTOR\]"),
     ],
 )
 def test_what_the_broker_refuses_is_one_clear_error(spark, broker, queue, tmp_path, wrong, said):
