@@ -86,7 +86,10 @@ class Consumer:
         self.connection.await_receipt(receipt)
 
     def probe(self) -> str:
-        """Ask for a sign that everything before it was answered: an empty transaction, begun and aborted."""
+        """Ask for a sign of life: an empty transaction, begun and aborted.
+
+        No barrier: on Artemis the receipt can overtake messages that are on their way to us.
+        """
         receipt = self.connection.new_receipt()
         self.connection.frame("BEGIN", {"transaction": receipt, "receipt": receipt})
         self.connection.frame("ABORT", {"transaction": receipt})
