@@ -26,6 +26,8 @@ class Direction:
         self._lock = threading.Lock()
         self.cut_done = threading.Event()
         """Set when a ``cut_at`` came true."""
+        self.before_cut = lambda: None
+        """Called just before it does: ``proxy.refuse``, so that nobody is back before a test can say so."""
 
     def stall(self):
         """Take nothing and give nothing, with the connection left up. What a hung network or peer looks like."""
@@ -135,6 +137,7 @@ class Proxy:
                 target.sendall(passed)
                 direction.octets += len(passed)
                 if cut:
+                    direction.before_cut()
                     _end(target)
                     direction.cut_done.set()
                     break

@@ -150,13 +150,11 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
 def test_a_look_up_that_cannot_be_done_leaves_the_commit_in_doubt(broker, queue):
     first = task()
     with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.before_cut = proxy.refuse
         proxy.to_client.cut_at(b"RECEIPT")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        watcher = threading.Thread(target=lambda: proxy.to_client.cut_done.wait(20) and proxy.refuse())
-        watcher.start()
         with pytest.raises(CommitInDoubtError, match=r"is not known.*cannot be looked up in queue pyspark-jms.commits"):
             send_exactly_once(options, first, rows(1, 2))
-        watcher.join()
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 

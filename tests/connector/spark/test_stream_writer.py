@@ -284,10 +284,9 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
     """SIGKILL while it does not know what became of it: Spark tries the task again, in a new worker."""
     lines(tmp_path, 1, 50)
     with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.before_cut = proxy.refuse
         proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r1\n\n\0", included=True)
         with job(tmp_path, proxy, broker, queue, master="local[2,3]") as running:
-            wait_until(lambda: proxy.accepted == 2, what="the look-up's and the rows' connection")
-            proxy.refuse()
             assert proxy.to_broker.cut_done.wait(60)
             wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
             kill_workers(running.pid)
