@@ -102,6 +102,7 @@ def test_killed_after_ends_a_call_that_hangs(tmp_path):
     machine = JavaMachine([], log=tmp_path / "java.log").connect()
     with pytest.raises(Exception, match="Java"), machine.killed_after(0.2):
         machine.jvm.Thread.sleep(60_000)
+    machine.wait()  # the call ends with the signal, the process a moment later
     assert not machine.alive()
     machine.kill()
 
