@@ -21,7 +21,7 @@ from typing import Any
 from pyspark_jms.errors import DataLossError, IllegalStateError
 from pyspark_jms.journal.ledger import Span
 from pyspark_jms.journal.recognition import Recognition, other_content
-from pyspark_jms.journal.segment import Segment
+from pyspark_jms.journal.segment import Index, Segment
 from pyspark_jms.journal.store import JournalStore, SegmentInfo
 
 __all__ = ["DurableLedger", "Stored", "partitions_of"]
@@ -97,7 +97,7 @@ class DurableLedger:
         self._store.release(sequence)
         self.offered = self.done = sequence
         for info in self._store.segments(sequence):
-            self._count(info, max(sequence, info.first))
+            self._count(self._store.read(info.first).ends, max(0, sequence - info.first))
 
     def _reach(self, sequence: int, oldest: int, following: int) -> int:
         if sequence > following:
@@ -106,11 +106,11 @@ class DurableLedger:
             return sequence
         return oldest
 
-    def _count(self, info: SegmentInfo, first: int) -> None:
-        ends = self._store.read(info.first).ends
-        before = int(ends[first - info.first - 1]) if first > info.first else 0
+    def _count(self, ends: Index, skipped: int) -> None:
+        """A segment's messages wait, save for the first ``skipped``."""
+        before = int(ends[skipped - 1]) if skipped else 0
         base = (self._ends[-1] if self._ends else 0) - before
-        self._ends += (ends[first - info.first :] + base).tolist()
+        self._ends += (ends[skipped:] + base).tolist()
 
     # --- received ------------------------------------------------------------------------------
 
@@ -133,10 +133,6 @@ class DurableLedger:
     @property
     def in_flight_octets(self) -> int:
         return sum(span.octets for lane in self._lanes for span in lane.received)
-
-    @property
-    def stored_octets(self) -> int:
-        return self._store.bytes_used
 
     def expects(self, lane: int) -> bool:
         return bool(self._lanes[lane].expected)
@@ -180,7 +176,7 @@ class DurableLedger:
             bound = span.run.ids[span.first : span.last]
             segment = self._segment(lane, span)
             info = self._store.append(segment)
-            self._count(info, info.first)
+            self._count(segment.ends, 0)
             ids += [identifier for identifier in bound if identifier is not None]
             messages = dict(zip(segment.ids, segment.fingerprints, strict=True))
             lane.confirming.append(_Confirming(messages, info.first))
@@ -275,9 +271,6 @@ class DurableLedger:
         for entry in books.confirming:
             books.expected.update(entry.messages)
         books.received, books.sights, books.confirming = [], [], []
-
-    def close(self) -> None:
-        self._store.close()
 
 
 def partitions_of(store: JournalStore, start: int, end: int) -> list[list[Stored]] | None:

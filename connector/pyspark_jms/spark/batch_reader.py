@@ -16,7 +16,7 @@ from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.frames import piece_of, rows_of
+from pyspark_jms.spark.frames import fitting, piece_of, rows_of
 
 __all__ = ["JmsPeek"]
 
@@ -65,9 +65,10 @@ class JmsPeek(DataSourceReader):
             quiet_since = time.monotonic()
             while left_messages > 0 and left_octets > 0:
                 for run in consumer.take():
-                    span = _bounded(run, left_messages, left_octets)
-                    if len(span):
-                        yield span, consumer
+                    if left_messages > 0 and left_octets > 0:
+                        whole = Span(0, run, 0, len(run))
+                        fits = fitting(whole, left_octets, at_least_one=True)
+                        yield whole.cut(min(left_messages, fits))[0], consumer
                     left_messages -= len(run)
                     left_octets -= len(run.octets)
                     quiet_since = time.monotonic()
@@ -77,9 +78,3 @@ class JmsPeek(DataSourceReader):
                 arrivals.pause(_POLL_SECONDS)
         finally:
             consumer.close()
-
-
-def _bounded(run: Any, messages: int, octets: int) -> Span:
-    whole = Span(0, run, 0, len(run))
-    fits = sum(end <= octets for end in run.ends) if messages > 0 and octets > 0 else 0
-    return whole.cut(min(messages, max(1, fits)))[0] if messages > 0 and octets > 0 else whole.cut(0)[0]

@@ -16,7 +16,7 @@ from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.worker import settle_in
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["Piece", "StoredPiece", "dropped_of", "piece_of", "rows_of"]
+__all__ = ["Piece", "StoredPiece", "dropped_of", "fitting", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,6 +61,13 @@ class StoredPiece:
             stretch.heads.tobytes(),
             stretch.ends.tobytes(),
         )
+
+
+def fitting(span: Span, room: int, *, at_least_one: bool) -> int:
+    """How many of the span's messages fit into so many octets."""
+    ends = np.frombuffer(span.run.ends, np.int64)[span.first : span.last]
+    fits = int(np.searchsorted(ends, span.begin + room, side="right"))
+    return max(1, fits) if at_least_one else fits
 
 
 def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:

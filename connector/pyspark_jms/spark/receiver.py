@@ -160,18 +160,14 @@ class Receiver:
         except ConnectionLostError:
             self._reconnect(lane)
 
-    def _confirm(self, lane: int) -> None:
-        """Look for the receipt of the ACKs before these: nobody waited for it when they were sent."""
+    def _confirm(self, lane: int, *, wait: bool = True) -> None:
+        """Look for the receipts of ACKs: nobody waited for them when they were sent."""
+        consumer = self._consumers[lane]
         while (receipt := self._ledger.unconfirmed(lane)) is not None:
-            self._consumers[lane].await_receipt(receipt)
+            if not wait and not consumer.connection.has_receipt(receipt):
+                return
+            consumer.await_receipt(receipt)
             self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
-
-    def _note_receipts(self) -> None:
-        """Those that came by themselves; nobody is waited for."""
-        for lane, consumer in enumerate(self._consumers):
-            while (receipt := self._ledger.unconfirmed(lane)) is not None and consumer.connection.has_receipt(receipt):
-                consumer.await_receipt(receipt)
-                self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
 
     # --- next ----------------------------------------------------------------------------------
 
@@ -183,8 +179,8 @@ class Receiver:
         while True:
             self._stop.check()
             self._reconnect_the_lost()
-            self._note_receipts()
-            for consumer in self._consumers:
+            for lane, consumer in enumerate(self._consumers):
+                self._confirm(lane, wait=False)
                 consumer.connection.check_messages()
             messages, octets = self._waiting()
             now = time.monotonic()

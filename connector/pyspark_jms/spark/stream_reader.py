@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -23,7 +22,7 @@ from pyspark_jms.journal.durable import partitions_of
 from pyspark_jms.journal.ledger import Span
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, piece_of, rows_of
+from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, piece_of, rows_of
 from pyspark_jms.spark.offsets import offset, sequence
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
@@ -125,7 +124,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for whole in spans:
             rest = whole
             while len(rest):
-                fits = _fitting(rest, room, at_least_one=not pieces)
+                fits = fitting(rest, room, at_least_one=not pieces)
                 if fits:
                     taken, rest = rest.cut(fits)
                     piece = piece_of(taken, first, *self._receiver.lane(taken.lane))
@@ -170,10 +169,3 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, _FramePartition)
         for piece in partition.pieces:
             yield rows_of(piece if isinstance(piece, Piece) else piece.read(), self._options)
-
-
-def _fitting(span: Span, room: int, *, at_least_one: bool) -> int:
-    """How many of the span's messages fit into so many octets."""
-    ends = np.frombuffer(span.run.ends, np.int64)[span.first : span.last]
-    fits = int(np.searchsorted(ends, span.begin + room, side="right"))
-    return max(1, fits) if at_least_one else fits
