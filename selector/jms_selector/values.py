@@ -9,7 +9,9 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 __all__ = ["NULL", "Kind", "Message", "Value"]
@@ -87,8 +89,9 @@ def to_kind(number: float, kind: Kind) -> float:
 
 # --- Java text ---------------------------------------------------------------------------------
 
-_DECIMAL = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_HEX_FLOAT = r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
+# No two ways to read one run of digits: a long text that is no number must not take time by the square.
+_DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_HEX_FLOAT = r"0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
 JAVA_DOUBLE = rf"[+-]?(?:NaN|Infinity|(?:{_DECIMAL}|{_HEX_FLOAT})[fFdD]?)"
 """``Double.valueOf``'s grammar, after trimming."""
 
@@ -100,10 +103,14 @@ FLOATING_TEXT = r"NaN|-?Infinity|-?(?:0|[1-9][0-9]{0,6})\.[0-9]+|-?[1-9]\.[0-9]+
 
 _JAVA_DOUBLE = re.compile(JAVA_DOUBLE)
 _JAVA_INTEGER = re.compile(r"[+-]?\d+")
+_HEX_PARTS = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?[0-9]+)[fFdD]?")
 _INTEGER_TEXT = re.compile(INTEGER_TEXT)
 _FLOATING_TEXT = re.compile(FLOATING_TEXT)
-_LONGEST_INTEGER = 4000
-"""Digits ``int`` reads at once; leading zeros may be many, and mean nothing."""
+_LAST_CHAR = "\uffff"
+"""``Character.digit`` knows every decimal digit, but ``parseInt`` asks it of 16 bits at a time."""
+
+_LONGEST_INTEGER = 19
+"""Digits of the largest long. Zeros before them may be any number."""
 
 _TRIMMED = "".join(map(chr, range(33)))
 
@@ -121,11 +128,36 @@ def java_double(text: str) -> float | None:
     return float(text if text.endswith(("NaN", "Infinity")) else text.rstrip("fFdD"))
 
 
+def java_float(text: str) -> float | None:
+    """``Float.valueOf(text)``: rounded once, from the text, not from the double that is nearest to it."""
+    double = java_double(text)
+    if double is None or math.isnan(double):
+        return double
+    if to_float(math.nextafter(double, -math.inf)) == to_float(math.nextafter(double, math.inf)):
+        return to_float(double)
+    # The double lies half-way between two floats: the text decides, unless it says exactly that.
+    exact = _exact(text.strip(_TRIMMED))
+    half_way = type(exact)(double)
+    towards = double if exact == half_way else math.copysign(math.inf, 1 if exact > half_way else -1)
+    return to_float(math.nextafter(double, towards))
+
+
+def _exact(text: str) -> Decimal | Fraction:
+    if parts := _HEX_PARTS.fullmatch(text):
+        sign, whole, fraction, exponent = parts.groups()
+        return Fraction(int(f"{sign}{whole}{fraction}", 16)) * Fraction(2) ** (int(exponent) - 4 * len(fraction))
+    return Decimal(text.rstrip("fFdD"))
+
+
 def java_integer(text: str, kind: Kind) -> int | None:
     """``Integer.valueOf(text)`` and its sisters; None for a NumberFormatException."""
-    if not _JAVA_INTEGER.fullmatch(text) or len(text) > _LONGEST_INTEGER:
+    if not _JAVA_INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
         return None
-    number = int(text)
+    digits = "".join(str(int(digit)) for digit in text.lstrip("+-")) if not text.isascii() else text.lstrip("+-")
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _LONGEST_INTEGER:
+        return None
+    number = -int(digits) if text.startswith("-") else int(digits)
     return number if in_range(number, kind) else None
 
 
@@ -135,14 +167,30 @@ def parse_java(text: str, kind: Kind) -> bool | float | None:
         return text.lower() == "true"
     if kind in INTEGRAL:
         return java_integer(text, kind)
-    number = java_double(text)
-    return number if number is None or kind is Kind.DOUBLE else to_float(number)
+    return java_double(text) if kind is Kind.DOUBLE else java_float(text)
+
+
+_MOST_DIGITS = 9
+"""Decimal digits that tell every float from the next."""
 
 
 def _shortest(number: float, kind: Kind) -> str:
+    """The fewest digits that are read as this number, two at least, and of those the nearest: Java 19 and later.
+
+    Earlier ones print a digit too many for some numbers (JDK-4511638).
+    """
     if kind is Kind.DOUBLE:
-        return repr(number)
-    return next(t for p in range(1, 18) if to_float(float(t := f"{number:.{p}g}")) == number)
+        text = repr(number)
+        return text if len(text.partition("e")[0]) > 1 else f"{number:.1e}"
+    exact = Decimal(number)
+    return next(found for digits in range(2, _MOST_DIGITS + 1) if (found := _nearest(exact, number, digits)))
+
+
+def _nearest(exact: Decimal, number: float, digits: int) -> str | None:
+    """Of the two decimals of so many digits around ``exact``, the nearer one that is read as ``number``."""
+    around = {Context(digits, rounding).plus(exact) for rounding in (ROUND_FLOOR, ROUND_CEILING)}
+    read = [text for decimal in around if java_float(text := f"{decimal:.{digits - 1}e}") == number]
+    return min(read, key=lambda text: (abs(Decimal(text) - exact), int(text.partition("e")[0][-1]) % 2), default=None)
 
 
 _SMALLEST_PLAIN, _LARGEST_PLAIN = -3, 7

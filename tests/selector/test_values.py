@@ -10,6 +10,7 @@ from jms_selector.values import (
     Value,
     integer_kind,
     java_double,
+    java_float,
     java_integer,
     java_text,
     parse_java,
@@ -31,9 +32,16 @@ TEXTS = [  # a value and what Java's toString makes of it
     (Kind.DOUBLE, math.nan, "NaN"),
     (Kind.DOUBLE, -math.inf, "-Infinity"),
     (Kind.DOUBLE, 6.02e23, "6.02E23"),
+    (Kind.DOUBLE, 5e-324, "4.9E-324"),
+    (Kind.DOUBLE, 2e-323, "2.0E-323"),
+    (Kind.DOUBLE, 2e23, "2.0E23"),
+    (Kind.DOUBLE, 2.0**-44, "5.684341886080802E-14"),
     (Kind.FLOAT, to_float(0.1), "0.1"),
     (Kind.FLOAT, to_float(16777216.0), "1.6777216E7"),
     (Kind.FLOAT, to_float(3.4028235e38), "3.4028235E38"),
+    (Kind.FLOAT, 2.0**-149, "1.4E-45"),
+    (Kind.FLOAT, 2.0**-96, "1.2621775E-29"),
+    (Kind.FLOAT, 2.0**23, "8388608.0"),
     (Kind.LONG, -5, "-5"),
     (Kind.BOOLEAN, True, "true"),
     (Kind.STRING, "é", "é"),
@@ -94,6 +102,47 @@ def test_integer_value_of_neither_trims_nor_leaves_its_range():
     assert java_integer("128", Kind.BYTE) is None
     assert java_integer("2147483648", Kind.INT) is None
     assert java_integer("2147483648", Kind.LONG) == 2147483648
+
+
+def test_integer_value_of_reads_digits_of_16_bits_and_any_number_of_zeros():
+    assert java_integer("-" + "0" * 9000 + "128", Kind.BYTE) == -128
+    assert java_integer("1" + "0" * 9000, Kind.LONG) is None
+    assert java_integer("-١2", Kind.INT) == -12
+    assert java_integer("\U0001d7d8", Kind.INT) is None  # a mathematical zero
+
+
+HALF = "16777217"  # between two floats, of which 16777216 is the even one
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (HALF, 16777216.0),
+        (f"{HALF}.{'0' * 40}1", 16777218.0),
+        (f"-{HALF}.{'0' * 40}1f", -16777218.0),
+        (f"{HALF}e0", 16777216.0),
+        ("16777218.9" + "9" * 40, 16777218.0),
+        ("16777219.0", 16777220.0),
+        ("0x1000001p0", 16777216.0),
+        (f"0x1000001.{'0' * 40}1p0", 16777218.0),
+        ("NaN", math.nan),
+        ("1e39", math.inf),
+        ("340282356779733661637539395458142568448", math.inf),
+        ("340282356779733661637539395458142568447", 3.4028234663852886e38),
+        ("1e-999", 0.0),
+    ],
+)
+def test_float_value_of_rounds_once(text, number):
+    assert java_float(text) == number or math.isnan(number)
+
+
+@pytest.mark.parametrize("text", ["1" * 200_000, "1" * 200_000 + "x", "0x" + "1" * 200_000, HALF + "." + "0" * 200_000])
+def test_a_long_text_takes_no_time_by_the_square(text):
+    assert java_float(text) in {None, math.inf, 16777216.0}  # minutes, when digits could be read in two ways
+
+
+def test_float_value_of_throws():
+    assert java_float("1.5x") is None
 
 
 def test_boolean_value_of_never_throws():

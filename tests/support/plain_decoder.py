@@ -3,7 +3,10 @@
 Written from STOMP 1.2, JMS 3.1 and the dialect's data; it shares no code with ``pyspark_jms.columns``.
 """
 
+import base64
+import binascii
 import datetime as dt
+import json
 import re
 from array import array
 
@@ -64,9 +67,10 @@ def rows(frames, *, dialect, source, first_sequence=0, body_type="auto"):
 def _row(frame, dialect, source, body_type):
     block, _, rest = frame.removeprefix(b"MESSAGE").partition(b"\n\n")
     headers, faults = _headers(block)
-    roles, properties = _roles(headers, dialect)
+    roles, properties = _roles(headers, dialect, body_type)
     row = dict.fromkeys(("JMSMessageID", "JMSTimestamp", "JMSCorrelationID", "JMSType", "JMSReplyTo", "JMSPriority"))
-    row |= dict.fromkeys(("JMSExpiration", "JMSDeliveryTime", "content_type", "property_types", "map", "stream"))
+    row |= dict.fromkeys(("JMSExpiration", "JMSDeliveryTime", "content_type", "map", "stream", "text", "bytes"))
+    row["property_types"] = _types(roles.get("@types", ("", ""))[1])
     text = {column: value for column, (_, value) in roles.items() if column not in TIMES | NUMBERS}
     row |= {column: value for column, value in text.items() if not column.startswith("@")}
     for column in COLUMNS_IN_ORDER:
@@ -80,11 +84,14 @@ def _row(frame, dialect, source, body_type):
         row["JMSDestination"] = "topic://" + roles["@destination"][1]
     row["delivery_id"] = _delivery_id(roles, dialect, source)
     row["properties"] = list(properties.items())
-    if body_type == "auto":
-        names = [name for name, _ in headers]
-        in_front = "content-length" in names and names.index("content-length") != len(names) - 1
-        body_type = "bytes" if in_front else "text"
-    row |= _body(rest.removesuffix(b"\0\n"), body_type, faults)
+    octets = rest.removesuffix(b"\0\n")
+    try:
+        row["body_type"], known = _body_type(headers, roles, body_type)
+        lost = _is_lost(octets, roles.get("@stored-size", ("", ""))[1])
+        row |= _body(octets, row["body_type"], known=known, lost=lost)
+    except OddBodyError as odd:
+        row["bytes"] = octets
+        faults.append(str(odd))
     row["body_error"] = "; ".join(faults[:10] + ["and more"] * (len(faults) > 10)) or None
     return row
 
@@ -123,7 +130,7 @@ def _unescape(octets):
     return bytes(plain), defined
 
 
-def _roles(headers, dialect):
+def _roles(headers, dialect, body_type):
     """Column → (header, value), and the application's properties."""
     counting = {}
     for at, (name, _) in enumerate(headers):
@@ -133,6 +140,8 @@ def _roles(headers, dialect):
     for at, (name, value) in enumerate(headers):
         if counting.get(name) == at:
             roles[dialect.message_headers[name]] = (name, value)
+            if not _understood(name, value, body_type):
+                properties.setdefault(name, value)
         elif name not in dialect.noise:
             properties.setdefault(dialect.property_names.get(name, name), value)
     return roles, properties
@@ -169,11 +178,141 @@ def _delivery_id(roles, dialect, source):
     return f"{source.name}/{broker_id}" if broker_id else None
 
 
-def _body(octets, body_type, faults):
-    if body_type == "bytes":
-        return {"body_type": "bytes", "text": None, "bytes": octets}
+# --- bodies, and what the markers say ------------------------------------------------------------
+
+BODY_TYPES = ("text", "bytes", "map", "stream", "object", "message")
+PROPERTY_TYPES = ("boolean", "byte", "short", "int", "long", "float", "double", "string")
+BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+FLOATING = re.compile(
+    r"[+-]?(NaN|Infinity|((\d+\.?|\d*\.\d+)([eE][+-]?\d+)?"
+    r"|0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?)",
+    re.ASCII,
+)
+
+
+class OddBodyError(Exception):
+    """Why a body is not what it should be."""
+
+
+def _understood(name, value, body_type):
+    if name == "spark_jms_body":
+        return body_type == "auto" and value in BODY_TYPES
+    return name != "spark_jms_types" or _types(value) is not None
+
+
+def _types(text):
+    """Of ``property_types``; None when the text does not say."""
+    pairs = _pairs(text)
+    if pairs is None or not all(name and kind in PROPERTY_TYPES for name, kind in pairs):
+        return None
+    return pairs
+
+
+def _is_lost(octets, stored):
+    """Whether a body of Artemis is neither a text nor octets; it stores n UTF-16 units of text in 2n + 5 octets."""
+    if not re.fullmatch("-?[0-9]{1,600}", stored) or int(stored) >= 2**62:
+        return False
+    return max(len(octets), 2 * len(octets) + 5) < int(stored)
+
+
+def _body_type(headers, roles, option):
+    """The body's type, and whether it can be told."""
+    names = [name for name, _ in headers]
+    in_front = "content-length" in names and names.index("content-length") != len(names) - 1
+    said = roles.get("@body", ("", None))[1]
+    if option != "auto":
+        return option, True
+    if said in BODY_TYPES:
+        return said, True
+    return ("bytes" if in_front else "text"), said is None
+
+
+def _body(octets, body_type, *, known, lost):
+    if lost:
+        raise OddBodyError("the broker did not send the body: it is neither text nor bytes")
+    if not known:
+        raise OddBodyError("property 'spark_jms_body' names no body type")
+    if body_type in {"bytes", "object"}:
+        return {"bytes": octets}
+    if body_type == "message":
+        if octets:
+            raise OddBodyError("a message without a body has one")
+        return {}
     try:
-        return {"body_type": "text", "text": octets.decode(), "bytes": None}
+        text = octets.decode()
     except UnicodeDecodeError:
-        faults.append("text is not valid UTF-8")
-        return {"body_type": "text", "text": None, "bytes": octets}
+        raise OddBodyError("text is not valid UTF-8") from None
+    if body_type == "text":
+        return {"text": text}
+    return {body_type: _elements(text, body_type)}
+
+
+def _elements(text, body_type):
+    document = _pairs(text)
+    if document is None or [key for key, _ in document] != [body_type] or not isinstance(document[0][1], list):
+        raise OddBodyError(f"body is no JSON of a {body_type}")
+    wanted = {"name", "type", "value"} if body_type == "map" else {"type", "value"}
+    read = [_element(element, wanted) for element in document[0][1]]
+    if None in read:
+        raise OddBodyError(f"body is no JSON of a {body_type}")
+    for number, (name, kind, value) in enumerate(read, 1):
+        where = f"element {number} of the {body_type}"
+        if body_type == "map" and not name:
+            raise OddBodyError(f"{where} has no name")
+        if body_type == "map" and name in [earlier for earlier, _, _ in read[: number - 1]]:
+            raise OddBodyError(f"{where} has the name of an earlier one")
+        if kind not in {*PROPERTY_TYPES, "char", "bytes"}:
+            raise OddBodyError(f"{where} has no type of JMS")
+        if value is not None and not _is_rendering(kind, value):
+            raise OddBodyError(f"{where} is no {kind}")
+    values = [{"type": kind, "value": value} for _, kind, value in read]
+    return [(name, value) for (name, _, _), value in zip(read, values, strict=True)] if body_type == "map" else values
+
+
+def _element(element, wanted):
+    if not isinstance(element, tuple):
+        return None
+    found = dict(element)
+    texts = [value for value in found.values() if value is not None]
+    if len(found) < len(element) or not found.keys() <= wanted or not all(map(_is_text, texts)):
+        return None
+    return tuple(found.get(key) for key in ("name", "type", "value"))
+
+
+def _is_text(value):
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
+def _pairs(text):
+    """The members of a JSON object, each object in it a tuple of members; None when it is none, or has one twice."""
+    try:
+        members = json.loads(text, object_pairs_hook=tuple, parse_constant=int)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(members, tuple) or len({name for name, _ in members}) < len(members):
+        return None
+    return list(members) if all(_is_text(name) for name, _ in members) else None
+
+
+def _is_rendering(kind, text):
+    if kind in BITS:
+        if not re.fullmatch("[+-]?[0-9]+", text):
+            return False
+        digits = text.lstrip("+-").lstrip("0")
+        sign = "-" if text.startswith("-") else ""
+        return len(digits) < 30 and -(2 ** (BITS[kind] - 1)) <= int(sign + (digits or "0")) < 2 ** (BITS[kind] - 1)
+    if kind in {"float", "double"}:
+        return FLOATING.fullmatch(text) is not None
+    if kind == "boolean":
+        return text.lower() in {"true", "false"} and text.isascii()
+    if kind == "char":
+        return len(text.encode("utf-16-le")) == 2
+    return kind == "string" or _is_base64(text)
+
+
+def _is_base64(text):
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return len(text) % 4 == 0 and not re.search("=[^=]|={3}", text)

@@ -6,6 +6,15 @@ Written from STOMP 1.2, JMS 3.1 and what Artemis asks of a SEND; it shares no co
 import re
 
 TYPES = {"queue": "ANYCAST", "topic": "MULTICAST"}
+BY_PROVIDER = {
+    "JMSXAppID",
+    "JMSXConsumerTXID",
+    "JMSXDeliveryCount",
+    "JMSXProducerTXID",
+    "JMSXRcvTimestamp",
+    "JMSXState",
+    "JMSXUserID",
+}
 DEFAULTS = {"destination": "queue://default", "mode": 2, "priority": 4, "ttl": 0, "delay": 0}
 
 
@@ -15,9 +24,11 @@ def expected_frame(row, *, transaction=None, now_ms=0, defaults=None):
     get = row.get
     kind, name = _destination(get("destination") or said["destination"])
     headers = [("destination", name), ("destination-type", TYPES[kind])]
-    is_bytes, body = _body(row)
-    if is_bytes:
+    kind, body = _body(row)
+    if kind in ("bytes", "object"):
         headers.append(("content-length", str(len(body))))
+    if kind not in ("text", "bytes"):
+        headers.append(("spark_jms_body", kind))
     mode = said["mode"] if get("JMSDeliveryMode") is None else get("JMSDeliveryMode")
     headers.append(("persistent", "true" if mode == 2 else "false"))
     headers.append(("priority", str(said["priority"] if get("JMSPriority") is None else get("JMSPriority"))))
@@ -31,9 +42,32 @@ def expected_frame(row, *, transaction=None, now_ms=0, defaults=None):
     }
     headers += [(header, get(column)) for column, header in columns.items() if get(column) is not None]
     headers += _times(row, said, now_ms)
-    names = {"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"}
-    headers += [(names.get(key, key), value) for key, value in get("properties") or [] if value is not None]
+    headers += _properties(row)
     return headers, body
+
+
+def _properties(row):
+    names = {"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"}
+    sent = {key: value for key, value in row.get("properties") or [] if value is not None and key not in BY_PROVIDER}
+    yield from ((names.get(key, key), value) for key, value in sent.items())
+    types = {key: kind for key, kind in row.get("property_types") or [] if kind is not None and key in sent}
+    if types:
+        yield "spark_jms_types", _json(types)
+
+
+def _json(value):
+    """RFC 8259, without blanks; control characters by their number, all else as it is."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json, value)) + "]"
+    return "null" if value is None else '"' + "".join(map(_json_character, value)) + '"'
+
+
+def _json_character(character):
+    if character in '"\\':
+        return "\\" + character
+    return f"\\u{ord(character):04x}" if character < " " else character
 
 
 def _destination(text):
@@ -61,12 +95,21 @@ def _times(row, said, now_ms):
 
 
 def _body(row):
-    kind = row.get("body_type")
-    if kind is None:
-        kind = "bytes" if row.get("bytes") is not None else "text"
-    if kind == "bytes":
-        return True, row.get("bytes") or b""
-    return False, (row.get("text") or "").encode()
+    given = [kind for kind in ("text", "bytes", "map", "stream") if row.get(kind) is not None]
+    kind = row.get("body_type") or (given[0] if given else "message")
+    if kind in ("bytes", "object"):
+        return kind, row.get("bytes") or b""
+    if kind == "map":
+        items = [{"name": name, **_element(value)} for name, value in row.get("map") or []]
+        return kind, _json({"map": items}).encode()
+    if kind == "stream":
+        return kind, _json({"stream": [_element(value) for value in row.get("stream") or []]}).encode()
+    return kind, (row.get("text") or "").encode() if kind == "text" else b""
+
+
+def _element(value):
+    value = value or {"type": None, "value": None}
+    return {"type": value["type"] or "string", "value": value["value"]}
 
 
 def read_frames(octets):

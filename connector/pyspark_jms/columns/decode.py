@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.columns.bodies import read_bodies
-from pyspark_jms.columns.decode_cut import Bools, require_offsets
+from pyspark_jms.columns.decode_cut import Ints, require_offsets
 from pyspark_jms.columns.decode_frames import Frames
 from pyspark_jms.columns.decode_headers import Headers
 from pyspark_jms.columns.decode_lines import FAULTS_TOLD, Fault, split_lines
 from pyspark_jms.columns.layout import layout_of
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_TYPES
 from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.model import Destination
 
@@ -51,14 +51,13 @@ def decode(
     require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
     lines = split_lines(frames)
     headers = Headers(lines, layout_of(lines, dialect), dialect)
-    bodies = read_bodies(frames, is_bytes=_is_bytes(headers, body_type))
-    columns = headers.columns()
+    body_types, unread = _body_types(headers, body_type)
+    unread |= headers.lost_bodies(frames.body_ends - frames.body_starts)
+    bodies = read_bodies(frames, body_types, unread, headers.transformed_maps() if body_type == "auto" else None)
+    columns = headers.columns() | bodies.columns
     columns |= {
         "sequence": pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64)),
         "JMSDestination": headers.read_from(source),
-        "body_type": bodies.body_type,
-        "text": bodies.text,
-        "bytes": bodies.octets,
         "body_error": _reasons(headers.faults + bodies.faults, rows),
         "delivery_id": headers.delivery_id(source),
     }
@@ -66,12 +65,14 @@ def decode(
     return pa.RecordBatch.from_arrays(every, schema=ARROW_SCHEMA)
 
 
-def _is_bytes(headers: Headers, body_type: BodyTypeOption) -> Bools:
+def _body_types(headers: Headers, body_type: BodyTypeOption) -> tuple[Ints, dict[int, str]]:
+    """The code of each frame's body type, and why a body's type cannot be told."""
     match body_type:
         case "auto":
-            return headers.is_bytes()
+            return headers.body_types()
         case "text" | "bytes":
-            return np.full(len(headers), body_type == "bytes")
+            headers.leave_body_markers()
+            return np.full(len(headers), BODY_TYPES.index(body_type).as_py()), {}
         case _:
             assert_never(body_type)
 

@@ -29,6 +29,14 @@ class Frames:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def body_starts(self) -> Ints:
+        return self.heads + 2
+
+    @property
+    def body_ends(self) -> Ints:
+        return self.ends - 2
+
     @classmethod
     def checked(cls, octets: Any, heads: Any, ends: Any) -> Self:
         """Take the index at its word only where the octets bear it out; else ``IllegalStateError``."""

@@ -24,7 +24,7 @@ _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _NO_STRING, _NO_NUMBER = pa.scalar(None, pa.string()), pa.scalar(None, pa.int64())
 _TRUE = pa.scalar("true", pa.string())
 _FALSE = pa.scalar(value=False, type=pa.bool_())
-_NONE, _THOUSAND = pa.scalar(0, pa.int64()), pa.scalar(1000, pa.int64())
+_NONE = pa.scalar(0, pa.int64())
 _SLASH, _NOTHING = pa.scalar("/", pa.string()), pa.scalar("", pa.string())
 _QUEUE = f"{DestinationKind.QUEUE}://"
 
@@ -37,10 +37,11 @@ def integers(texts: pa.Array, least: int, most: int) -> tuple[pa.Array, list[int
     return pc.if_else(inside, numbers, _NO_NUMBER), wrong
 
 
-def times(texts: pa.Array) -> tuple[pa.Array, list[int]]:
-    """Milliseconds since the epoch as timestamps; 0 is none (JMS 3.1 §3.4.4, §3.4.9, §3.4.13)."""
-    numbers, wrong = integers(texts, _FIRST_MS, _LAST_MS)
-    micros = pc.multiply(pc.if_else(pc.equal(numbers, _NONE), _NO_NUMBER, numbers), _THOUSAND)
+def times(texts: pa.Array, unit_ms: int = 1) -> tuple[pa.Array, list[int]]:
+    """Milliseconds, or another unit, since the epoch as timestamps; 0 is none (JMS 3.1 §3.4.4, §3.4.9, §3.4.13)."""
+    numbers, wrong = integers(texts, _FIRST_MS // unit_ms, _LAST_MS // unit_ms)
+    micros_in_unit = pa.scalar(1000 * unit_ms, pa.int64())
+    micros = pc.multiply(pc.if_else(pc.equal(numbers, _NONE), _NO_NUMBER, numbers), micros_in_unit)
     return micros.view(_TIMESTAMP), wrong
 
 

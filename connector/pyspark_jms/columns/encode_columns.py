@@ -3,19 +3,18 @@
 Refuses unknown columns and types that are not the column's own; knows no header and no frame.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.encode_octets import Int64s, Mask, mask_of, offsets_of, to_binary
+from pyspark_jms.columns.encode_octets import Int64s, offsets_of
+from pyspark_jms.columns.encode_typed_columns import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
-from pyspark_jms.errors import MessageFormatError, SchemaError
+from pyspark_jms.errors import SchemaError
 
-__all__ = ["Rows", "check_columns", "row_ends", "sink_columns"]
+__all__ = ["check_columns", "row_ends", "sink_columns"]
 
 
 def _is_text(found: pa.DataType) -> bool:
@@ -73,22 +72,50 @@ _ACCEPTS: dict[str, _Accepts] = {
     "stream": ("array<struct<type:string,value:string>>", _is_typed_list),
     "content_type": _STRING,
 }
+_ELEMENT_BYTES = 40
+"""What an element of a map or a stream has beside its texts, roughly."""
+
 _BY_LOWER_NAME = {name.lower(): name for name in (*COLUMNS, *SINK_ONLY)}
 
 
-def check_columns(schema: pa.Schema) -> None:
-    """Raise ``SchemaError`` for a column the sink does not know, in any case, or of another type."""
+def check_columns(schema: pa.Schema, property_columns: Collection[str] = ()) -> None:
+    """Raise ``SchemaError`` for a column the sink does not know, in any case, or of another type.
+
+    ``property_columns``: names of properties, for columns that are of no other meaning; each must be there.
+    """
+    own = _own_names(property_columns)
     seen: dict[str, str] = {}
     for field in schema:
-        name = _known(field.name)
+        name = own.get(field.name.lower()) or _known(field.name)
         if name in seen:
             raise SchemaError(
                 f"The columns {seen[name]!r} and {field.name!r} are the same column {name}.",
                 "Drop or rename one of them.",
             )
         seen[name] = field.name
-        if name not in IGNORED_BY_SINK:
+        if field.name.lower() in own:
+            _check_property_type(field)
+        elif name not in IGNORED_BY_SINK:
             _check_type(name, field.type)
+    missing = [name.removeprefix(PROPERTY_COLUMN) for name in own.values() if name not in seen]
+    if missing:
+        raise SchemaError(
+            f"Option propertyColumns names {missing[0]!r}, and there is no such column.",
+            f"Columns: {', '.join(schema.names)}.",
+        )
+
+
+def _own_names(property_columns: Collection[str]) -> dict[str, str]:
+    """Lower-case name of a column → its key among the columns of ``Rows``, the name in it as the option spells it."""
+    return {name.lower(): PROPERTY_COLUMN + name for name in property_columns}
+
+
+def _check_property_type(field: pa.Field) -> None:
+    if not pa.types.is_null(field.type) and value_type(field.type) is None:
+        raise SchemaError(
+            f"Column {field.name} of propertyColumns has the type {field.type}, which no JMS property has.",
+            "Cast it to boolean, tinyint, smallint, int, bigint, float, double or string.",
+        )
 
 
 def _known(found: str) -> str:
@@ -98,7 +125,8 @@ def _known(found: str) -> str:
         near = get_close_matches(found.lower(), _BY_LOWER_NAME, n=1, cutoff=0.0)[0]
         raise SchemaError(
             f"The jms sink has no column {found!r}; the nearest is {_BY_LOWER_NAME[near]}.",
-            f"Rename or drop it, or put it into properties. Columns: {', '.join(_BY_LOWER_NAME.values())}.",
+            "Rename or drop it, put it into properties, or name it in option propertyColumns."
+            f" Columns: {', '.join(_BY_LOWER_NAME.values())}.",
         ) from None
 
 
@@ -108,10 +136,11 @@ def _check_type(name: str, found: pa.DataType) -> None:
         raise SchemaError(f"Column {name} has the type {found}; the jms sink takes {wanted}.", f"Cast it to {wanted}.")
 
 
-def sink_columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+def sink_columns(batch: pa.RecordBatch, property_columns: Collection[str] = ()) -> dict[str, pa.Array]:
     """The batch's checked columns by their own name; what is ignored or all null is left out."""
-    check_columns(batch.schema)
-    named = ((_BY_LOWER_NAME[name.lower()], batch.column(i)) for i, name in enumerate(batch.schema.names))
+    check_columns(batch.schema, property_columns)
+    names = _BY_LOWER_NAME | _own_names(property_columns)
+    named = ((names[name.lower()], batch.column(i)) for i, name in enumerate(batch.schema.names))
     return {name: array for name, array in named if name not in IGNORED_BY_SINK and array.null_count < len(array)}
 
 
@@ -121,68 +150,20 @@ def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
     Octets hidden under a null count here, though no frame will carry them: good to cut by, not to judge by.
     """
     ends = np.zeros(count + 1, np.int64)
-    for name, array in columns.items():
-        if name == "properties":
-            bounds = offsets_of(array)
-            ends += offsets_of(array.keys)[bounds]
-            ends += offsets_of(array.items)[bounds]
+    for array in columns.values():
+        if pa.types.is_map(array.type) or pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+            ends += _entry_ends(array)
         elif _is_text(array.type) or _is_octets(array.type):
             ends += offsets_of(array)
     return ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """A run of rows: its columns as ``sink_columns`` names them, and its place in the task for error messages."""
-
-    columns: Mapping[str, pa.Array]
-    first: int
-    count: int
-
-    def text(self, name: str) -> pa.Array | None:
-        """A string or binary column with 32-bit offsets, as binary; None when absent or all null."""
-        array = self._column(name)
-        return None if array is None else to_binary(array)
-
-    def integers(self, name: str) -> tuple[Int64s, Mask] | None:
-        """Values (0 where null) and where they are given; a timestamp in milliseconds since the epoch."""
-        array = self._column(name)
-        if array is None:
-            return None
-        given = mask_of(array.is_valid())
-        unit = array.type.unit if pa.types.is_timestamp(array.type) else None
-        values = array.view(pa.int64()) if unit else array.cast(pa.int64())
-        return _milliseconds(values.fill_null(0).to_numpy(), unit), given
-
-    def properties(self) -> pa.MapArray | None:
-        return self._column("properties")
-
-    def given(self, name: str) -> Mask | None:
-        """Where a column of any type is not null; None when that is nowhere."""
-        array = self._column(name)
-        return None if array is None else mask_of(array.is_valid())
-
-    def _column(self, name: str) -> pa.Array | None:
-        array = self.columns.get(name)
-        return None if array is None or array.null_count == len(array) else array
-
-    def label(self, index: int) -> str:
-        return f"Row {self.first + index} of the task"
-
-    def refuse(self, index: int, fact: str, remedy: str) -> NoReturn:
-        raise MessageFormatError(f"{self.label(index)} {fact}.", remedy)
-
-    def refuse_any(self, wrong: Mask, fact: str, remedy: str) -> None:
-        """Refuse the first row for which ``wrong`` holds, if there is one."""
-        if wrong.any():
-            self.refuse(int(wrong.argmax()), fact, remedy)
-
-
-_PER_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
-_MOST_SECONDS = np.iinfo(np.int64).max // 1_000
-
-
-def _milliseconds(values: Int64s, unit: str | None) -> Int64s:
-    if unit == "s":
-        return np.clip(values, -_MOST_SECONDS, _MOST_SECONDS) * 1_000
-    return values // _PER_MILLISECOND.get(unit or "", 1)
+def _entry_ends(lists: pa.Array) -> Int64s:
+    """The same for a map or a list; for one of typed values with what JSON adds to each."""
+    bounds = offsets_of(lists).astype(np.int64)
+    parts = [lists.keys, lists.items] if pa.types.is_map(lists.type) else [lists.values]
+    typed = pa.types.is_struct(parts[-1].type)
+    ends = bounds * (_ELEMENT_BYTES if typed else 0)
+    for text in parts[:-1] + (parts[-1].flatten() if typed else parts[-1:]):
+        ends += offsets_of(text)[bounds]
+    return ends

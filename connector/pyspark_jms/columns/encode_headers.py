@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.encode_columns import Rows
-from pyspark_jms.columns.encode_octets import Int64s, Mask, Piece, escaped, header_line, join_rows, mask_of
+from pyspark_jms.columns.encode_octets import Int64s, Mask, Piece, escaped, header_line, mask_of
+from pyspark_jms.columns.encode_rows import Rows
 from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, UnsupportedError
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
@@ -22,6 +22,8 @@ from pyspark_jms.wire.header import escape
 __all__ = ["SendDefaults", "destination_lines", "header_lines"]
 
 _PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
+_LONGEST_LIFE_MS = (1 << 32) - 1  # 49 days: RabbitMQ takes no more
+_FALSE = pa.scalar(value=False)
 _LATEST = np.iinfo(np.int64).max
 
 
@@ -51,34 +53,47 @@ def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None)
     column = rows.text("destination")
     fallback = None if default is None else _send_lines(default, dialect)
     if column is None:
-        return _no_destination(rows, 0) if fallback is None else fallback
+        return _no_destination(rows, np.ones(rows.count, np.bool_)) if fallback is None else fallback
     encoded = column.dictionary_encode()
-    lines = [_parsed_lines(rows, encoded, code, dialect) for code in range(len(encoded.dictionary))]
+    lines: list[bytes | InvalidDestinationError] = [
+        _lines_or_error(octets, dialect) for octets in encoded.dictionary.to_pylist()
+    ]
     indices = encoded.indices
+    for code, line in enumerate(lines):
+        if isinstance(line, InvalidDestinationError):
+            _fail(rows, mask_of(pc.equal(indices, pa.scalar(code, indices.type)).fill_null(_FALSE)), line)
     if indices.null_count:
         if fallback is None:
-            _no_destination(rows, indices.is_null().index(pa.scalar(value=True)).as_py())
+            _no_destination(rows, mask_of(indices.is_null()))
         indices = indices.fill_null(len(lines))
-        lines.append(fallback)
+        lines.append(fallback or b"")
     return lines[0] if len(lines) == 1 else pa.array(lines, pa.binary()).take(indices)
 
 
-def _no_destination(rows: Rows, index: int) -> NoReturn:
-    raise InvalidDestinationError(
-        f"{rows.label(index)} has no destination.",
+def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
+    error = InvalidDestinationError(
+        f"{rows.label(int(wrong.argmax()))} has no destination.",
         "Give it one in column destination, or set option queue or topic as the default.",
     )
+    rows.fail(wrong, error)
 
 
-def _parsed_lines(rows: Rows, encoded: pa.DictionaryArray, code: int, dialect: Dialect) -> bytes:
-    destination = _parse_destination(encoded.dictionary[code].as_py())
+def _lines_or_error(octets: bytes, dialect: Dialect) -> bytes | InvalidDestinationError:
+    destination = _parse_destination(octets)
     if destination is None:
-        index = encoded.indices.index(pa.scalar(code, encoded.indices.type)).as_py()
-        raise InvalidDestinationError(
-            f"The destination of {rows.label(index).lower()} is neither queue://NAME, topic://NAME nor a queue's name.",
+        return InvalidDestinationError(
+            "is neither queue://NAME, topic://NAME nor a queue's name",
             "Write one of the three; a name is UTF-8 without U+0000.",
         )
-    return _send_lines(destination, dialect)
+    try:
+        return _send_lines(destination, dialect)
+    except InvalidDestinationError as error:
+        return InvalidDestinationError(f"is refused: {error.fact.rstrip('.')}", error.remedy)
+
+
+def _fail(rows: Rows, wrong: Mask, error: InvalidDestinationError) -> NoReturn:
+    label = rows.label(int(wrong.argmax())).lower()
+    rows.fail(wrong, InvalidDestinationError(f"The destination of {label} {error.fact}.", error.remedy))
 
 
 def _parse_destination(octets: bytes) -> Destination | None:
@@ -91,7 +106,8 @@ def _parse_destination(octets: bytes) -> Destination | None:
 
 
 def _send_lines(destination: Destination, dialect: Dialect) -> bytes:
-    headers = {"destination": destination.name} | dialect.send_types[destination.kind]
+    spelled = dialect.addresses.spelled(destination, sending=True)
+    headers = {"destination": spelled} | dialect.send_types[destination.kind]
     return "".join(f"\n{name}:{escape(value)}" for name, value in headers.items()).encode()
 
 
@@ -110,7 +126,9 @@ def header_lines(
     pieces += _text_line(rows, "JMSType", names.type)
     pieces += _reply_to_line(rows, dialect)
     pieces += _text_line(rows, "content_type", names.content_type)
-    pieces += _number_line(rows, "JMSExpiration", names.expiration, _expiration(rows, defaults, now_ms))
+    pieces += _expiration_lines(rows, dialect, defaults, now_ms)
+    if names.timestamp is not None:
+        pieces.append(f"\n{names.timestamp}:{now_ms // dialect.timestamp_ms}".encode())
     pieces += _delivery_lines(rows, dialect, defaults, now_ms)
     return pieces
 
@@ -171,8 +189,7 @@ def _reply_to_line(rows: Rows, dialect: Dialect) -> list[Piece]:
 
 
 def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
-    rest = pc.binary_slice(values, len(old))
-    return pc.if_else(pc.starts_with(values, old), join_rows([new, rest]), values)
+    return pc.if_else(pc.starts_with(values, old), pc.replace_substring(values, old, new, max_replacements=1), values)
 
 
 # --- times -------------------------------------------------------------------------------------------
@@ -198,6 +215,15 @@ def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
     return np.where(lengths > 0, np.minimum(lengths, _LATEST - now_ms) + now_ms, 0)
 
 
+def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
+    names, instants = dialect.send_headers, _expiration(rows, defaults, now_ms)
+    if names.time_to_live is None:
+        return _number_line(rows, "JMSExpiration", names.expiration, instants)
+    # What has expired already is sent with the shortest life there is: 0 would be for ever.
+    lives = np.where(instants > 0, np.clip(instants - now_ms, 1, _LONGEST_LIFE_MS), 0)
+    return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
+
+
 def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
     """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
     default = np.array([defaults.time_to_live_ms])
@@ -218,7 +244,9 @@ def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms
     delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
     times = np.where(delays > 0, 0, times)
     delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
-    if names.delivery_delay is None:
+    if names.delivery_delay is None and names.delivery_time is None:
+        times = np.where(times > now_ms, times, 0)  # one that has passed asks for nothing
+    elif names.delivery_delay is None:
         times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros(1, np.int64)
     elif names.delivery_time is None:
         delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
@@ -243,5 +271,5 @@ def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> l
 def _unsupported(rows: Rows, column: str, given: Mask) -> None:
     raise UnsupportedError(
         f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
-        f"Leave {column} null, or send through another broker.",
+        f"Leave {column} null, and its default out of the options, or send through another broker.",
     )

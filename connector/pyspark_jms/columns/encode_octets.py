@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 __all__ = [
     "Int64s",
     "Mask",
+    "Octets",
     "Offsets",
     "Piece",
     "escaped",
@@ -29,6 +30,7 @@ __all__ = [
     "repeated",
     "slices_of",
     "to_binary",
+    "with_nulls_of",
 ]
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -41,6 +43,7 @@ Piece: TypeAlias = bytes | pa.Array
 pieces make a line, and Arrow's join costs by the piece."""
 
 _BINARY = pa.binary()
+_WIDE = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
 _POOL = pa.system_memory_pool()
 # Frames of one batch are some megabytes, freed before the next. glibc keeps such blocks for reuse, numpy's
 # temporaries profit too; Arrow's own pool gives them back, and new pages cost a fifth of the encoder's time.
@@ -55,8 +58,8 @@ for _plain, _code in ((b"\r", b"r"), (b"\n", b"n"), (b":", b"c"), (b"\\", b"\\")
 
 
 def offsets_of(array: pa.Array) -> Offsets:
-    """The ``len + 1`` offsets of a string, binary or map array, into its whole child or data buffer."""
-    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    """The ``len + 1`` offsets of a string, binary, list or map array, into its whole child or data buffer."""
+    wide = any(is_wide(array.type) for is_wide in _WIDE)
     buffer = array.buffers()[1]
     if buffer is None or not buffer.size:
         return np.zeros(1, np.int32)
@@ -158,7 +161,7 @@ def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s, codes: Oct
     offsets = offsets_of(array) - offsets_of(array)[0]
     owners = np.searchsorted(offsets, positions, side="right") - 1
     offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)), dtype=offsets.dtype)
-    return _with_nulls_of(array, offsets, joined.buffers()[2])
+    return with_nulls_of(array, offsets, joined.buffers()[2])
 
 
 def _binary_array(offsets: Offsets, octets: Octets) -> pa.Array:
@@ -171,7 +174,7 @@ def _one_list(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(pa.list_(_BINARY), 1, [None, offsets], children=[array])
 
 
-def _with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Array:
+def with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Array:
     if not array.null_count:
         return pa.Array.from_buffers(_BINARY, len(array), [None, pa.py_buffer(offsets), data])
     # A validity bitmap can be shared from a whole byte on; the bits before the first entry stay as padding.

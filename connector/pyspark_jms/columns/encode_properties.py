@@ -1,94 +1,109 @@
-"""The ``properties`` column in, each row's header lines out. Knows the dialect's names, no other column."""
+"""The ``properties`` column in, each row's header lines out. Knows which names JMS and the dialect keep."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyspark_jms.columns.encode_columns import Rows
 from pyspark_jms.columns.encode_octets import (
-    Offsets,
+    Int64s,
     Piece,
     escaped,
-    first_true,
     join_rows,
-    mask_of,
     octets_of,
     offsets_of,
     repeated,
     slices_of,
     to_binary,
 )
+from pyspark_jms.columns.encode_rows import Entries, Rows, compact
+from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.dialect.base import Dialect, SendHeaders
+from pyspark_jms.model import ValueType
+from pyspark_jms.rules import SET_BY_PROVIDER, property_name_problem
+from pyspark_jms.wire.header import escape
 
-__all__ = ["property_lines"]
+__all__ = ["Properties", "properties_of", "property_lines", "reserved_names"]
 
 _STOMP_HEADERS = frozenset({"destination", "transaction", "receipt", "content-length", "content-type", "persistent"})
 """STOMP 1.2 "SEND" and "Standard Headers", and ours: no dialect may leave these to a row."""
 
-_SHOWN_NAME = 60
-"""Characters of a property's name that an error shows; a name may be a whole payload by mistake."""
+_GROUP_SEQUENCE = b"JMSXGroupSeq"
 
 
 @dataclass(frozen=True, slots=True)
-class _Entries:
-    """The properties of all rows, one after the other; row i has those from ``bounds[i]`` to ``bounds[i + 1]``."""
+class Properties:
+    """The properties of all rows, one after the other; names and values as binary."""
 
+    entries: Entries
     names: pa.Array
     values: pa.Array
-    bounds: Offsets
-
-    def refuse(self, rows: Rows, index: int, fact: str, remedy: str) -> NoReturn:
-        row = int(np.searchsorted(self.bounds, index, side="right")) - 1
-        name = self.names[index].as_py().decode(errors="replace")
-        shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}…"
-        rows.refuse(row, f"has a property {shown!r} {fact}", remedy)
 
 
-def property_lines(rows: Rows, dialect: Dialect) -> Piece:
-    """A line for each property whose value is not null. JMS 3.1 §3.5.4: a null property reads as an absent one."""
-    maps = rows.properties()
-    entries = None if maps is None else _entries(maps)
-    if entries is None or not len(entries.names):
-        return b""
-    names = _name_parts(entries, rows, dialect)
+def properties_of(rows: Rows) -> Properties | None:
+    maps = rows.column("properties")
+    if maps is None:
+        return None
+    maps = compact(maps)
+    bounds = offsets_of(maps)
+    start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
+    names, values = (to_binary(child.slice(start, length)) for child in (maps.keys, maps.items))
+    return Properties(Entries(rows, bounds - start, "a property", names), names, values) if length else None
+
+
+def property_lines(properties: Properties, dialect: Dialect, columns: Collection[str] = ()) -> Piece:
+    """A line for each property whose value is not null. JMS 3.1 §3.5.4: a null property reads as an absent one.
+
+    ``columns``: names of properties that come from columns of their own.
+    """
+    entries = properties.entries
+    names = _name_parts(properties, dialect, columns)
     values = escaped(
-        entries.values,
-        lambda index: entries.refuse(rows, index, "whose value is not UTF-8", "Encode it, in base64 for example."),
+        properties.values,
+        lambda index: entries.refuse(index, "its value is not UTF-8", "Encode it, in base64 for example."),
     )
     return slices_of(join_rows([names, values]), entries.bounds)
 
 
-def _entries(maps: pa.MapArray) -> _Entries:
-    if maps.null_count and (np.diff(offsets_of(maps))[mask_of(maps.is_null())]).any():
-        maps = maps.take(pa.array(np.arange(len(maps))))  # a null map may hide entries: a copy has none
-    bounds = offsets_of(maps)
-    start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
-    names, values = (to_binary(child.slice(start, length)) for child in (maps.keys, maps.items))
-    return _Entries(names, values, bounds - bounds[0])
+def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[str]) -> pa.Array:
+    """LF, name and colon of each property's line, null for what the provider sets."""
+    rows = properties.entries.rows.count
+    names = _distinct_names(properties)
+    _check_names(properties.entries, names, dialect, columns)
+    if _GROUP_SEQUENCE in names.distinct:
+        _check_group_sequence(properties, np.flatnonzero(names.codes() == names.distinct.index(_GROUP_SEQUENCE)))
+    parts = pa.array([_name_part(name.decode(), dialect) for name in names.distinct], pa.binary())
+    if names.each_row and not parts.null_count:
+        return repeated(parts, rows)
+    return parts.take(pa.array(names.codes()))
 
 
-def _name_parts(entries: _Entries, rows: Rows, dialect: Dialect) -> pa.Array:
-    """LF, name and colon of each property's line. A name is checked and escaped once, not once a row."""
-    width = _width(entries)
-    encoded = None if width else entries.names.dictionary_encode()
-    distinct = entries.names.slice(0, width) if encoded is None else encoded.dictionary
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """The names of properties, to be judged once, not once a row."""
 
-    def refuse(code: int, fact: str, remedy: str) -> NoReturn:
-        first = code if encoded is None else int((encoded.indices.to_numpy() == code).argmax())
-        entries.refuse(rows, first, fact, remedy)
-
-    parts = join_rows([b"\n", _wire_names(distinct, dialect, refuse), b":"])
-    return repeated(parts, rows.count) if encoded is None else parts.take(encoded.indices)
+    distinct: list[bytes]
+    each_row: bool
+    """Whether every row has all of them, in this order."""
+    codes: Callable[[], Int64s]
+    """Which of them each property has."""
 
 
-def _width(entries: _Entries) -> int:
+def _distinct_names(properties: Properties) -> _Names:
+    width = _width(properties.entries, properties.names)
+    if width:
+        rows = properties.entries.rows.count
+        distinct = properties.names[:width].to_pylist()
+        return _Names(distinct=distinct, each_row=True, codes=lambda: np.tile(np.arange(width), rows))
+    encoded = properties.names.dictionary_encode()
+    return _Names(distinct=encoded.dictionary.to_pylist(), each_row=False, codes=encoded.indices.to_numpy)
+
+
+def _width(entries: Entries, names: pa.Array) -> int:
     """How many properties each row has, if all repeat the first one's names, as those of one producer do; else 0."""
-    names, bounds = entries.names, entries.bounds
+    bounds = entries.bounds
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
         return 0
@@ -99,21 +114,51 @@ def _width(entries: _Entries) -> int:
     return width if (octets[row_bytes:] == octets[: len(octets) - row_bytes]).all() else 0
 
 
-def _wire_names(names: pa.Array, dialect: Dialect, refuse: Callable[[int, str, str], NoReturn]) -> pa.Array:
-    nameless = first_true(mask_of(pc.equal(names, pa.scalar(b"", pa.binary()))))  # Arrow's maps have no null key
-    if nameless is not None:
-        refuse(nameless, "without a name", "JMS 3.1 §3.5.1: a property's name is neither null nor empty.")
-    headers = _reserved(dialect.reserved_properties, dialect.send_headers)
-    reserved = first_true(mask_of(pc.is_in(names, value_set=headers)))
-    if reserved is not None:
-        refuse(reserved, "whose name is a header of the frame", "Use the column of that meaning, or another name.")
-    for name, wire in dialect.send_property_names.items():
-        here = pc.equal(names, pa.scalar(name.encode(), pa.binary()))
-        names = pc.if_else(here, pa.scalar(wire.encode(), pa.binary()), names)
-    return escaped(names, lambda code: refuse(code, "whose name is not UTF-8", "Rename it."))
+def _name_part(name: str, dialect: Dialect) -> bytes | None:
+    if name in SET_BY_PROVIDER:
+        return None
+    return f"\n{escape(dialect.send_property_names.get(name, name))}:".encode()
+
+
+# --- what is refused ---------------------------------------------------------------------------------
+
+
+def _check_names(entries: Entries, names: _Names, dialect: Dialect, columns: Collection[str]) -> None:
+    reserved = reserved_names(dialect)
+    judged = ((code, _problem(name, reserved, columns)) for code, name in enumerate(names.distinct))
+    problems = {code: problem for code, problem in judged if problem}
+    if problems:
+        codes = names.codes()
+        remedy = "Rename it, or use the column of that meaning."
+        entries.refuse_any(np.isin(codes, list(problems)), lambda index: problems[int(codes[index])], remedy)
+
+
+def _problem(octets: bytes, reserved: frozenset[str], columns: Collection[str]) -> str | None:
+    try:
+        name = octets.decode()
+    except UnicodeDecodeError:
+        return "its name is not UTF-8"
+    if name in reserved:
+        return "its name is that of a header"
+    if name in columns:
+        return "it is a column of propertyColumns, too"
+    problem = property_name_problem(name)
+    return problem and f"its name {problem}"
+
+
+def reserved_names(dialect: Dialect) -> frozenset[str]:
+    """What a property may not be called, for a SEND to this broker has a header of that name."""
+    return _reserved(dialect.reserved_properties, dialect.send_headers)
 
 
 @cache
-def _reserved(reserved: frozenset[str], headers: SendHeaders) -> pa.Array:
-    own = {name for name in astuple(headers) if name}
-    return pa.array(sorted(name.encode() for name in reserved | own | _STOMP_HEADERS), pa.binary())
+def _reserved(reserved: frozenset[str], headers: SendHeaders) -> frozenset[str]:
+    return reserved | {name for name in astuple(headers) if name} | _STOMP_HEADERS
+
+
+def _check_group_sequence(properties: Properties, at: Int64s) -> None:
+    """JMS 3.1 §3.5.9: an int, and brokers read it as one whatever its type is said to be."""
+    wrong = np.zeros(len(properties.names), np.bool_)
+    texts = properties.values.take(pa.array(at)).view(pa.string())
+    wrong[at] = misfits(pa.repeat(pa.scalar(ValueType.INT.value), len(at)), texts)
+    properties.entries.refuse_any(wrong, "its value is not an int", "JMS 3.1 §3.5.9: give a whole number.")

@@ -16,7 +16,7 @@ from pyspark_jms.columns.decode_cut import Bools, Ints, contents
 from pyspark_jms.columns.decode_lines import Lines
 from pyspark_jms.dialect.base import Dialect
 
-__all__ = ["Layout", "by_names", "by_template", "layout_of"]
+__all__ = ["Layout", "by_names", "by_template", "is_first", "layout_of", "with_properties"]
 
 _TABLE_FACTOR = 8
 """A table of rows x names is faster than sorting, up to so many cells per header line."""
@@ -36,13 +36,22 @@ def layout_of(lines: Lines, dialect: Dialect) -> Layout:
     return by_template(lines, dialect) or by_names(lines, dialect)
 
 
-def _last_counts(dialect: Dialect) -> frozenset[str]:
-    """Headers of which the last is the broker's own.
-
-    STOMP 1.2 "Repeated Header Entries" has the first one count, and brokers append what the producer set;
-    but ``ack`` comes at the end of the frame, behind a property of that name.
-    """
-    return frozenset(header for header, role in dialect.message_headers.items() if role == "@ack")
+def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
+    """The same, with ``more`` lines as properties, in their place. None may have a name that is a property already."""
+    if not len(more):
+        return layout
+    more = np.sort(more)
+    at = np.searchsorted(layout.property_lines, more)
+    count = len(layout.property_lines)
+    order = np.insert(np.arange(count), at, count + np.arange(len(more)))
+    rows = np.searchsorted(lines.first, more, "right") - 1
+    added = np.bincount(rows, minlength=len(layout.property_offsets) - 1)
+    return Layout(
+        layout.roles,
+        np.insert(layout.property_lines, at, more),
+        layout.property_offsets + np.concatenate(([0], np.cumsum(added))),
+        pa.concat_arrays([layout.property_keys, lines.names(more)]).take(pa.array(order)),
+    )
 
 
 # --- one layout ----------------------------------------------------------------------------------
@@ -80,10 +89,9 @@ def _same_names(lines: Lines, frames: int, width: int) -> bool:
 
 def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
     """Role → line, and property → line, of the one frame that has ``names``."""
-    last = _last_counts(dialect)
     known: dict[str, int] = {}
     for line, name in enumerate(names):
-        if name in dialect.message_headers and (name in last or name not in known):
+        if name in dialect.message_headers and (name in dialect.last_counts or name not in known):
             known[name] = line
     properties: dict[str, int] = {}
     for line, name in enumerate(names):
@@ -114,7 +122,7 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
     others = np.flatnonzero(~known & ~noise)
     keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
     key = keys.indices.to_numpy().astype(np.int64)[code[others]]
-    first = _is_first(rows[others], key, frames, len(keys.dictionary))
+    first = is_first(rows[others], key, frames, len(keys.dictionary))
     counts = np.bincount(rows[others[first]], minlength=frames)
     return Layout(
         _roles(table, dialect),
@@ -143,7 +151,7 @@ def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Int
     backwards = known[::-1]  # of assignments to one cell the last stays: the first line of that name
     table[rows[backwards], header[backwards]] = backwards
     for column, name in enumerate(dialect.message_headers):
-        if name in _last_counts(dialect):
+        if name in dialect.last_counts:
             mine = known[header[known] == column]
             table[rows[mine], column] = mine
     return table
@@ -159,7 +167,7 @@ def _roles(table: Ints, dialect: Dialect) -> dict[str, Ints]:
     return roles
 
 
-def _is_first(rows: Ints, key: Ints, frames: int, keys: int) -> Bools:
+def is_first(rows: Ints, key: Ints, frames: int, keys: int) -> Bools:
     """Whether a line is the first of its frame with that key."""
     cells = frames * keys
     cell = rows * keys + key

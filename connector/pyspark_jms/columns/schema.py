@@ -6,7 +6,9 @@ DDL that Spark reads, and the Arrow schema that ``to_arrow_schema(…, timezone=
 
 import pyarrow as pa
 
-__all__ = ["ARROW_SCHEMA", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
+from pyspark_jms.model import BodyType
+
+__all__ = ["ARROW_SCHEMA", "BODY_TYPES", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
 
 TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
 """One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
@@ -41,6 +43,9 @@ _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
 COLUMNS: tuple[str, ...] = tuple(name for name, _, _ in _COLUMNS)
 DDL: str = ", ".join(f"`{name}` {ddl}" for name, ddl, _ in _COLUMNS)
 ARROW_SCHEMA: pa.Schema = pa.schema([pa.field(name, arrow) for name, _, arrow in _COLUMNS])
+
+BODY_TYPES = pa.array([kind.value for kind in BodyType], pa.string())
+"""What ``body_type`` says; a body type's code is its place here."""
 
 SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
 """Columns the sink takes beyond the schema: where to, and two lengths of time in milliseconds."""

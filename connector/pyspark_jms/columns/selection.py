@@ -14,13 +14,16 @@ import pyarrow as pa
 import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
+from jms_selector.tree import names
 from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
-from pyspark_jms.model import DestinationKind
+from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
 
+_NO_SELECTORS = "its STOMP has no selectors"
 _CONVERT = "convert_string_expressions:"
+_MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,15 @@ class Selection:
 
     def may_drop(self, kind: DestinationKind) -> bool:
         """Whether ``apply`` can drop rows of such a destination, instead of letting all through or failing."""
-        return self.pushed.residual is not None or (self.selector.check and kind is DestinationKind.TOPIC)
+        return self.pushed.residual is not None or (self._to_check is not None and kind is DestinationKind.TOPIC)
+
+    @property
+    def _to_check(self) -> jms_selector.Selector | None:
+        """What the broker was given, if rows still have all that it speaks of: the marks of an envelope are gone."""
+        pushed = self.pushed.pushed
+        if not self.selector.check or pushed is None or _marks(pushed):
+            return None
+        return pushed
 
     def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:
         """The rows to go on.
@@ -59,8 +70,8 @@ class Selection:
         ``SelectorIgnoredError`` when a queue delivered what cannot match: dropping it would destroy it for
         everybody else.
         """
-        if self.selector.check and self.pushed.pushed is not None:
-            kept = keep(self.pushed.pushed, batch, self.dialect)
+        if (asked := self._to_check) is not None:
+            kept = keep(asked, batch, self.dialect)
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
@@ -73,13 +84,22 @@ class Selection:
         return batch
 
 
+def _marks(selector: jms_selector.Selector) -> frozenset[str]:
+    """The marks of an envelope that it speaks of."""
+    return frozenset() if selector.root is None else _MARKERS.intersection(names(selector.root))
+
+
 @lru_cache(64)
 def selection(selector: Selector, dialect_name: str) -> Selection:
     """Parse and split. ``InvalidSelectorError``; ``SelectorResidualError`` where a part stays that may not."""
     dialect: Dialect = dialect_named(dialect_name)
     convert = selector.text.startswith(_CONVERT)
     try:
-        pushed = jms_selector.push(selector.text.removeprefix(_CONVERT), dialect.selector_dialect, convert=convert)
+        text = selector.text.removeprefix(_CONVERT)
+        if dialect.selector_dialect is None:
+            pushed = Pushdown(text=None, pushed=None, residual=jms_selector.parse(text), warnings=(_NO_SELECTORS,))
+        else:
+            pushed = jms_selector.push(text, dialect.selector_dialect, convert=convert)
     except jms_selector.InvalidSelectorError as error:
         raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 has the syntax.") from None
     if pushed.residual is not None and selector.residual == "fail":
@@ -88,4 +108,9 @@ def selection(selector: Selector, dialect_name: str) -> Selection:
             "With selectorResidual=spark the rest is evaluated in Spark, and what does not match it is consumed and"
             " dropped, on a queue also for others. Or filter the DataFrame.",
         )
-    return Selection(selector, dialect.selector_dialect, pushed)
+    if pushed.residual is not None and (gone := _marks(pushed.residual)):
+        raise SelectorResidualError(
+            f"{dialect.name} cannot evaluate what the selector says of {min(gone)}, and no row has it any more.",
+            "Filter the DataFrame by body_type, or property_types.",
+        )
+    return Selection(selector, dialect.selector_dialect or "spec", pushed)

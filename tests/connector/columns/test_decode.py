@@ -16,7 +16,7 @@ from pyspark_jms.columns.decode import decode
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.model import Destination
+from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
 
 QUEUE = Destination.parse("queue://orders")
 TOPIC = Destination.parse("topic://prices.#")
@@ -204,7 +204,7 @@ def test_of_properties_with_one_name_the_first_counts():
 
 
 def test_plumbing_is_neither_column_nor_property():
-    noise = [f"{name}:x" for name in sorted(ARTEMIS.noise)]
+    noise = [f"{name}:x" for name in sorted(ARTEMIS.noise - {BODY_MARKER, TYPES_MARKER})]
     assert read([message("destination:q", *noise, *noise)])[0]["properties"] == []
 
 
@@ -248,6 +248,92 @@ def test_of_many_faults_only_some_are_told(lines, count):
     frames = [FROM_STOMP, message(*lines * count), message(*lines), FROM_JAVA]
     assert read(frames) == plain(frames)
     assert (read(frames)[1]["body_error"].count("; ") == 10) == (count * len(lines) > 10)
+
+
+# --- envelopes ----------------------------------------------------------------------------------
+
+MAP_BODY = '{"map":[{"name":"n","type":"int","value":"3"},{"name":"x","type":"bytes","value":"AAEC"}]}'
+STREAM_BODY = '{"stream":[{"type":"char","value":"x"},{"type":"string"}]}'
+
+
+def from_java(kind, body, *more):
+    """As a Java producer's envelope comes: a TextMessage with a property."""
+    lines = ("subscription:1", "message-id:1,2", f"{BODY_MARKER}:{kind}", *more, "a:1", "ack:1,2")
+    return message(*lines, f"content-length:{len(body)}", body=body)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "given"),
+    [
+        ("map", MAP_BODY, {"map": [("n", {"type": "int", "value": "3"}), ("x", {"type": "bytes", "value": "AAEC"})]}),
+        ("stream", STREAM_BODY, {"stream": [{"type": "char", "value": "x"}, {"type": "string", "value": None}]}),
+        ("object", b"\xac\xed\0\5", {"bytes": b"\xac\xed\0\5"}),
+        ("message", b"", {}),
+        ("text", "t", {"text": "t"}),
+        ("bytes", b"\xff", {"bytes": b"\xff"}),
+    ],
+)
+def test_an_envelope_is_read_as_what_is_in_it(kind, body, given):
+    frame = from_java(kind, body)
+    (row,) = read([frame])
+    bodies = {name: row[name] for name in ("text", "bytes", "map", "stream") if row[name] is not None}
+    assert (row["body_type"], bodies, row["body_error"]) == (kind, given, None)
+    assert row["properties"] == [("a", "1")]
+    assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "body_type", "reason"),
+    [
+        ("map", "{", "map", "body is no JSON of a map"),
+        ("map", STREAM_BODY, "map", "body is no JSON of a map"),
+        ("stream", b"\xff", "stream", "text is not valid UTF-8"),
+        ("map", MAP_BODY.replace("3", "x"), "map", "element 1 of the map is no int"),
+        ("message", "x", "message", "a message without a body has one"),
+        ("record", "x", "text", "property 'spark_jms_body' names no body type"),
+    ],
+)
+def test_an_envelope_that_cannot_be_read_is_raw_octets_and_a_reason(kind, body, body_type, reason):
+    frame = from_java(kind, body)
+    (row,) = read([frame])
+    assert (row["body_type"], row["body_error"]) == (body_type, reason)
+    assert row["bytes"] == (body if isinstance(body, bytes) else body.encode())
+    assert (row["text"], row["map"], row["stream"]) == (None, None, None)
+    assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
+
+
+@pytest.mark.parametrize("body_type", ["auto", "text", "bytes"])
+def test_a_large_body_that_the_broker_lost_is_told(body_type):
+    lost, whole = (
+        message("_AMQ_LARGE_SIZE:400585", "content-length:1", body="\0"),
+        message("_AMQ_LARGE_SIZE:7", body="a"),
+    )
+    rows = read([FROM_STOMP, lost, whole], body_type=body_type)
+    assert [row["body_error"] for row in rows] == [
+        None,
+        "the broker did not send the body: it is neither text nor bytes",
+        None,
+    ]
+    assert (rows[1]["text"], rows[1]["bytes"]) == (None, b"\0")
+    assert rows == plain([FROM_STOMP, lost, whole], body_type=body_type)
+
+
+@pytest.mark.parametrize("body_type", ["text", "bytes"])
+def test_the_option_is_above_the_marker_which_stays_a_property(body_type):
+    body = "{" + MAP_BODY
+    rows = read([from_java("map", body), FROM_STOMP, from_java("x", body)], body_type=body_type)
+    expected = body if body_type == "text" else body.encode()
+    for row, kind in ((rows[0], "map"), (rows[2], "x")):
+        assert (row["body_type"], row[body_type], row["map"], row["body_error"]) == (body_type, expected, None, None)
+        assert row["properties"] == [(BODY_MARKER, kind), ("a", "1")]
+
+
+def test_types_of_properties_are_a_column_and_bad_ones_stay_a_property():
+    good, bad = r'spark_jms_types:{"a"\c"int"}', r'spark_jms_types:{"a"\c"Integer"}'
+    rows = read([from_java("map", MAP_BODY, good), from_java("map", MAP_BODY, bad), FROM_JAVA])
+    assert [row["property_types"] for row in rows] == [[("a", "int")], None, None]
+    assert [row["properties"] for row in rows[:2]] == [[("a", "1")], [(TYPES_MARKER, '{"a":"Integer"}'), ("a", "1")]]
+    assert [row["body_error"] for row in rows] == [None] * 3
 
 
 def test_nothing_to_decode():
@@ -301,7 +387,12 @@ NAMES = st.one_of(
     ),
     st.lists(st.sampled_from(ODD), max_size=4).map("".join),
 )
+MARKS = [
+    *(kind.value.encode() for kind in BodyType),
+    *(b"Map", b"{}", rb'{"a"\c"int","b"\c"string"}', rb'{"a"\c"char"}', rb'{"a"\c"int","a"\c"int"}', b"[]"),
+]
 VALUES = st.one_of(
+    st.sampled_from(MARKS),
     st.lists(st.sampled_from(ODD), max_size=6).map(lambda parts: "".join(parts).encode()),
     st.integers(-(2**70), 2**70).map(lambda number: str(number).encode()),
     st.sampled_from(
@@ -319,8 +410,17 @@ BODIES = st.one_of(
     st.binary(max_size=20),
     st.text(max_size=20).map(lambda text: text.encode(errors="replace")),
     st.sampled_from([b"\n\n", b"\0\nMESSAGE\n\n\0\n", b"\xc3", b"\xa9"]),
+    st.sampled_from([MAP_BODY.encode(), STREAM_BODY.encode(), b'{"map":[]}', b'{"map":[{"name":"\\u0000"}]}']),
 )
-FRAMES = st.builds(lambda headers, body: message(*headers, body=body), HEADERS, BODIES)
+FRAMES = st.one_of(
+    st.builds(lambda headers, body: message(*headers, body=body), HEADERS, BODIES),
+    st.builds(
+        lambda kind, body, headers: from_java(kind, body, *headers),
+        st.sampled_from([*BodyType, "Map"]),
+        BODIES.filter(lambda body: b"\n\n" not in body),
+        HEADERS,
+    ),
+)
 ONE_LAYOUT = st.builds(
     lambda names, values, bodies: [
         message(*(name.encode() + b":" + value for name, value in zip(names, row, strict=False)), body=body)
@@ -391,10 +491,19 @@ def mutated(random_, octets):
     return bytes(octets)
 
 
+KINDS = [
+    FROM_JAVA,
+    FROM_STOMP,
+    from_java("map", MAP_BODY, r'spark_jms_types:{"a"\c"int"}'),
+    from_java("stream", STREAM_BODY),
+    from_java("object", b"\xac\xed\0\5"),
+]
+
+
 def fuzz(times):
     for seed in range(times):
         random_ = random.Random(seed)
-        base = [random_.choice([FROM_JAVA, FROM_STOMP]) for _ in range(random_.randint(1, 6))]
+        base = [random_.choice(KINDS) for _ in range(random_.randint(1, 6))]
         frames = plain_decoder.frames_in(mutated(random_, b"".join(base)))
         assert read(frames) == plain(frames), seed
         octets, heads, ends = segment(frames)

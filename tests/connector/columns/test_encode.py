@@ -1,3 +1,4 @@
+import base64
 import itertools
 import re
 from dataclasses import replace
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pyspark_jms.columns import encode as module
 from pyspark_jms.columns.encode import SendDefaults, encode
+from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.model import DeliveryMode, Destination
@@ -34,9 +36,12 @@ TYPES = {
     "time_to_live": pa.int64(),
     "delivery_delay": pa.int64(),
     "properties": pa.map_(pa.string(), pa.string()),
+    "property_types": pa.map_(pa.string(), pa.string()),
     "body_type": pa.string(),
     "text": pa.string(),
     "bytes": pa.binary(),
+    "map": pa.map_(pa.string(), TYPED_VALUE),
+    "stream": pa.list_(TYPED_VALUE),
     "content_type": pa.string(),
     "sequence": pa.int64(),
 }
@@ -68,8 +73,33 @@ def frames_of(rows, **changed):
 anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
 without_nul = anything.map(lambda text: text.replace("\0", ""))
 destinations = without_nul.filter(lambda text: text and "://" not in text)
-own_names = anything.filter(lambda name: name and name not in ARTEMIS.reserved_properties)
-name_lists = st.lists(own_names | st.sampled_from(["JMSXGroupID", "JMSXGroupSeq"]), max_size=4, unique=True)
+own_names = st.text("ab_$é雪\0\x1b\u200b", max_size=6).map("p".__add__)  # identifiers, ignorable characters and all
+name_lists = st.lists(own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "ack"]), max_size=4, unique=True)
+VALUES = {
+    "boolean": st.sampled_from(["true", "false"]),
+    "byte": st.integers(-128, 127).map(str),
+    "short": st.integers(-(2**15), 2**15 - 1).map(str),
+    "int": st.integers(-(2**31), 2**31 - 1).map(str),
+    "long": st.integers(-(2**63), 2**63 - 1).map(str),
+    "float": st.sampled_from(["1.0", "-0.0", "NaN", "3.4028235E38"]),
+    "double": st.sampled_from(["1.0", "-Infinity", "4.9E-324"])
+    | st.floats(allow_nan=False, allow_infinity=False).map(str),
+    "string": anything,
+}
+ELEMENT_VALUES = VALUES | {
+    "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]) | st.sampled_from(["\0", '"', "\\"]),
+    "bytes": st.binary(max_size=8).map(lambda octets: base64.b64encode(octets).decode()),
+}
+
+
+@st.composite
+def typed(draw, values):
+    kind = draw(st.sampled_from(sorted(values)))
+    return {"type": kind, "value": draw(st.none() | values[kind])}
+
+
+elements = typed(ELEMENT_VALUES) | st.none() | st.just({"type": None, "value": None})
+item_names = anything.filter(bool)
 instants = st.integers(-(10**13), 10**14)
 COLUMN_VALUES = {
     "destination": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://"]), destinations),
@@ -100,18 +130,40 @@ def rows_of_columns(draw):
         for row in rows:
             names = shared if shared is not None else draw(name_lists)
             row["properties"] = draw(st.none() | st.just([(name, draw(st.none() | anything)) for name in names]))
+        if "property_types" in columns:
+            draw_types(draw, rows)
     for row in rows:
         draw_body(draw, row, columns)
     return columns, rows
 
 
+def draw_types(draw, rows):
+    """Types for some of the properties, in any order, and values to match."""
+    for row in rows:
+        values = dict(row["properties"] or [])
+        names = draw(st.lists(st.sampled_from(sorted(values)), unique=True)) if values else []
+        types = [(name, draw(st.none() | st.sampled_from(sorted(VALUES)))) for name in names]
+        values |= {name: draw(VALUES[kind]) for name, kind in types if kind and values[name] is not None}
+        row["properties"] = row["properties"] and list(values.items())
+        row["property_types"] = draw(st.none() | st.just(types))
+
+
+BODIES = {
+    "text": without_nul,
+    "bytes": st.binary(max_size=20),
+    "map": st.dictionaries(item_names, elements, max_size=3).map(lambda items: list(items.items())),
+    "stream": st.lists(elements, max_size=3),
+}
+
+
 def draw_body(draw, row, columns):
-    kinds = [kind for kind in ("text", "bytes") if kind in columns]
+    kinds = [kind for kind in BODIES if kind in columns]
     kind = draw(st.sampled_from([*kinds, None]))
     if kind:
-        row[kind] = draw(without_nul if kind == "text" else st.binary(max_size=20))
+        row[kind] = draw(BODIES[kind])
     if "body_type" in columns:
-        row["body_type"] = draw(st.sampled_from([kind or "message", None]))
+        stated = [kind or "message", None] + ["object"] * (kind == "bytes")
+        row["body_type"] = draw(st.sampled_from(stated))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
@@ -133,11 +185,22 @@ def test_agrees_with_the_plain_encoder(drawn, padding, buffer_bytes, transaction
     assert found == wanted
 
 
+texts = st.text(max_size=4) | anything
+anything_by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
+any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
+ANY_COLUMNS = dict.fromkeys(
+    ["destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type"], texts
+) | {
+    "properties": anything_by_name,
+    "property_types": anything_by_name,
+    "bytes": st.binary(max_size=8),
+    "map": st.dictionaries(texts, any_elements, max_size=2).map(lambda found: list(found.items())),
+    "stream": st.lists(any_elements, max_size=2),
+}
+
+
 @settings(deadline=None)
-@given(st.lists(st.fixed_dictionaries({}, optional={name: st.text(max_size=4) | anything for name in (
-    "destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type")}
-    | {"properties": st.dictionaries(anything, anything, max_size=3).map(lambda found: list(found.items())),
-       "bytes": st.binary(max_size=8)}), min_size=1, max_size=4))  # fmt: skip
+@given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
 @example([{"text": "a\0SEND\ndestination:x\n\nforged"}])
 @example([{"properties": [("content-length", "1")], "text": "abc"}])
 @example([{"properties": [("a\n\n\0SEND\ndestination", "x")]}])
@@ -235,7 +298,13 @@ def test_another_dialect_names_its_own_headers():
         send_property_names={"JMSXGroupID": "group"},
     )
     ((headers, _),) = frames_of([{"JMSType": "t", "properties": [("JMSXGroupID", "g")]}], dialect=other)
-    assert headers == [("destination", "default"), ("persistent", "true"), ("kind", "t"), ("group", "g")]
+    assert headers == [
+        ("destination", "default"),
+        ("spark_jms_body", "message"),
+        ("persistent", "true"),
+        ("kind", "t"),
+        ("group", "g"),
+    ]
 
 
 # --- the broker's opinion ----------------------------------------------------------------------------
@@ -247,7 +316,7 @@ def test_artemis_reads_each_frame_as_one_message(broker, queue):
     from rawstomp import RawStomp
 
     rows = [
-        {"destination": queue, "JMSType": nasty, "JMSCorrelationID": nasty, "properties": [(f"p{nasty}", nasty)]}
+        {"destination": queue, "JMSType": nasty, "JMSCorrelationID": nasty, "properties": [("p\0é", nasty)]}
         | ({"bytes": nasty.encode()} if i % 2 else {"text": nasty.replace("\0", "")})
         for i, nasty in enumerate(NASTY)
     ]
@@ -260,5 +329,5 @@ def test_artemis_reads_each_frame_as_one_message(broker, queue):
     assert len(found) == len(rows)
     for message, row, nasty in zip(found, rows, NASTY, strict=True):
         assert message.body == (row["bytes"] if "bytes" in row else row["text"].encode())
-        wanted = {"type": nasty, "correlation-id": nasty, f"p{nasty}": nasty, "persistent": "true"}
+        wanted = {"type": nasty, "correlation-id": nasty, "p\0é": nasty, "persistent": "true"}
         assert wanted.items() <= message.headers.items()

@@ -1,26 +1,51 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from pyspark_jms.columns.encode_body import body_of
-from pyspark_jms.columns.encode_columns import Rows, sink_columns
+from pyspark_jms.columns.encode_columns import sink_columns
 from pyspark_jms.columns.encode_octets import join_rows
+from pyspark_jms.columns.encode_rows import Rows
 from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.dialect import ARTEMIS, RABBITMQ
 from pyspark_jms.errors import MessageFormatError, UnsupportedError
 
 ELEMENT = {"type": "int", "value": "1"}
+MAP, STREAM, OBJECT, MESSAGE = (f"\nspark_jms_body:{kind}".encode() for kind in ("map", "stream", "object", "message"))
+UNTYPED = replace(ARTEMIS, envelopes=False)
 
 
-def bodies_of(*rows):
+def bodies_of(*rows, dialect=ARTEMIS):
     names = ["sequence", *{name for row in rows for name in row}]
     batch = pa.record_batch(
         {name: pa.array([row.get(name) for row in rows], ARROW_SCHEMA.field(name).type) for name in names}
     )
-    length, body = body_of(Rows(columns=sink_columns(batch), first=3, count=len(rows)))
-    return [tuple(entry.split(b"|", 1)) for entry in join_rows([*length, b"|", body]).to_pylist()]
+    lines, body = body_of(Rows(columns=sink_columns(batch), first=3, count=len(rows)), dialect)
+    return [tuple(entry.split(b"|", 1)) for entry in join_rows([*lines, b"|", body]).to_pylist()]
+
+
+BYTES, TEXT = b"\nspark_jms_body:bytes", b"\nspark_jms_body:text"
+OCTETS = "application/octet-stream"
 
 
 @pytest.mark.parametrize(
-    ("row", "length", "body"),
+    ("rows", "lines"),
+    [
+        ([{"text": "a"}], [b""]),
+        ([{"bytes": b"a"}], [b"\ncontent-length:1" + BYTES]),
+        ([{"text": "a", "content_type": "text/plain"}, {"text": "b"}], [b"", b""]),
+        ([{"text": "a", "content_type": OCTETS}, {"text": "b"}], [TEXT, b""]),
+        ([{"text": "a"}, {"bytes": b"b"}, {}], [b"", b"\ncontent-length:1" + BYTES, MESSAGE]),
+        ([{"bytes": b"a", "content_type": OCTETS}, {"bytes": b"b"}], [b"\ncontent-length:1" + BYTES] * 2),
+    ],
+)
+def test_where_text_and_bytes_are_one_octets_say_so_and_so_does_a_text_that_would_pass_for_them(rows, lines):
+    assert [line for line, _ in bodies_of(*rows, dialect=RABBITMQ)] == lines
+
+
+@pytest.mark.parametrize(
+    ("row", "lines", "body"),
     [
         ({"text": "a"}, b"", b"a"),
         ({"text": ""}, b"", b""),
@@ -28,22 +53,42 @@ def bodies_of(*rows):
         ({"bytes": b"a\0b"}, b"\ncontent-length:3", b"a\0b"),
         ({"bytes": b""}, b"\ncontent-length:0", b""),
         ({"bytes": b"\xff" * 12}, b"\ncontent-length:12", b"\xff" * 12),
-        ({}, b"", b""),
+        ({}, MESSAGE, b""),
         ({"body_type": "text"}, b"", b""),
-        ({"body_type": "message"}, b"", b""),
+        ({"body_type": "message"}, MESSAGE, b""),
         ({"body_type": "bytes"}, b"\ncontent-length:0", b""),
         ({"body_type": "text", "text": "a"}, b"", b"a"),
         ({"body_type": "bytes", "bytes": b"\0"}, b"\ncontent-length:1", b"\0"),
         ({"body_type": "text", "text": "a", "bytes": b"b"}, b"", b"a"),
         ({"body_type": "bytes", "text": "a\0", "bytes": b"b"}, b"\ncontent-length:1", b"b"),
+        ({"map": [("k", ELEMENT)]}, MAP, b'{"map":[{"name":"k","type":"int","value":"1"}]}'),
+        ({"map": []}, MAP, b'{"map":[]}'),
+        ({"body_type": "map"}, MAP, b'{"map":[]}'),
+        ({"body_type": "map", "map": [], "text": "a\0", "bytes": b"b"}, MAP, b'{"map":[]}'),
+        ({"stream": [ELEMENT]}, STREAM, b'{"stream":[{"type":"int","value":"1"}]}'),
+        ({"stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream"}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": [], "map": [("", ELEMENT)]}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "object", "bytes": b"\xac\xed\0"}, b"\ncontent-length:3" + OBJECT, b"\xac\xed\0"),
+        ({"body_type": "object", "bytes": b""}, b"\ncontent-length:0" + OBJECT, b""),
+        ({"body_type": "object"}, b"\ncontent-length:0" + OBJECT, b""),
     ],
 )
-def test_a_body_is_sent_as_its_type(row, length, body):
-    assert bodies_of(row) == [(length, body)]
-    neighbours = ({"text": "t"}, {"bytes": b"yy"}, {})
-    beside = [(b"", b"t"), (b"\ncontent-length:2", b"yy"), (b"", b"")]
-    assert bodies_of(row, *neighbours) == [(length, body), *beside]
-    assert bodies_of(*neighbours, row) == [*beside, (length, body)]
+def test_a_body_is_sent_as_its_type(row, lines, body):
+    assert bodies_of(row) == [(lines, body)]
+    assert bodies_of(row, row) == [(lines, body)] * 2
+    neighbours = ({"text": "t"}, {"bytes": b"yy"}, {}, {"map": [("z", ELEMENT)]})
+    beside = [
+        (b"", b"t"),
+        (b"\ncontent-length:2", b"yy"),
+        (MESSAGE, b""),
+        (MAP, b'{"map":[{"name":"z","type":"int","value":"1"}]}'),
+    ]
+    assert bodies_of(row, *neighbours) == [(lines, body), *beside]
+    assert bodies_of(*neighbours, row) == [*beside, (lines, body)]
+    for neighbour, wanted in zip(neighbours, beside, strict=True):
+        assert bodies_of(neighbour, row, neighbour) == [wanted, (lines, body), wanted]
 
 
 @pytest.mark.parametrize("text", ["\0", "a\0b", "é\0"])
@@ -57,14 +102,14 @@ def test_nul_ends_a_text_so_it_is_refused(text):
 def test_a_text_that_is_not_utf8_is_refused():
     column = pa.array([b"a", "é".encode(), b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(MessageFormatError, match="Row 2 of the task has a text that is not UTF-8"):
-        body_of(Rows(columns={"text": column}, first=0, count=3))
+        body_of(Rows(columns={"text": column}, first=0, count=3), ARTEMIS)
 
 
 def test_a_text_that_is_not_sent_is_not_judged():
     texts = pa.array([b"a", b"\xff\0"], pa.binary()).view(pa.string())
     columns = {"text": texts, "bytes": pa.array([None, b"b"]), "body_type": pa.array(["text", "bytes"])}
-    length, body = body_of(Rows(columns=columns, first=0, count=2))
-    assert join_rows([*length, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
+    lines, body = body_of(Rows(columns=columns, first=0, count=2), ARTEMIS)
+    assert join_rows([*lines, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
 
 
 @pytest.mark.parametrize(
@@ -101,13 +146,11 @@ def test_an_unknown_body_type_is_refused(body_type):
     ("row", "body_type"),
     [
         ({"map": [("k", ELEMENT)]}, "map"),
-        ({"map": []}, "map"),
-        ({"stream": [ELEMENT]}, "stream"),
-        ({"body_type": "map"}, "map"),
-        ({"body_type": "stream", "stream": []}, "stream"),
+        ({"stream": []}, "stream"),
         ({"body_type": "object", "bytes": b"\xac\xed"}, "object"),
     ],
 )
-def test_bodies_of_a_later_release_are_refused(row, body_type):
+def test_a_broker_without_envelopes_gets_text_and_bytes_only(row, body_type):
     with pytest.raises(UnsupportedError, match=f"Row 4 of the task has a {body_type} body"):
-        bodies_of({"text": "a"}, row)
+        bodies_of({"text": "a"}, row, dialect=UNTYPED)
+    assert bodies_of({"text": "a"}, {}, dialect=UNTYPED) == [(b"", b"a"), (b"", b"")]

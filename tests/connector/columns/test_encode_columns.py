@@ -1,22 +1,16 @@
-import datetime as dt
-
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.encode_columns import Rows, check_columns, row_ends, sink_columns
+from pyspark_jms.columns.encode_columns import check_columns, row_ends, sink_columns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, IGNORED_BY_SINK, SINK_ONLY, TYPED_VALUE
-from pyspark_jms.errors import MessageFormatError, SchemaError
+from pyspark_jms.errors import SchemaError
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 
 
 def schema(**columns):
     return pa.schema(list(columns.items()))
-
-
-def rows_of(first=0, **columns):
-    batch = pa.record_batch(columns)
-    return Rows(columns=sink_columns(batch), first=first, count=batch.num_rows)
 
 
 def test_the_source_s_own_schema_is_taken():
@@ -94,50 +88,6 @@ def test_columns_come_under_their_own_name_without_the_ignored_and_the_empty():
     assert {name: array.to_pylist() for name, array in sink_columns(batch).items()} == {"text": ["a"]}
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "milliseconds"),
-    [
-        ("s", 2, 2000),
-        ("ms", 2, 2),
-        ("us", 2999, 2),
-        ("ns", 2_999_999, 2),
-        ("us", -1, -1),
-        ("s", 2**62, 2**63 - 1 - 807),
-    ],
-)
-def test_instants_are_whole_milliseconds(unit, value, milliseconds):
-    array = pa.array([value, None, 0], pa.int64()).cast(pa.timestamp(unit, tz="UTC"))
-    values, given = rows_of(JMSExpiration=array).integers("JMSExpiration")
-    assert (values.tolist(), given.tolist()) == ([milliseconds, 0, 0], [True, False, True])
-
-
-def test_a_time_zone_does_not_move_an_instant():
-    moment = dt.datetime(2026, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5)))
-    for zone in ("UTC", "Asia/Karachi"):
-        array = pa.array([moment], pa.timestamp("us", tz=zone))
-        assert rows_of(JMSExpiration=array).integers("JMSExpiration")[0].tolist() == [moment.timestamp() * 1000]
-
-
-def test_integers_of_any_width():
-    for width in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):
-        values, given = rows_of(JMSPriority=pa.array([None, 7], width)).integers("JMSPriority")
-        assert (values.tolist(), given.tolist()) == ([0, 7], [False, True])
-
-
-def test_an_absent_column_is_none():
-    rows = rows_of(text=pa.array(["a"]))
-    assert rows.text("JMSType") is None
-    assert rows.integers("JMSPriority") is None
-    assert rows.given("map") is None
-    assert rows.properties() is None
-
-
-def test_a_column_that_is_null_in_this_run_is_none():
-    batch = pa.record_batch({"JMSType": pa.array(["a", None])})
-    columns = {name: array.slice(1) for name, array in sink_columns(batch).items()}
-    assert Rows(columns=columns, first=1, count=1).text("JMSType") is None
-
-
 def test_row_ends_count_what_can_come_into_a_frame():
     columns = {
         "text": pa.array(["skipped", "ab", None, "é"])[1:],
@@ -148,7 +98,44 @@ def test_row_ends_count_what_can_come_into_a_frame():
     assert row_ends(columns, 3).tolist() == [9 + 7 + 1, *[17 + n for n in (2 + 3 + 4, 9, 9 + 2)]]
 
 
-def test_errors_name_the_row_in_the_task():
-    rows = rows_of(first=40, text=pa.array(["a", "b"]))
-    with pytest.raises(MessageFormatError, match=r"^\[JMS_MESSAGE_FORMAT\] Row 41 of the task is odd\. Do it\.$"):
-        rows.refuse(1, "is odd", "Do it.")
+def test_row_ends_count_the_elements_of_maps_and_streams():
+    element = {"type": "int", "value": "12"}
+    columns = {
+        "map": pa.array([[("x", element)], [("name", element)], None], pa.map_(pa.string(), TYPED_VALUE))[1:],
+        "stream": pa.array([[element], [element, None]], pa.large_list(TYPED_VALUE)),
+    }
+    ends = row_ends(columns, 2)
+    assert np.diff(ends).tolist() == [(40 + 4 + 3 + 2) + (40 + 3 + 2), (40 + 3 + 2) + 40]
+
+
+# --- typed columns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "found",
+    [pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.null()],
+)
+def test_a_column_of_a_property_has_a_type_of_jms(found):
+    check_columns(schema(text=pa.string(), Price=found), ["price"])
+    with pytest.raises(SchemaError, match=r"no column 'Price'.*propertyColumns"):
+        check_columns(schema(text=pa.string(), Price=found))
+
+
+@pytest.mark.parametrize(
+    "found", [pa.decimal128(10, 2), pa.date32(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int32()), TEXT_MAP]
+)
+def test_another_type_is_to_be_cast(found):
+    with pytest.raises(SchemaError, match=r"Column Price of propertyColumns has the type .* Cast it to boolean, tiny"):
+        check_columns(schema(Price=found), ["Price"])
+
+
+def test_a_column_that_an_option_names_must_be_there():
+    with pytest.raises(SchemaError, match=r"propertyColumns names 'price', .* no such column\. Columns: text"):
+        check_columns(schema(text=pa.string()), ["price"])
+    with pytest.raises(SchemaError, match="'Price' and 'PRICE' are the same"):
+        check_columns(schema(Price=pa.int32(), PRICE=pa.int32()), ["price"])
+
+
+def test_a_property_has_its_name_as_the_option_spells_it():
+    batch = pa.record_batch({"PRICE": pa.array([1]), "text": pa.array(["a"]), "none": pa.nulls(1)})
+    assert set(sink_columns(batch, ["Price", "none"])) == {"properties.Price", "text"}

@@ -3,9 +3,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.encode_columns import Rows, sink_columns
+from pyspark_jms.columns.encode_columns import sink_columns
 from pyspark_jms.columns.encode_headers import SendDefaults, destination_lines, header_lines
 from pyspark_jms.columns.encode_octets import join_rows
+from pyspark_jms.columns.encode_rows import Rows
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, MessageFormatError, UnsupportedError
 from pyspark_jms.model import DeliveryMode, Destination
@@ -237,5 +238,10 @@ def test_a_time_to_live_beyond_all_time_does_not_wrap_around():
 )
 def test_a_header_the_broker_has_not_is_refused(column, value):
     assert headers_of({column: [None, None]}, dialect=BARE) == ["", ""]
-    with pytest.raises(UnsupportedError, match="Row 11 of the task has a "):
+    said = {"JMSExpiration": "time_to_live|JMSExpiration"}.get(column, column)
+    with pytest.raises(UnsupportedError, match=f"Row 11 of the task has a ({said}), "):
         headers_of({column: [None, value]}, dialect=BARE)
+
+
+def test_a_delivery_time_that_has_passed_asks_nothing_of_the_broker():
+    assert headers_of({"JMSDeliveryTime": [NOW_MS - 1, NOW_MS]}, dialect=BARE) == ["", ""]

@@ -8,7 +8,7 @@ from plain_decoder import message, segment
 
 from pyspark_jms.columns.decode_frames import Frames
 from pyspark_jms.columns.decode_lines import split_lines
-from pyspark_jms.columns.layout import by_names, by_template
+from pyspark_jms.columns.layout import by_names, by_template, with_properties
 from pyspark_jms.dialect import ARTEMIS
 
 NAMES = ["subscription", "ack", "content-length", "destination", "type", "_AMQ_GROUP_ID", "JMSXGroupID", "a", "b", "世"]
@@ -92,3 +92,18 @@ def test_both_ways_say_the_same(layouts, alike):
     for number, names in enumerate(layouts):
         line = roles.get("JMSType", [-1] * len(layouts))[number]
         assert (values[line] if line >= 0 else None) == (str(names.index("type")) if "type" in names else None)
+
+
+def test_more_lines_as_properties_stand_in_their_place():
+    lines = lines_of(message("a:1", "receipt:1", "b:2"), message(), message("receipt:3"), message("b:4", "receipt:5"))
+    layout = by_names(lines, ARTEMIS)
+    assert with_properties(layout, lines, np.array([], np.int64)) is layout
+    more = with_properties(layout, lines, np.array([5, 1]))
+    assert described(lines, more)[1] == [{"a": 0, "receipt": 1, "b": 2}, {}, {}, {"b": 4, "receipt": 5}]
+    assert list(described(lines, more)[1][0]) == ["a", "receipt", "b"]
+
+
+def test_more_lines_between_the_same_two_keep_their_order():
+    lines = lines_of(message("a:1", "receipt:1", "transaction:2", "b:2"))
+    more = with_properties(by_names(lines, ARTEMIS), lines, np.array([2, 1]))
+    assert list(described(lines, more)[1][0].items()) == [("a", 0), ("receipt", 1), ("transaction", 2), ("b", 3)]

@@ -54,6 +54,15 @@ def test_a_part_that_stays_is_refused_or_sparks():
     assert sequences(split.apply(rows({"color": "red"}, redelivered=True), QUEUE)) == []
 
 
+def test_what_marks_an_envelope_is_the_brokers_business_alone():
+    chosen = selection(Selector("spark_jms_body = 'map' AND n = 1"), "artemis")
+    assert chosen.text == "spark_jms_body = 'map' AND n = 1"
+    assert sequences(chosen.apply(rows({"n": "1"}), QUEUE)) == [0]  # rows no longer have it
+    assert not chosen.may_drop(TOPIC)
+    with pytest.raises(SelectorResidualError, match=r"spark_jms_body, and no row has it.*Filter the DataFrame"):
+        selection(Selector("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis")
+
+
 def test_what_the_broker_may_have_meant_is_kept():
     chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis")
     batch = rows({"n": "7"}, {"n": "6.5"}, {"s": "1"}, {"s": "2"})

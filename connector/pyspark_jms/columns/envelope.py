@@ -1,0 +1,263 @@
+"""JSON texts of envelopes (docs/typed-messages.md) → ``map`` and ``stream``, and the JSON of ``property_types``.
+
+The judge is Python's json, one text at a time: it says what a text holds, or why it cannot be read. Arrow's parser
+reads many texts at once; what it finds counts only where the judge would find the same, and a text that is odd in
+any way goes to the judge. So a message reads the same whatever messages are beside it.
+Knows JSON and the types of JMS, no frame.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from pyspark_jms.columns.decode_cut import Bools, Ints, contents
+from pyspark_jms.columns.layout import is_first
+from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
+from pyspark_jms.columns.typed_values import misfits
+from pyspark_jms.model import BodyType
+from pyspark_jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
+
+__all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "judge", "read_elements", "read_types"]
+
+EnvelopeKind: TypeAlias = Literal[BodyType.MAP, BodyType.STREAM]
+Element: TypeAlias = dict[str, str | None]
+
+_AT_ONCE = 256
+"""Texts that Arrow parses in one go; when one of them is odd, Python reads as many."""
+
+_FEW = 16
+"""So few texts are faster read one by one."""
+
+_MOST_OCTETS = 1 << 30
+"""Of texts at once: Arrow counts the octets in 31 bits."""
+
+_KEYS = {BodyType.MAP: ("name", "type", "value"), BodyType.STREAM: ("type", "value")}
+_LISTS = {kind: pa.list_(pa.struct([pa.field(key, pa.string()) for key in keys])) for kind, keys in _KEYS.items()}
+_NO_NAME = pa.scalar("", pa.string())
+_BEGIN, _OF, _END, _NO_GAP = (pa.scalar(octets, pa.binary()) for octets in (b'{"number":', b',"of":', b"}\n", b""))
+
+
+class Unreadable(ValueError):  # noqa: N818 - never raised to a user: a row tells it
+    """Why a text cannot be read, in words that quote nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    column: pa.Array
+    """As the schema has it; null where a text cannot be read."""
+    reasons: dict[int, str]
+
+
+def read_elements(kind: EnvelopeKind, texts: pa.Array) -> Elements:
+    """The elements of each text of a binary column."""
+    lists = _by_arrow(kind, texts)
+    odd = _odd(lists)
+    judged: list[list[Element] | None] = []
+    reasons = {}
+    for row in np.flatnonzero(odd).tolist():
+        try:
+            judged.append(judge(kind, texts[row].as_py()))
+        except Unreadable as unreadable:
+            judged.append(None)
+            reasons[row] = str(unreadable)
+    if judged:
+        lists = _with(lists, odd, pa.array(judged, lists.type))
+    return Elements(_MAKERS[kind](lists), reasons)
+
+
+def column_of(kind: EnvelopeKind, elements: Sequence[Sequence[Element] | None]) -> pa.Array:
+    """Elements that were read one text at a time, as the schema has them."""
+    return _MAKERS[kind](pa.array(elements, _LISTS[kind]))
+
+
+def _with(lists: pa.Array, odd: Bools, judged: pa.Array) -> pa.Array:
+    order = np.empty(len(lists), np.int64)
+    order[np.flatnonzero(~odd)] = np.arange(len(lists) - len(judged))
+    order[np.flatnonzero(odd)] = np.arange(len(lists) - len(judged), len(lists))
+    return pa.concat_arrays([lists.filter(pa.array(~odd)), judged]).take(pa.array(order))
+
+
+# --- one text -----------------------------------------------------------------------------------
+
+
+def judge(kind: EnvelopeKind, octets: bytes) -> list[Element]:
+    """What the text holds; ``Unreadable`` when it is not JSON of the shape, or an element not of its type."""
+    try:
+        elements = _of_shape(kind, octets.decode())
+    except UnicodeDecodeError:
+        raise Unreadable("text is not valid UTF-8") from None
+    except (ValueError, RecursionError):
+        raise Unreadable(f"body is no JSON of a {kind}") from None
+    names: set[str] = set()
+    for number, element in enumerate(elements, 1):
+        problem = (kind is BodyType.MAP and _name_problem(element, names)) or _value_problem(element)
+        if problem:
+            raise Unreadable(f"element {number} of the {kind} {problem}")
+    return elements
+
+
+def _of_shape(kind: EnvelopeKind, text: str) -> list[Element]:
+    document = _load(text)
+    if not isinstance(document, dict) or document.keys() != {kind.value}:
+        raise ValueError
+    elements = document[kind]
+    if not isinstance(elements, list):
+        raise ValueError  # noqa: TRY004 - whatever is wrong with the shape is one reason
+    return [_element(kind, element) for element in elements]
+
+
+def _element(kind: EnvelopeKind, element: Any) -> Element:
+    if not isinstance(element, dict) or not element.keys() <= set(_KEYS[kind]):
+        raise ValueError
+    for value in element.values():
+        if not isinstance(value, str | None):
+            raise ValueError  # noqa: TRY004 - as above
+        (value or "").encode()  # half of a surrogate pair is no text, and a ValueError
+    return {key: element.get(key) for key in _KEYS[kind]}
+
+
+def _name_problem(element: Element, names: set[str]) -> str | None:
+    name = element["name"]
+    if not name:
+        return "has no name"  # JMS 3.1 §3.11.3
+    if name in names:
+        return "has the name of an earlier one"
+    names.add(name)
+    return None
+
+
+def _value_problem(element: Element) -> str | None:
+    kind, value = element["type"], element["value"]
+    if kind not in TEXTS:
+        return "has no type of JMS"
+    return f"is no {kind}" if element_value_problem(kind, value) else None
+
+
+def _load(text: str) -> Any:
+    """JSON as RFC 8259 has it, without numbers and without a key twice in one object; else a ``ValueError``."""
+    return json.loads(text, object_pairs_hook=_object, parse_int=_refuse, parse_float=_refuse, parse_constant=_refuse)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+def _refuse(_: str) -> Any:
+    raise ValueError
+
+
+# --- many texts ---------------------------------------------------------------------------------
+
+
+def _by_arrow(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
+    """The list in each text, null where Arrow cannot say."""
+    if len(texts) <= _FEW:
+        return pa.nulls(len(texts), _LISTS[kind])
+    return pa.concat_arrays([_parsed(kind, texts.slice(begin, _AT_ONCE)) for begin in range(0, len(texts), _AT_ONCE)])
+
+
+def _parsed(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
+    nothing = pa.nulls(len(texts), _LISTS[kind])
+    numbers = pa.array(np.arange(len(texts)))
+    lines = pc.binary_join_element_wise(_BEGIN, numbers.cast(pa.string()).view(pa.binary()), _OF, texts, _END, _NO_GAP)
+    schema = pa.schema({"number": pa.int64(), "of": pa.struct({kind.value: _LISTS[kind]})})
+    try:
+        table = _table(lines, schema)
+    except pa.ArrowInvalid:
+        return nothing
+    # A text may end its own object and begin another, which Arrow takes for the next line's: then the numbers show it.
+    if not table["number"].combine_chunks().equals(numbers):
+        return nothing
+    return pc.struct_field(table["of"], kind.value).combine_chunks()
+
+
+def _table(lines: pa.Array, schema: pa.Schema) -> pa.Table:
+    """One object after the other, each with the schema's keys and no other; octets that are UTF-8."""
+    data, limits = contents(lines)
+    size = int(limits[-1])
+    if size > _MOST_OCTETS:
+        raise pa.ArrowInvalid
+    table = pj.read_json(
+        pa.BufferReader(data.slice(0, size)),
+        read_options=pj.ReadOptions(use_threads=False, block_size=size),  # one block: a text may have line ends
+        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+    )
+    table.validate(full=True)
+    return table
+
+
+def _odd(lists: pa.Array) -> Bools:
+    """Which lists the judge has to see: all that are not plainly right."""
+    elements = lists.flatten()
+    # Of an element that is null, so is the type, and that is odd.
+    wrong = misfits(pc.struct_field(elements, "type"), pc.struct_field(elements, "value"))
+    rows = np.repeat(np.arange(len(lists)), _lengths(lists))
+    if lists.type == _LISTS[BodyType.MAP]:
+        wrong |= _wrong_names(pc.struct_field(elements, "name"), rows, len(lists))
+    odd: Bools = np.asarray(lists.is_null())
+    odd[rows[wrong]] = True
+    return odd
+
+
+def _wrong_names(names: pa.Array, rows: Ints, maps: int) -> Bools:
+    encoded = names.fill_null(_NO_NAME).dictionary_encode()
+    code = encoded.indices.to_numpy().astype(np.int64)
+    empty = np.asarray(pc.equal(encoded.dictionary, _NO_NAME))
+    wrong: Bools = empty[code] | ~is_first(rows, code, maps, len(empty))
+    return wrong
+
+
+def _lengths(lists: pa.Array) -> Ints:
+    lengths: Ints = lists.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    return lengths
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    return pa.array(np.concatenate(([0], np.cumsum(_lengths(lists)))), pa.int32())
+
+
+def _map(lists: pa.Array) -> pa.Array:
+    elements = lists.flatten()
+    values = pa.StructArray.from_arrays([elements.field("type"), elements.field("value")], fields=list(TYPED_VALUE))
+    kind = ARROW_SCHEMA.field("map").type
+    return pa.MapArray.from_arrays(_offsets(lists), elements.field("name"), values, kind, mask=lists.is_null())
+
+
+def _stream(lists: pa.Array) -> pa.Array:
+    return lists
+
+
+_MAKERS = {BodyType.MAP: _map, BodyType.STREAM: _stream}
+
+
+# --- property_types -----------------------------------------------------------------------------
+
+
+def read_types(texts: pa.Array) -> tuple[pa.Array, Ints]:
+    """Property name → JMS type, as each text says; and the rows whose text does not. Each distinct one is read once."""
+    encoded = texts.dictionary_encode()
+    found = [_types_in(text) for text in encoded.dictionary.to_pylist()]
+    bad = np.array([types is None for types in found] + [False])
+    codes = encoded.indices.fill_null(len(found)).to_numpy()
+    column = pa.array([types and list(types.items()) for types in found], ARROW_SCHEMA.field("property_types").type)
+    return column.take(encoded.indices), np.flatnonzero(bad[codes])
+
+
+def _types_in(text: str) -> dict[str, str] | None:
+    try:
+        types = _load(text)
+        if not isinstance(types, dict) or not all(types) or not set(types.values()) <= PROPERTY_TYPES:
+            return None
+        "".join(types).encode()
+    except (ValueError, RecursionError, TypeError):  # a list among the values has no hash
+        return None
+    return types

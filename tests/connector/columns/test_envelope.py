@@ -1,0 +1,264 @@
+import json
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, judge, read_elements, read_types
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.model import BodyType, ValueType
+
+MAP, STREAM = BodyType.MAP, BodyType.STREAM
+MANY = 40
+"""More texts than are read one by one."""
+
+NO_JSON = "body is no JSON of a map"
+NEXT = b'{"map":[]}}{"number":%d,"of":{"map":[]}'
+
+
+def read(kind, texts):
+    """Each text's elements, or why it has none."""
+    elements = read_elements(kind, pa.array(texts, pa.binary()))
+    elements.column.validate(full=True)
+    assert elements.column.type == ARROW_SCHEMA.field(kind.value).type
+    found = elements.column.to_pylist()
+    assert all((found[row] is None) == (row in elements.reasons) for row in range(len(texts)))
+    return [elements.reasons.get(row, value) for row, value in enumerate(found)]
+
+
+def judged(kind, text):
+    try:
+        elements = judge(kind, text)
+    except Unreadable as unreadable:
+        return str(unreadable)
+    values = [{"type": element["type"], "value": element["value"]} for element in elements]
+    return [(e["name"], v) for e, v in zip(elements, values, strict=True)] if kind is MAP else values
+
+
+def a_map(*elements):
+    return json.dumps({"map": [dict(zip(("name", "type", "value"), element, strict=True)) for element in elements]})
+
+
+GOOD = a_map(("n", "int", "3"), ("x", "bytes", "AAEC"), ("z", "string", None))
+GOOD_READ = [
+    ("n", {"type": "int", "value": "3"}),
+    ("x", {"type": "bytes", "value": "AAEC"}),
+    ("z", {"type": "string", "value": None}),
+]
+VALUES = {
+    "boolean": "true",
+    "byte": "-128",
+    "short": "32767",
+    "int": "-2147483648",
+    "long": "9223372036854775807",
+    "float": "1.4E-45",
+    "double": "-0.0",
+    "string": "\0 \x1f\n\r\u2028😀\ufeff",
+    "char": "\uffff",
+    "bytes": "AA==",
+}
+TABLE = [
+    ("one line", GOOD, GOOD_READ),
+    ("pretty", json.dumps(json.loads(GOOD), indent=4).replace("\n", "\r\n\t"), GOOD_READ),
+    ("other order", '{"map":[{"value":"3","type":"int","name":"n"}]}', GOOD_READ[:1]),
+    ("escapes", r'{"m\u0061p":[{"name":"\u006e","type":"i\u006Et","value":"\u0033"}]}', GOOD_READ[:1]),
+    ("value left out", '{"map":[{"name":"z","type":"string"}]}', GOOD_READ[2:]),
+    ("empty", '{"map":[]}', []),
+    ("specials", a_map(*((kind, kind, value) for kind, value in VALUES.items())),
+     [(kind, {"type": kind, "value": value}) for kind, value in VALUES.items()]),
+    ("not ASCII", '{"map":[{"name":"世😀","type":"string","value":"\x7f\u2028"}]}',
+     [("世😀", {"type": "string", "value": "\x7f\u2028"})]),
+    ("surrogate pair", r'{"map":[{"name":"\ud83d\ude00","type":"char","value":null}]}',
+     [("😀", {"type": "char", "value": None})]),
+    ("no text", b"\xff", "text is not valid UTF-8"),
+    ("no text in a string", b'{"map":[{"name":"\xff","type":"int"}]}', "text is not valid UTF-8"),
+    ("nothing", "", NO_JSON),
+    ("blank", " \n", NO_JSON),
+    ("no JSON", "map", NO_JSON),
+    ("cut", GOOD[:-1], NO_JSON),
+    ("more behind it", GOOD + "x", NO_JSON),
+    ("twice", GOOD + GOOD, NO_JSON),
+    ("a NUL behind it", GOOD + "\0", NO_JSON),
+    ("a mark before it", "\ufeff" + GOOD, NO_JSON),
+    ("the next number", NEXT % 1, NO_JSON),
+    ("its own number", NEXT % 0, NO_JSON),
+    ("null", "null", NO_JSON),
+    ("a number", "3", NO_JSON),
+    ("a list", "[]", NO_JSON),
+    ("no members", "{}", NO_JSON),
+    ("other kind", '{"stream":[]}', NO_JSON),
+    ("both kinds", '{"map":[],"stream":[]}', NO_JSON),
+    ("null list", '{"map":null}', NO_JSON),
+    ("object for a list", '{"map":{"n":"3"}}', NO_JSON),
+    ("list twice", '{"map":[],"map":[]}', NO_JSON),
+    ("member twice", '{"map":[{"name":"n","type":"int","type":"long","value":"3"}]}', NO_JSON),
+    ("member too many", '{"map":[{"name":"n","type":"int","value":"3","more":null}]}', NO_JSON),
+    ("null element", '{"map":[null]}', NO_JSON),
+    ("text for an element", '{"map":["n"]}', NO_JSON),
+    ("list for an element", '{"map":[[]]}', NO_JSON),
+    ("number for a text", '{"map":[{"name":"n","type":"int","value":3}]}', NO_JSON),
+    ("true for a text", '{"map":[{"name":"n","type":"boolean","value":true}]}', NO_JSON),
+    ("no number", '{"map":[{"name":"n","type":"double","value":NaN}]}', NO_JSON),
+    ("object for a text", '{"map":[{"name":"n","type":{},"value":"3"}]}', NO_JSON),
+    ("half a pair", r'{"map":[{"name":"\ud83d","type":"int","value":"3"}]}', NO_JSON),
+    ("the other half", r'{"map":[{"name":"n","type":"string","value":"\ude00"}]}', NO_JSON),
+    ("control character", '{"map":[{"name":"\n","type":"int","value":"3"}]}', NO_JSON),
+    ("undefined escape", r'{"map":[{"name":"\x","type":"int","value":"3"}]}', NO_JSON),
+    ("comma too many", '{"map":[],}', NO_JSON),
+    ("a comment", '{"map":[]/**/}', NO_JSON),
+    ("too deep", '{"map":' + "[" * 100_000, NO_JSON),
+    ("a name too long to be a number", '{"map":[{"value":' + "1" * 5000 + "}]}", NO_JSON),
+    ("no name", '{"map":[{"type":"int","value":"3"}]}', "element 1 of the map has no name"),
+    ("null name", '{"map":[{"name":null,"type":"int","value":"3"}]}', "element 1 of the map has no name"),
+    ("empty name", a_map(("a", "int", "3"), ("", "int", "3")), "element 2 of the map has no name"),
+    ("same names", a_map(("a", "int", "3"), ("b", "int", "3"), ("a", "int", "3")),
+     "element 3 of the map has the name of an earlier one"),
+    ("no type", '{"map":[{"name":"n","value":"3"}]}', "element 1 of the map has no type of JMS"),
+    ("null type", a_map(("n", None, None)), "element 1 of the map has no type of JMS"),
+    ("unknown type", a_map(("n", "integer", "3")), "element 1 of the map has no type of JMS"),
+    ("unknown type of null", a_map(("n", "Int", None)), "element 1 of the map has no type of JMS"),
+    ("out of range", a_map(("a", "int", "3"), ("n", "byte", "128")), "element 2 of the map is no byte"),
+    ("no base64", a_map(("n", "bytes", "AAE")), "element 1 of the map is no bytes"),
+    ("two characters", a_map(("n", "char", "😀")), "element 1 of the map is no char"),
+    ("two faults", a_map(("a", "int", "x"), ("", "int", "3")), "element 1 of the map is no int"),
+]  # fmt: skip
+TABLE = [(name, text.encode() if isinstance(text, str) else text, expected) for name, text, expected in TABLE]
+
+
+@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_one_text_reads_the_same_alone_and_among_many(text, expected):
+    assert judged(MAP, text) == expected
+    assert read(MAP, [text]) == [expected]
+    assert read(MAP, [text] * MANY) == [expected] * MANY
+    good = [GOOD.encode()] * MANY
+    for place in (0, 1, MANY):
+        assert read(MAP, [*good[:place], text, *good[place:]]) == (
+            [GOOD_READ] * place + [expected] + [GOOD_READ] * (MANY - place)
+        )
+
+
+def test_the_whole_table_at_once():
+    texts, expected = [row[1] for row in TABLE], [row[2] for row in TABLE]
+    assert read(MAP, texts * 9) == expected * 9
+
+
+def test_a_stream_is_a_list_of_values():
+    texts = [
+        ('{"stream":[]}', []),
+        ('{"stream":[{"type":"int","value":"3"},{"value":null,"type":"string"}]}',
+         [{"type": "int", "value": "3"}, {"type": "string", "value": None}]),
+        ('{"stream":[{"type":"int","value":"3","name":"n"}]}', "body is no JSON of a stream"),
+        ('{"stream":[{"type":"int","value":"3"},{"value":"3"}]}', "element 2 of the stream has no type of JMS"),
+        ('{"stream":[{"type":"short","value":"32768"}]}', "element 1 of the stream is no short"),
+        (GOOD, "body is no JSON of a stream"),
+    ]  # fmt: skip
+    for text, expected in texts:
+        assert judged(STREAM, text.encode()) == expected
+    for times in (1, MANY):
+        octets = [text.encode() for text, _ in texts] * times
+        assert read(STREAM, octets) == [expected for _, expected in texts] * times
+
+
+def test_plain_texts_are_not_read_one_by_one():
+    texts = pa.array([text for _, text, _ in TABLE[:9]] * MANY, pa.binary())
+    assert not _odd(_by_arrow(MAP, texts)).any()
+    assert _odd(_by_arrow(MAP, pa.array([GOOD, "{"] * MANY, pa.binary()))).all()
+
+
+def test_texts_beyond_what_arrow_counts_are_read_one_by_one(monkeypatch):
+    texts = pa.array([GOOD] * MANY, pa.binary())
+    monkeypatch.setattr("pyspark_jms.columns.envelope._MOST_OCTETS", 100)
+    assert _by_arrow(MAP, texts).null_count == MANY
+    assert read(MAP, texts) == [GOOD_READ] * MANY
+
+
+def test_a_body_of_a_megabyte():
+    value = 'ä\\"\n' * (1 << 18)
+    text = a_map(("n", "string", value), ("b", "bytes", "AAEC" * (1 << 18))).encode()
+    expected = [
+        ("n", {"type": "string", "value": value}),
+        ("b", {"type": "bytes", "value": "AAEC" * (1 << 18)}),
+    ]
+    assert read(MAP, [text] * 20) == [expected] * 20
+
+
+def test_nothing_to_read():
+    assert read(MAP, []) == []
+    assert read(STREAM, []) == []
+
+
+# --- any texts ----------------------------------------------------------------------------------
+
+TEXTS = st.one_of(st.text(max_size=4), st.sampled_from([*VALUES.values(), "1", "\ud800"]))
+SCALARS = st.one_of(st.none(), TEXTS, st.sampled_from([kind.value for kind in ValueType]), st.integers(), st.booleans())
+ELEMENTS = st.one_of(
+    st.sampled_from(list(VALUES)).flatmap(
+        lambda kind: st.fixed_dictionaries(
+            {"type": st.just(kind), "name": st.text(max_size=2)},
+            optional={"value": st.sampled_from([VALUES[kind], "3"])},
+        )
+    ),
+    st.dictionaries(st.sampled_from(["name", "type", "value", "x"]), SCALARS, max_size=4),
+    SCALARS,
+)
+DOCUMENTS = st.one_of(
+    st.dictionaries(st.sampled_from(["map", "stream", "map", "x"]), st.lists(ELEMENTS, max_size=4), max_size=2),
+    st.lists(ELEMENTS, max_size=4).map(lambda elements: {"map": elements}),
+    SCALARS,
+)
+JSON_TEXTS = st.builds(
+    lambda document, ascii_, indent: json.dumps(document, ensure_ascii=ascii_, indent=indent).encode(errors="replace"),
+    DOCUMENTS,
+    st.booleans(),
+    st.sampled_from([None, 0, 2]),
+)
+PIECES = st.lists(
+    st.sampled_from(
+        [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\n", b" ", b"\0", b'"map"', b'"name"', b'"type"', b'"int"',
+         b'{"map":[', b"]}", b'{"number":1,"of":', b"null", b"\xff", b"\xef\xbb\xbf", b"1", b"/*", GOOD.encode()]
+    ),
+    max_size=8,
+).map(b"".join)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts=st.lists(st.one_of(JSON_TEXTS, PIECES), min_size=1, max_size=6), kind=st.sampled_from([MAP, STREAM]))
+def test_any_texts_read_among_many_as_each_reads_alone(texts, kind):
+    expected = [judged(kind, text) for text in texts]
+    assert read(kind, texts * MANY) == expected * MANY
+    for text, one in zip(texts, expected, strict=True):
+        assert read(kind, [text] * MANY) == [one] * MANY
+
+
+# --- property_types -----------------------------------------------------------------------------
+
+
+def types_of(*texts):
+    column, unreadable = read_types(pa.array(texts, pa.string()))
+    column.validate(full=True)
+    assert column.type == ARROW_SCHEMA.field("property_types").type
+    return column.to_pylist(), unreadable.tolist()
+
+
+def test_property_types_by_name():
+    every = {kind.value: kind.value for kind in ValueType if kind not in {ValueType.CHAR, ValueType.BYTES}}
+    texts = [json.dumps(every), None, "{}", json.dumps({"世😀": "int"}, indent=2), json.dumps(every)]
+    pairs = list(every.items())
+    assert types_of(*texts) == ([pairs, None, [], [("世😀", "int")], pairs], [])
+    assert types_of(None, None) == ([None, None], [])
+    assert types_of() == ([], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "null", "[]", "3", '"int"', '{"n":null}', '{"n":3}', '{"n":["int"]}', '{"n":{}}', '{"n":"Int"}',
+     '{"n":"char"}', '{"n":"bytes"}', '{"":"int"}', '{"n":"int","n":"int"}', r'{"\ud800":"int"}', '{"n":"int"',
+     '{"n":"int"}x', '{"n":NaN}', "[" * 100_000, "1" * 5000, "\ufeff{}"],
+)  # fmt: skip
+def test_property_types_that_cannot_be_read(text):
+    assert types_of(text) == ([None], [0])
+    assert types_of('{"a":"int"}', text, None, text, '{"a":"int"}') == (
+        [[("a", "int")], None, None, None, [("a", "int")]],
+        [1, 3],
+    )
