@@ -5,11 +5,13 @@ The only place that knows one broker from another: elsewhere there is no ``if br
 
 from pyspark_jms.dialect.artemis import ARTEMIS
 from pyspark_jms.dialect.base import Dialect
+from pyspark_jms.dialect.classic import CLASSIC
+from pyspark_jms.dialect.rabbitmq import RABBITMQ
 from pyspark_jms.errors import UnknownBrokerError
 
-__all__ = ["ARTEMIS", "DIALECTS", "Dialect", "dialect_named", "dialect_of_server"]
+__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "RABBITMQ", "Dialect", "dialect_named", "dialect_of_server"]
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS,)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ)}
 """Every dialect by the name that option ``broker`` gives it."""
 
 

@@ -1,17 +1,62 @@
 """The questions a dialect answers. One frozen value per broker; a broker overrides what differs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pyspark_jms.dialect.addresses import Addresses
+from pyspark_jms.dialect.management import Management
 from pyspark_jms.model import DestinationKind
 
-__all__ = ["BodyRule", "Dialect", "SendHeaders"]
+__all__ = ["ASSUMED_MESSAGE_BYTES", "RESERVED_EVERYWHERE", "BodyRule", "Dialect", "SendHeaders", "WindowUnit"]
+
+ASSUMED_MESSAGE_BYTES = 4 << 10
+"""Where octets must be told in messages or the other way round, before any message was seen: so many each."""
+
+RESERVED_EVERYWHERE = frozenset(
+    {
+        "destination",
+        "content-length",
+        "content-type",
+        "receipt",
+        "transaction",
+        "persistent",
+        "priority",
+        "correlation-id",
+        "reply-to",
+        "type",
+        "JMSCorrelationID",
+        "JMSDeliveryMode",
+        "JMSDeliveryTime",
+        "JMSDestination",
+        "JMSExpiration",
+        "JMSMessageID",
+        "JMSPriority",
+        "JMSRedelivered",
+        "JMSReplyTo",
+        "JMSTimestamp",
+        "JMSType",
+    }
+)
+"""Names that no broker takes for a property: what a SEND frame has itself, and the headers of JMS."""
+
+_BEFORE_THE_ID = b","
+"""Between an id for ACK and the message's own, where they are two; no broker's id for ACK holds it."""
 
 
 class BodyRule(Enum):
     """How a MESSAGE frame tells text from bytes."""
 
     CONTENT_LENGTH_NOT_LAST = "bytes if the first content-length is not the last header, else text"
+    CONTENT_LENGTH = "bytes if there is a content-length, unless amq-msg-type says text"
+    CONTENT_TYPE = "bytes if the content-type is application/octet-stream, else text"
+
+
+class WindowUnit(Enum):
+    """What a broker counts that is in flight."""
+
+    OCTETS = "octets"
+    MESSAGES = "messages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +69,15 @@ class SendHeaders:
     priority: str | None = "priority"
     expiration: str | None = "expires"
     """Absolute, milliseconds since the epoch."""
+    time_to_live: str | None = None
+    """Relative, milliseconds: for a broker that has no absolute one."""
     delivery_delay: str | None = None
     """Relative, milliseconds."""
     delivery_time: str | None = None
     """Absolute, milliseconds since the epoch."""
     content_type: str | None = "content-type"
+    timestamp: str | None = None
+    """The time of sending, for a broker that does not set it; in the unit of ``Dialect.timestamp_ms``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +88,75 @@ class Dialect:
     server_prefix: str
     """How the ``server`` header of CONNECTED begins."""
 
+    measured_on: str
+    """The versions that what stands here was measured on."""
+
+    # --- destinations ------------------------------------------------------------------------
+
+    addresses: Addresses = field(default=Addresses())
+    """How a queue and a topic are spelled in ``destination``."""
+
     # --- subscribing -------------------------------------------------------------------------
 
     subscribe_headers: dict[DestinationKind, dict[str, str]]
     """What SUBSCRIBE must say for a queue and for a topic, beyond what STOMP asks."""
 
     window_header: str
-    """The SUBSCRIBE header that bounds what the broker sends ahead of acknowledgements, in bytes."""
+    """The SUBSCRIBE header that bounds what the broker sends ahead of acknowledgements."""
 
-    selector_dialect: str
-    """The dialect of ``jms_selector`` that this broker's selectors are."""
+    window_unit: WindowUnit = WindowUnit.OCTETS
+
+    largest_window: int = (1 << 31) - 1  # an int of Java
+
+    unacknowledged: int | None = None
+    """So many messages come without an acknowledgement of others, however large the window. None: all of the window."""
+
+    selector_dialect: str | None
+    """The dialect of ``jms_selector`` that this broker's selectors are. None: its STOMP has none."""
+
+    browse_headers: Mapping[str, str] | None = None
+    """With these, SUBSCRIBE shows a queue and takes nothing from it. None: it cannot."""
+
+    browse_end: bytes = b""
+    """The id, as ``FrameRun`` has it, of the MESSAGE that ends such a look."""
+
+    transformation: str | None = None
+    """What SUBSCRIBE's ``transformation`` asks for, so that map messages are sent with their content."""
+
+    unsubscribe_is_free: bool = True
+    """Whether UNSUBSCRIBE gives messages back without counting a delivery attempt."""
+
+    attempts_limited: bool = True
+    """Whether a message that was delivered too often to STOMP clients goes to the dead-letter queue."""
+
+    # --- acknowledging -----------------------------------------------------------------------
+
+    ack_header: str | None = None
+    """The MESSAGE header whose value ACK takes. None: ``message-id``."""
+
+    ack_burst: int | None = None
+    """ACKs to send before a receipt for them is waited for. None: no bound."""
+
+    honest_ack_receipts: bool = True
+    """Whether a message whose ACK was confirmed stays away when the broker is killed."""
 
     # --- MESSAGE frames: header name -> column of the schema -----------------------------------
 
     message_headers: dict[str, str]
     """Frame header -> schema column (or ``@name`` for what is not a column of its own)."""
+
+    last_counts: frozenset[str] = frozenset()
+    """Headers of which the last is the broker's own (STOMP 1.2 "Repeated Header Entries": the first one should be)."""
+
+    jms_message_id: bool = False
+    """Whether ``message-id`` is the JMSMessageID."""
+
+    timestamp_ms: int = 1
+    """Milliseconds in one unit of the header that fills JMSTimestamp."""
+
+    unstable_characters: bool = False
+    """Whether characters outside the Basic Multilingual Plane, and U+0000, change in headers when the broker stores
+    them: then they are not sent, and not looked at when a message is recognised."""
 
     property_names: dict[str, str]
     """Frame header -> the JMS name of the property it carries (``_AMQ_GROUP_ID`` -> ``JMSXGroupID``)."""
@@ -68,7 +171,8 @@ class Dialect:
     """Prefix of a ``reply-to`` value -> prefix of JMSReplyTo (``queue://`` both ways on Artemis)."""
 
     stable_id_separator: str | None
-    """``message-id`` after this is the broker's own id, the same over redelivery. None: no stable id."""
+    """``message-id`` after this is the broker's own id, the same over redelivery; empty: all of it. None: no stable
+    id."""
 
     # --- SEND frames -------------------------------------------------------------------------
 
@@ -84,12 +188,31 @@ class Dialect:
     reserved_properties: frozenset[str]
     """Names a row's ``properties`` must not use: this broker reads them as a header of SEND, or drops them."""
 
+    transactions: bool = True
+    """Whether a COMMIT is carried out as a whole, and its receipt says that it was."""
+
+    send_receipts: bool = False
+    """Whether rows outside of a transaction are each confirmed by a receipt: where nothing else confirms them."""
+
+    marks_bytes: bool = False
+    """Whether octets are sent with the marker of an envelope: this broker's messages are neither text nor bytes."""
+
+    stored_prefix: int = 0
+    """Octets that ``@stored-size`` has beyond a text, which this broker stores in UTF-16, two octets for each unit."""
+
+    envelopes: bool = False
+    """Whether a map, a stream, an object and a message without a body go in an envelope (docs/typed-messages.md): this
+    broker's STOMP has no words for them."""
+
     duplicate_id_header: str | None = None
     """The SEND header by which this broker drops a message, or refuses a transaction, that it had before. None: it
     does not tell."""
 
     numbers_selector: str = "{}"
     """A selector in which a property that was sent over STOMP, always a text, compares as a number."""
+
+    management: Management | None = None
+    """How it answers questions about itself. None: it does not."""
 
     # --- errors ------------------------------------------------------------------------------
 
@@ -107,6 +230,26 @@ class Dialect:
 
     destination_errors: tuple[str, ...] = field(default=())
     """… that mean: there is no such destination, and it may not be created."""
+
+    silent_end: str = ""
+    """What it may mean that the broker ends connections again and again and says nothing: the remedy."""
+
+    def window(self, octets: int, messages: int | None = None) -> int:
+        """What ``window_header`` says for so many octets, or for so many messages where those are counted."""
+        wanted = octets
+        if self.window_unit is WindowUnit.MESSAGES:
+            wanted = octets // ASSUMED_MESSAGE_BYTES if messages is None else messages
+        return max(1, min(wanted, self.largest_window))
+
+    def ack_id(self, identifier: bytes) -> bytes:
+        """What ACK takes, of an id as ``FrameRun`` has it."""
+        return identifier if self.ack_header is None else identifier.partition(_BEFORE_THE_ID)[0]
+
+    def stable_id(self, identifier: bytes) -> bytes:
+        """The part that stays when the message comes again; only where there are stable ids."""
+        assert self.stable_id_separator is not None
+        own = identifier if self.ack_header is None else identifier.partition(_BEFORE_THE_ID)[2]
+        return own.partition(self.stable_id_separator.encode())[2] if self.stable_id_separator else own
 
     def header_of(self, column: str) -> bytes | None:
         """The MESSAGE header that fills a column of the schema."""

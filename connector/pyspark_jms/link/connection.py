@@ -86,10 +86,22 @@ class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has
         self._note(receipt=frame.headers.get("receipt-id", ""))
 
     def on_error(self, frame: Any) -> None:
-        self._note(error=str(frame.headers.get("message") or frame.body or ""))
+        self._note(error=_said(str(frame.headers.get("message") or ""), str(frame.body or "")))
 
     def on_disconnected(self) -> None:
         self._note(down=True)
+
+
+def _said(message: str, body: str) -> str:
+    """The header ``message`` of an ERROR, and the first line of its body where that says more.
+
+    Artemis says all in the header, without colons, Classic begins the body with the Java exception, RabbitMQ's header
+    is a keyword.
+    """
+    first = body.strip().partition("\n")[0].strip()
+    if first.replace(":", "") in message.replace(":", ""):
+        return message
+    return first if message.strip() in first else f"{message}: {first}"
 
 
 class Connection:
@@ -124,6 +136,7 @@ class Connection:
         try:
             self._open()
             self._dialect = self._find_dialect()
+            self._scanner.ack_header = self._dialect.ack_header.encode() if self._dialect.ack_header else None
         except BaseException:
             self.drop()
             raise
@@ -156,8 +169,12 @@ class Connection:
             "passcode": settings.password.reveal() if settings.password else None,
             "client-id": settings.client_id,
         }
-        _refuse_line_ends(optional)
-        headers = {"accept-version": "1.2", "host": self.address.host, "heart-beat": f"{self._beat_ms},{self._beat_ms}"}
+        _refuse_line_ends(optional | {"host": settings.virtual_host})
+        headers = {
+            "accept-version": "1.2",
+            "host": settings.virtual_host,
+            "heart-beat": f"{self._beat_ms},{self._beat_ms}",
+        }
         headers |= {name: value for name, value in optional.items() if value is not None}
         return encode_frame(Frame("CONNECT", tuple(headers.items())))
 
@@ -224,10 +241,16 @@ class Connection:
     # --- in ------------------------------------------------------------------------------------
 
     def await_receipt(self, receipt: str, timeout: float | None = None) -> None:
-        """Wait until the broker confirmed; ``ReceiptTimeoutError`` after ``receiptTimeout``."""
+        """Wait until the broker confirmed; ``ReceiptTimeoutError`` after ``receiptTimeout``.
+
+        An ERROR counts for more than a receipt: RabbitMQ confirms a SUBSCRIBE that it has refused before, Classic a
+        COMMIT after a SEND of no transaction that failed.
+        """
         limit = self._settings.receipt_timeout if timeout is None else timeout
         self._await(lambda: receipt in self._receipts, limit, f"the receipt {receipt}")
         self._receipts.discard(receipt)
+        if self._error is not None:
+            self.check()
 
     def has_receipt(self, receipt: str) -> bool:
         return receipt in self._receipts

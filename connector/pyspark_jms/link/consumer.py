@@ -16,7 +16,6 @@ __all__ = ["Consumer", "Subscription"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
-_LARGEST_WINDOW = (1 << 31) - 1  # Artemis reads an int
 
 
 def _no_selector(_dialect: Dialect) -> None:
@@ -25,10 +24,16 @@ def _no_selector(_dialect: Dialect) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """``window_bytes``: what the broker may have in flight to us, the bound of memory and the back-pressure."""
+    """``window_bytes``: what the broker may have in flight to us, the bound of memory and the back-pressure;
+    ``window_messages`` for a broker that counts messages. ``transform``: maps are wanted with their content, where
+    that has to be asked for. ``browse``: look, and take nothing, where the broker knows that.
+    """
 
     destination: Destination
     window_bytes: int
+    window_messages: int | None = None
+    transform: bool = False
+    browse: bool = False
     selector: Callable[[Dialect], str | None] = _no_selector
     """What SUBSCRIBE's ``selector`` says depends on the broker that answers."""
 
@@ -40,11 +45,15 @@ class Subscription:
         """
         headers = {
             "id": _ID,
-            "destination": self.destination.name,
+            "destination": dialect.addresses.spelled(self.destination, sending=False),
             "ack": "client-individual",
-            dialect.window_header: str(min(self.window_bytes, _LARGEST_WINDOW)),
+            dialect.window_header: str(dialect.window(self.window_bytes, self.window_messages)),
             **dialect.subscribe_headers[self.destination.kind],
         }
+        if self.transform and dialect.transformation is not None:
+            headers["transformation"] = dialect.transformation
+        if self.browse and dialect.browse_headers is not None:
+            headers |= dialect.browse_headers
         selector = self.selector(dialect)
         if selector is not None:
             headers["selector"] = selector
@@ -77,7 +86,19 @@ class Consumer:
         return self.connection.take()
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:
-        """Send one ACK a message, all in one write; returns the receipt to look for, and does not wait for it."""
+        """Send one ACK a message, in as few writes as the broker bears; returns the receipt to look for.
+
+        It is not waited for, but for those of the writes before the last.
+        """
+        waiting = list(map(self.dialect.ack_id, ids))
+        burst = self.dialect.ack_burst or len(waiting)
+        while len(waiting) > burst:
+            receipt = self._acknowledge(waiting[:burst])
+            self.await_receipt(receipt)
+            del waiting[:burst]
+        return self._acknowledge(waiting)
+
+    def _acknowledge(self, ids: list[bytes]) -> str:
         receipt = self.connection.new_receipt()
         self.connection.send(ack_frames(ids, receipt))
         return receipt

@@ -6,7 +6,7 @@ Pure. Knows no connection; refuses to know what a found or a missing entry means
 from dataclasses import dataclass
 
 from pyspark_jms.dialect.base import Dialect
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.dialect.refusals import require_duplicate_detection
 from pyspark_jms.model import DestinationKind
 from pyspark_jms.wire.frame import Frame, encode_frame
 
@@ -20,7 +20,6 @@ __all__ = [
     "or_sentinel",
     "outdated_batch",
     "outdated_time",
-    "require_duplicate_detection",
     "sentinel_frame",
 ]
 
@@ -47,17 +46,6 @@ class LedgerEntry:
     rows: int
     digest: str
     written_ms: int
-
-
-def require_duplicate_detection(dialect: Dialect) -> str:
-    """The header of the duplicate id, or an ``UnsupportedError``."""
-    if dialect.duplicate_id_header is None:
-        raise UnsupportedError(
-            f"Broker {dialect.name} does not refuse a transaction that it had before, so"
-            " deliveryGuarantee=exactly-once cannot be kept.",
-            "Leave it out (at-least-once), or send through Artemis.",
-        )
-    return dialect.duplicate_id_header
 
 
 def entry_frame(entry: LedgerEntry, *, queue: str, dialect: Dialect, transaction: str, again: bool) -> bytes:
@@ -132,6 +120,7 @@ def _abandoned(now_ms: int) -> str:
 
 def or_sentinel(selector: str, sentinel: str, dialect: Dialect) -> str:
     """What SUBSCRIBE is given."""
+    require_duplicate_detection(dialect)
     return dialect.numbers_selector.format(f"{selector} OR sentinel = {_literal(sentinel)}")
 
 

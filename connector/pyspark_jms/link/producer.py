@@ -1,6 +1,7 @@
 """STOMP transactions on a connection of its own. Frames in, the broker's confirmation or an error out."""
 
 import contextlib
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -55,6 +56,11 @@ class Producer:
         """
         self._connection.send(octets)
 
+    def await_each(self, receipts: Iterable[str]) -> None:
+        """Return when the broker has confirmed each of these frames of no transaction; raise when it has not."""
+        for receipt in receipts:
+            self._connection.await_receipt(receipt)
+
     def commit(self) -> None:
         """Return when the broker has confirmed the COMMIT; raise when it has not, whatever became of it."""
         try:
@@ -66,7 +72,7 @@ class Producer:
             ) from None
         except BrokerError as error:
             raise TransactionRolledBackError(
-                f"The broker did not commit: {error.fact}", f"No row of this task was sent. {error.remedy}"
+                f"The broker did not commit: {error.fact}", f"No row of this transaction was sent. {error.remedy}"
             ) from None
 
     def try_commit(self, last: bytes = b"") -> None:

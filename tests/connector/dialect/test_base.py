@@ -9,7 +9,18 @@ from pyspark_jms.dialect import DIALECTS
 from pyspark_jms.dialect.base import SendHeaders
 from pyspark_jms.model import DestinationKind
 
-PLUMBING = {"@message-id", "@destination", "@subscription", "@ack", "@content-length"}
+PLUMBING = {
+    "@message-id",
+    "@destination",
+    "@subscription",
+    "@ack",
+    "@content-length",
+    "@body",
+    "@types",
+    "@stored-size",
+    "@message-type",
+    "@transformation",
+}
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_jms.dialect import ARTEMIS, DIALECTS, dialect_named, dialect_of_server
+from pyspark_jms.dialect import ARTEMIS, CLASSIC, DIALECTS, RABBITMQ, dialect_named, dialect_of_server
 from pyspark_jms.errors import UnknownBrokerError
 
 
@@ -16,7 +16,17 @@ def test_artemis_is_known_by_its_server_header(server):
     assert dialect_of_server(server) is ARTEMIS
 
 
-@pytest.mark.parametrize("server", ["RabbitMQ/3.13.0", "ActiveMQ/6.1.0", "", None])
+@pytest.mark.parametrize("server", ["ActiveMQ/6.3.1", "ActiveMQ/5.17.2"])
+def test_classic_is_known_by_its_server_header(server):
+    assert dialect_of_server(server) is CLASSIC
+
+
+@pytest.mark.parametrize("server", ["RabbitMQ/3.10.8", "RabbitMQ/4.0.0"])
+def test_rabbitmq_is_known_by_its_server_header(server):
+    assert dialect_of_server(server) is RABBITMQ
+
+
+@pytest.mark.parametrize("server", ["HornetQ/2.4", "ActiveMQ 6", "", None])
 def test_another_broker_is_an_error_with_a_way_out(server):
     with pytest.raises(UnknownBrokerError, match=r"JMS_UNKNOWN_BROKER.*Known brokers: artemis.*option broker"):
         dialect_of_server(server)

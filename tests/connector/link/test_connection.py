@@ -240,6 +240,20 @@ def test_the_authority_counts_even_without_the_name(trusting, other_authority):
     refused(trusting(ca_file=other_authority.cert, verify_hostname=False), TlsError, "is not accepted")
 
 
+def test_a_certificate_that_has_expired(settings, authority):
+    pair = authority.issue("old", hosts=["localhost"], expired=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pair.cert, pair.key)
+
+    def old(link):
+        context.wrap_socket(link, server_side=True).close()
+
+    with peer(old) as address:
+        there = (Address("localhost", address.port, tls=True),)
+        trust = TlsSettings(ca_file=authority.cert)
+        refused(settings(addresses=there, tls=trust), TlsError, "is not accepted: certificate has expired")
+
+
 def test_mutual_tls(trusting, wary_port, authority):
     pair = authority.issue("client")
     connection = connect(trusting(port=wary_port, cert_file=pair.cert, key_file=pair.key))

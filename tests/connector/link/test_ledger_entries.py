@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.dialect.refusals import require_duplicate_detection
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.link.ledger_entries import (
     LedgerEntry,
@@ -16,7 +17,6 @@ from pyspark_jms.link.ledger_entries import (
     or_sentinel,
     outdated_batch,
     outdated_time,
-    require_duplicate_detection,
     sentinel_frame,
 )
 from pyspark_jms.wire.frame import Frame, parse_frame

@@ -96,7 +96,7 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
                 with pytest.raises(BrokerError):
                     producer.try_commit()
             else:
-                with pytest.raises(TransactionRolledBackError, match="No row of this task was sent"):
+                with pytest.raises(TransactionRolledBackError, match="No row of this transaction was sent"):
                     producer.commit()
     assert broker.message_count(queue) == 2
 

@@ -1,0 +1,69 @@
+"""What a check found: facts with a verdict, as a table for people or as JSON for programs. Asks nobody."""
+
+import json
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pyspark_jms.errors import JMSError
+
+__all__ = ["Finding", "Verdict", "as_json", "as_table", "failed"]
+
+_NAME_WIDTH, _LINE_WIDTH = 20, 110
+
+
+class Verdict(StrEnum):
+    FINE = "fine"
+    NOTE = "note"
+    """Good to know, or not found out: nothing breaks."""
+    PROBLEM = "problem"
+    """A query would fail or lose something: the exit code is 1."""
+
+
+_MARKS = {Verdict.FINE: " ", Verdict.NOTE: "-", Verdict.PROBLEM: "!"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    name: str
+    value: str
+    verdict: Verdict = Verdict.FINE
+    advice: str = ""
+    figures: Mapping[str, object] = field(default_factory=dict)
+    """The numbers of ``value``, for programs."""
+
+    @classmethod
+    def of_error(cls, name: str, error: JMSError, verdict: Verdict = Verdict.NOTE, remedy: str = "") -> "Finding":
+        return cls(name=name, value=error.fact, verdict=verdict, advice=remedy or error.remedy)
+
+
+def failed(findings: Iterable[Finding]) -> bool:
+    return any(finding.verdict is Verdict.PROBLEM for finding in findings)
+
+
+def as_table(findings: Iterable[Finding]) -> str:
+    return "\n".join(line for finding in findings for line in _lines(finding))
+
+
+def _lines(finding: Finding) -> list[str]:
+    """A name longer than its column pushes its value to the right; nothing is cut."""
+    indent = " " * (_NAME_WIDTH + 4)
+    first = f"{_MARKS[finding.verdict]} {finding.name:{_NAME_WIDTH}}  "
+    lines = textwrap.wrap(finding.value, _LINE_WIDTH, initial_indent=first, subsequent_indent=indent)
+    advice = textwrap.wrap(finding.advice, _LINE_WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return [line.rstrip() for line in lines + advice]
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    told = [
+        {
+            "name": finding.name,
+            "verdict": str(finding.verdict),
+            "value": finding.value,
+            "advice": finding.advice,
+            **({"figures": dict(finding.figures)} if finding.figures else {}),
+        }
+        for finding in findings
+    ]
+    return json.dumps({"ok": not failed(findings), "findings": told}, indent=2, ensure_ascii=False)

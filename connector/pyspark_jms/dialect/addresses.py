@@ -1,0 +1,51 @@
+"""How a dialect spells destinations: ``Destination`` ↔ the text of the header ``destination``. Data, and one rule."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.model import Destination, DestinationKind
+
+__all__ = ["Addresses", "Refused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Names that the broker would read as something else."""
+
+    pattern: str
+    because: str
+    """Goes on after the name."""
+
+    when_reading: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    prefixes: Mapping[DestinationKind, str] = field(default_factory=lambda: dict.fromkeys(DestinationKind, ""))
+
+    percent_encoded: bool = False
+    """Whether a name is percent-encoded, as in a URL."""
+
+    temporary: Mapping[DestinationKind, tuple[str, str]] = field(default_factory=dict)
+    """How names of temporary destinations begin, and the prefix they have instead."""
+
+    literal: Mapping[DestinationKind, tuple[str, ...]] = field(default_factory=dict)
+    """What begins so is the broker's own spelling, and goes as it is."""
+
+    refused: tuple[Refused, ...] = ()
+
+    def spelled(self, destination: Destination, *, sending: bool) -> str:
+        """The value of ``destination``; ``InvalidDestinationError`` for a name this broker would read otherwise."""
+        name = destination.name
+        for rule in self.refused:
+            if (sending or rule.when_reading) and re.search(rule.pattern, name):
+                raise InvalidDestinationError(f"The name {name!r} {rule.because}.", "Use another name.")
+        if name.startswith(self.literal.get(destination.kind, ())):
+            return name
+        begin, prefix = self.temporary.get(destination.kind, ("", ""))
+        if not (begin and name.startswith(begin)):
+            prefix = self.prefixes[destination.kind]
+        return prefix + (quote(name, safe="") if self.percent_encoded else name)

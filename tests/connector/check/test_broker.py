@@ -1,0 +1,59 @@
+import pytest
+
+from pyspark_jms.check.broker import answerer, broker_findings, clock_finding, management_of
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
+
+
+@pytest.mark.broker
+def test_who_answers(broker, settings_for, named):
+    found = answerer(settings_for(broker))
+    assert found.dialect is ARTEMIS
+    findings = named(broker_findings(found, broker.user))
+    assert findings["connection"].value == f"{broker.url}, as {broker.user}"
+    assert findings["broker"].value.startswith("ActiveMQ-Artemis/2.")
+    assert "without a user" in named(broker_findings(found, None))["connection"].value
+
+
+@pytest.mark.broker
+def test_who_does_not(broker, settings_for):
+    with pytest.raises(JMSSecurityError):
+        answerer(settings_for(broker, user="nobody"))
+    broken = settings_for(broker, addresses=(type(settings_for(broker).addresses[0])("127.0.0.1", 1),))
+    with pytest.raises(BrokerUnreachableError):
+        answerer(broken)
+
+
+@pytest.mark.broker
+def test_management_permitted_and_not(guarded, settings_for):
+    link, finding = management_of(settings_for(guarded))
+    assert finding.verdict is Verdict.FINE
+    assert link.attribute("queue.DLQ", "messageCount") == 0
+    link.close()
+    link, finding = management_of(settings_for(guarded, user="worker"))
+    assert link is None
+    assert finding.verdict is Verdict.NOTE
+    assert finding.value.startswith("User worker may not ask")
+    assert "permission manage" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("clock", "verdict", "ahead"),
+    [
+        ((1_000, 1_500, 2_000), Verdict.FINE, 0),  # somewhere between: no difference is proven
+        ((1_000, 2_900, 2_000), Verdict.FINE, 900),
+        ((1_000, 100, 2_000), Verdict.FINE, -900),
+        ((1_000, 3_001, 2_000), Verdict.PROBLEM, 1_001),
+        ((5_000, 1_000, 6_000), Verdict.PROBLEM, -4_000),
+    ],
+)
+def test_clocks(clock, verdict, ahead):
+    finding = clock_finding(clock)
+    assert (finding.verdict, finding.figures) == (verdict, {"aheadMilliseconds": ahead})
+    if verdict is Verdict.PROBLEM:
+        assert f"{abs(ahead) / 1000:.1f} s {'ahead of' if ahead > 0 else 'behind'}" in finding.value
+
+
+def test_no_clock():
+    assert clock_finding(None).verdict is Verdict.NOTE

@@ -1,0 +1,121 @@
+"""What a queue holds, as the broker lists it. Real messages of a Java client; real readers over STOMP."""
+
+import pytest
+from rawstomp import RawStomp, frame
+from streaming import wait_until
+
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.check.queue import Queue, queue_findings
+from pyspark_jms.testing import JmsClient
+
+pytestmark = pytest.mark.broker
+SUBSCRIBE = [("id", "1"), ("subscription-type", "ANYCAST"), ("ack", "client-individual")]
+
+
+@pytest.fixture
+def look(asks, named):
+    def look(broker, queue, most=10_000):
+        return named(queue_findings(Queue(asks(broker), queue), most))
+
+    return look
+
+
+def send_every_body(broker, queue):
+    """Six kinds of body, two streams."""
+    with JmsClient(broker) as java:
+        for body in ("text", b"bytes", {"a": 1}, [1], [1, "x"], None, broker.jvm.java.util.HashMap()):
+            java.send(queue, body)
+
+
+def test_every_body_type_is_counted_and_none_is_taken(broker, queue, look):
+    send_every_body(broker, queue)
+    found = look(broker, queue)
+    assert found["queue"].value == f"{queue}: 7 messages, 0 of them in delivery to 0 consumers"
+    assert found["body types"].figures["bodyTypes"] == {
+        "text": 1, "bytes": 1, "map": 1, "stream": 2, "message": 1, "object": 1
+    }  # fmt: skip
+    assert found["body types"].verdict is Verdict.PROBLEM
+    assert "in delivery" not in found
+    assert broker.delivery_counts(queue) == [0] * 7
+
+
+def test_text_and_bytes_are_fine(broker, queue, look):
+    with JmsClient(broker) as java:
+        java.send(queue, "text")
+        java.send(queue, b"bytes")
+        java.send(queue, '{"map": []}', properties={"spark_jms_body": "map"})
+        java.send(queue, "later", delivery_delay=600_000)
+    found = look(broker, queue)
+    assert found["body types"].figures["bodyTypes"] == {"text": 1, "bytes": 1, "map (envelope)": 1}
+    assert "1 scheduled for later" in found["queue"].value
+    assert found["queue"].figures == {"messages": 4, "delivering": 0, "consumers": 0, "scheduled": 1}
+    assert found["dead letters"].figures["deadLetterAddress"] == "DLQ"
+
+
+def test_a_broker_shows_the_first_messages(broker, queue, look):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "text")] * 300)
+    # what was committed is listed a moment later
+    wait_until(lambda: look(broker, queue)["body types"].value == "text 200 (the first 200 of 300)")
+    assert look(broker, queue)["body types"].verdict is Verdict.NOTE
+
+
+def test_messages_stuck_in_delivery_to_a_stomp_reader(broker, queue, look):
+    send_every_body(broker, queue)
+    with RawStomp(broker) as client:
+        client.write(frame("SUBSCRIBE", [*SUBSCRIBE, ("destination", queue)]))
+        wait_until(lambda: broker.delivering_count(queue) == 7)
+        found = look(broker, queue)
+        assert "7 of them in delivery to 1 consumers" in found["queue"].value
+        assert found["body types"].figures["seen"] == 7
+        assert found["in delivery"].figures == {"streamsAtStompReaders": 2}
+        assert found["in delivery"].verdict is Verdict.PROBLEM
+        few = look(broker, queue, most=6)
+        assert "more than --max" in few["in delivery"].value
+        assert few["body types"].verdict is Verdict.NOTE
+        while client.receive().headers.get("destination") != queue:
+            pass
+        client.write(frame("UNSUBSCRIBE", [("id", "1"), ("receipt", "given back")]))
+        while client.receive().command != "RECEIPT":
+            pass
+
+
+def test_a_java_reader_is_not_a_problem(broker, queue, look):
+    with JmsClient(broker) as java:
+        for body in ([1], [2]):
+            java.send(queue, body)
+        consumer = java._session.createConsumer(java._destination(queue))
+        wait_until(lambda: broker.delivering_count(queue) == 2)
+        assert look(broker, queue)["in delivery"].verdict is Verdict.FINE
+        consumer.close()
+
+
+def test_a_queue_that_is_not_there_or_empty(broker, queue, look):
+    found = look(broker, queue)
+    assert [*found] == ["queue"]
+    assert found["queue"].value == f"there is no queue {queue} on this broker"
+    broker.create_queue(queue)
+    assert look(broker, queue)["body types"].value == "the queue is empty"
+
+
+def test_a_fully_qualified_name(broker, queue, look):
+    broker.create_queue(queue)
+    assert look(broker, f"{queue}::{queue}")["queue"].value.startswith(f"{queue}: 0 messages")
+
+
+def test_a_paused_queue(broker, queue, look):
+    broker.create_queue(queue)
+    broker.server.locateQueue(queue).pause()
+    found = look(broker, queue)["queue"]
+    assert found.value.endswith("the queue is paused")
+    assert found.verdict is Verdict.NOTE
+
+
+def test_where_dead_letters_go(guarded, queue, look):
+    guarded.create_queue(queue)
+    guarded.create_queue(f"brittle.{queue}")
+    guarded.create_queue(f"patient.{queue}")
+    usual, brittle, patient = (look(guarded, prefix + queue)["dead letters"] for prefix in ("", "brittle.", "patient."))
+    assert usual.value == "after 10 delivery attempts a message goes to DLQ, which holds 0"
+    assert (brittle.verdict, brittle.value) == (Verdict.NOTE, "after 3 delivery attempts a message is deleted")
+    assert patient.value == "a message is delivered without limit"

@@ -1,0 +1,72 @@
+"""All checks in a row, by users of every kind."""
+
+import pytest
+from rawstomp import RawStomp
+
+from pyspark_jms.check.findings import Verdict, failed
+from pyspark_jms.check.run import CheckRequest, _asked_clock, run_checks
+from pyspark_jms.link.address import Address
+from pyspark_jms.testing import JmsClient
+
+BROKER_ROWS = ["connection", "broker", "management"]
+TRIES = ["body rule", "window", "duplicate detection"]
+PROMISES = ["clock", "reading", "reading, journal", "writing", "writing, ledger"]
+
+
+@pytest.mark.broker
+def test_the_broker_alone(broker, settings_for):
+    found = run_checks(CheckRequest(settings=settings_for(broker)))
+    assert [finding.name for finding in found] == BROKER_ROWS + TRIES + PROMISES
+    assert {finding.verdict for finding in found} == {Verdict.FINE}
+
+
+@pytest.mark.broker
+def test_a_queue_that_is_received_and_given_back(broker, queue, settings_for):
+    with JmsClient(broker) as java:
+        java.send(queue, "text")
+        java.send(queue, [1])
+    found = run_checks(CheckRequest(settings=settings_for(broker), queue=queue, receive=True))
+    assert [finding.name for finding in found][len(BROKER_ROWS + TRIES + PROMISES) :] == [
+        "queue", "body types", "dead letters", "received", "bodies delivered", "not received"
+    ]  # fmt: skip
+    assert failed(found)
+    assert broker.message_count(queue) == 2
+
+
+@pytest.mark.broker
+def test_a_user_with_nothing_but_his_queue(guarded, queue, settings_for, named):
+    guarded.create_queue(queue)
+    with RawStomp(guarded) as client:
+        client.send(queue, [([], "text")])
+    settings = settings_for(guarded, user="worker")
+    found = run_checks(CheckRequest(settings=settings, queue=queue, receive=True, scratch_queue=f"{queue}.scratch"))
+    rows = named(found)
+    assert [*rows] == [*BROKER_ROWS, "scratch queue", *PROMISES, "queue", "received"]
+    assert not failed(found)
+    assert "clock is not known" in rows["clock"].value
+    assert rows["queue"].value == "what is on it is not known: this user may not ask"
+    assert rows["received"].figures["received"] == 1
+
+
+@pytest.mark.broker
+def test_the_clock_is_asked_for_where_nothing_can_be_tried(broker, queue, settings_for, asks):
+    before, there, after = _asked_clock(asks(broker))
+    assert before - 1_000 < there < after + 1_000
+
+
+def test_nobody_there(settings_for):
+    settings = settings_for(_Nobody(), addresses=(Address("127.0.0.1", 1),))
+    (found,) = run_checks(CheckRequest(settings=settings))
+    assert (found.name, found.verdict) == ("connection", Verdict.PROBLEM)
+    assert "connection refused" in found.value
+
+
+class _Nobody:
+    url, user, password = "stomp://127.0.0.1:1", "u", "p"
+
+
+@pytest.mark.broker
+def test_a_queue_that_may_not_be_received_from_ends_with_a_problem(guarded, queue, settings_for):
+    settings = settings_for(guarded, user="worker")
+    found = run_checks(CheckRequest(settings=settings, queue=queue, receive=True))
+    assert (found[-1].name, found[-1].verdict) == ("check", Verdict.PROBLEM)

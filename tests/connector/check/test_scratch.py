@@ -1,0 +1,75 @@
+"""Tries on a real broker, and what is said when one of them fails."""
+
+import dataclasses
+
+import pytest
+
+from pyspark_jms.check import scratch
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.check.scratch import Scratch, scratch_findings
+from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.errors import ReceiptTimeoutError
+
+pytestmark = pytest.mark.broker
+
+
+def test_what_artemis_can_do(broker, queue, settings_for, named):
+    tried = Scratch(settings_for(broker), queue, ARTEMIS)
+    found = named(scratch_findings(tried))
+    assert [*found] == ["body rule", "window", "duplicate detection"]
+    assert {finding.verdict for finding in found.values()} == {Verdict.FINE}
+    before, there, after = tried.clock
+    assert before - 1_000 < there < after + 1_000
+    assert broker.message_count(queue) == 0
+
+
+def test_two_at_a_time_do_not_meet(broker, queue, settings_for, named):
+    first, second = (Scratch(settings_for(broker), queue, ARTEMIS) for _ in range(2))
+    together = zip(scratch_findings(first), scratch_findings(second), strict=True)
+    assert {finding.verdict for pair in together for finding in pair} == {Verdict.FINE}
+    assert broker.message_count(queue) == 0
+
+
+def test_a_body_that_is_read_as_something_else(broker, queue, settings_for, monkeypatch):
+    monkeypatch.setattr(scratch, "_BODIES", (("text", b"text"), ("map", b"none of our frames")))
+    found = Scratch(settings_for(broker), queue, ARTEMIS).bodies()
+    assert (found.verdict, found.value) == (Verdict.PROBLEM, "sent text, map; read as text, text")
+    assert broker.message_count(queue) == 0
+
+
+def test_a_window_that_stops_nothing(broker, queue, settings_for, monkeypatch):
+    monkeypatch.setattr(scratch, "_WINDOW_BYTES", 1 << 20)
+    found = Scratch(settings_for(broker), queue, ARTEMIS).window()
+    assert (found.name, found.verdict) == ("window", Verdict.PROBLEM)
+    assert broker.message_count(queue) == 0
+
+
+@pytest.mark.parametrize("header", [None, "no-such-header"])
+def test_a_broker_that_forgets_what_it_had(broker, queue, settings_for, header):
+    dialect = dataclasses.replace(ARTEMIS, duplicate_id_header=header)
+    found = Scratch(settings_for(broker), queue, dialect).duplicates()
+    assert (found.verdict, found.value) == (Verdict.NOTE, "a transaction that comes twice is carried out twice")
+    assert broker.message_count(queue) == 0
+
+
+def test_a_queue_that_may_not_be_created(guarded, queue, settings_for):
+    settings = settings_for(guarded, user="worker")
+    (found,) = scratch_findings(Scratch(settings, queue, ARTEMIS))
+    assert (found.name, found.verdict) == ("scratch queue", Verdict.NOTE)
+    assert "permission='CREATE_ADDRESS'" in found.value
+    assert found.advice.endswith("name one it may read and write with --scratch-queue.")
+
+
+def test_a_queue_that_is_given_instead(guarded, queue, settings_for):
+    guarded.create_queue(queue)
+    settings = settings_for(guarded, user="worker")
+    assert len(list(scratch_findings(Scratch(settings, queue, ARTEMIS)))) == 3
+
+
+def test_what_does_not_come_back(broker, queue, settings_for):
+    broker.create_queue(queue)
+    broker.server.locateQueue(queue).pause()
+    tried = Scratch(settings_for(broker, receipt_timeout=1), queue, ARTEMIS)
+    with pytest.raises(ReceiptTimeoutError, match="did not come back within 1 s"):
+        tried.bodies()
+    broker.purge(queue)

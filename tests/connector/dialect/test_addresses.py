@@ -1,0 +1,55 @@
+import pytest
+
+from pyspark_jms.dialect.addresses import Addresses, Refused
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.model import Destination, DestinationKind
+
+QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
+PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}
+
+
+def spelled(addresses, text, *, sending=True):
+    return addresses.spelled(Destination.parse(text), sending=sending)
+
+
+def test_by_default_a_name_is_itself():
+    assert spelled(Addresses(), "queue://a/b,c?") == "a/b,c?"
+
+
+def test_prefixes():
+    addresses = Addresses(prefixes=PREFIXED)
+    assert spelled(addresses, "queue://orders") == "/queue/orders"
+    assert spelled(addresses, "topic://orders") == "/topic/orders"
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"), [("a/b", "a%2Fb"), ("a%2Fb", "a%252Fb"), ("ä b", "%C3%A4%20b"), ("a.b-c_d~e", "a.b-c_d~e")]
+)
+def test_percent_encoding(name, wire):
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True)
+    assert spelled(addresses, f"queue://{name}") == f"/queue/{wire}"
+
+
+def test_temporary_names_have_a_prefix_of_their_own():
+    addresses = Addresses(prefixes=PREFIXED, temporary={QUEUE: ("ID:", "/temp/")})
+    assert spelled(addresses, "queue://ID:1") == "/temp/ID:1"
+    assert spelled(addresses, "queue://xID:1") == "/queue/xID:1"
+    assert spelled(addresses, "topic://ID:1") == "/topic/ID:1"
+
+
+def test_the_broker_s_own_spelling_goes_as_it_is():
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, literal={QUEUE: ("/amq/queue/",)})
+    assert spelled(addresses, "queue:///amq/queue/a%2Fb") == "/amq/queue/a%2Fb"
+    assert spelled(addresses, "queue:///amq/other") == "/queue/%2Famq%2Fother"
+    assert spelled(addresses, "topic:///amq/queue/a") == "/topic/%2Famq%2Fqueue%2Fa"
+
+
+def test_what_would_be_read_otherwise_is_refused():
+    addresses = Addresses(
+        refused=(Refused(pattern=",", because="is two"), Refused(pattern=">", because="is many", when_reading=False))
+    )
+    with pytest.raises(InvalidDestinationError, match=r"'a,b' is two\. Use another name"):
+        spelled(addresses, "queue://a,b", sending=False)
+    with pytest.raises(InvalidDestinationError, match="'a>' is many"):
+        spelled(addresses, "queue://a>")
+    assert spelled(addresses, "queue://a>", sending=False) == "a>"
