@@ -45,6 +45,8 @@ class Books:
 
     @classmethod
     def load(cls, folder: Folder) -> "Books":
+        """What they say is acted upon, so it must not be only in the memory of a system whose power may fail."""
+        folder.sync(FILE_NAME)
         data = folder.read(FILE_NAME)
         log = read_log(data, str(folder.path / FILE_NAME))
         books = cls(folder, Position(0, 0))

@@ -1,27 +1,21 @@
-"""The books of a query with a journal: received → durable → acknowledged, and durable → offered → done → deleted.
+"""The books of a query with a journal: ``states.WITH_JOURNAL`` and ``states.IN_JOURNAL``, kept for ranges.
 
-    received       in memory
-    durable        in a segment of the journal, with a sequence: it may be acknowledged, and it may be offered
-    acknowledged   the broker's receipt is here, and recorded
-    offered        in a recorded batch, with its cut: Spark may have it in its log, and any process can read it again
-    done           Spark's log holds its batch
-    deleted        no segment holds it; without a receipt, a tombstone still recognises it
-
-The same calls as ``Ledger``. What differs: an offset covers durable messages only, ``finish`` deletes instead
-of acknowledging, and every message that was not acknowledged for certain is recognised when it comes again,
-also by the next process.
+The same calls as ``Ledger``. What differs: an offset covers durable messages only, ``secure`` makes messages due
+and ``finish`` deletes them, and every message that was not acknowledged for certain is recognised when it comes
+again, also by the next process. When its segment is deleted first, a tombstone stands for it.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from pyspark_jms.errors import DataLossError, IllegalStateError
-from pyspark_jms.journal.ledger import Span
-from pyspark_jms.journal.recognition import Recognition, other_content
+from pyspark_jms.errors import DataLossError
+from pyspark_jms.journal.backlog import Backlog
+from pyspark_jms.journal.lane import Awaited, Lane, Lanes
+from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.journal.segment import Index, Segment
+from pyspark_jms.journal.span import Messages, Span
+from pyspark_jms.journal.states import IN_JOURNAL, WITH_JOURNAL, Event, State
 from pyspark_jms.journal.store import JournalStore, SegmentInfo
 
 __all__ = ["DurableLedger", "Stored", "partitions_of"]
@@ -37,245 +31,198 @@ class Stored:
 
 
 @dataclass(slots=True)
-class _Confirming:
-    """ACKs on their way: of a whole new segment, or of messages that came again (identity → fingerprint)."""
+class _Durable:
+    """A whole new segment, or (``segment`` None) messages that came again and are in the journal already."""
 
-    messages: dict[bytes, bytes]
+    fingerprints: dict[bytes, bytes]
+    """By identity."""
+    octets: int
     segment: int | None = None
-    receipt: str | None = None
 
 
-@dataclass(slots=True)
-class _Lane:
-    source: str
-    dialect: str
-    recognition: Recognition
-    expected: dict[bytes, bytes] = field(default_factory=dict)
-    """Identity → fingerprint of messages that the broker may send again."""
-    received: list[Span] = field(default_factory=list)
-    sights: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Wire id and identity of messages that came again."""
-    confirming: list[_Confirming] = field(default_factory=list)
+class DurableLedger(Lanes[_Durable]):
+    """``sources``: of each lane what it reads, the dialect of its frames, and how a message is known again.
 
-
-class DurableLedger:
-    """``begin`` first, with the offset that Spark starts from. ``partition_octets``: how a new batch is cut."""
+    ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
+    there on, unless that is allowed. ``partition_octets``: how a new batch is cut.
+    """
 
     def __init__(
         self,
         store: JournalStore,
-        lanes: Sequence[tuple[str, str, Recognition]],
+        sources: Sequence[tuple[str, str, Recognition]],
+        start: int,
         *,
         partition_octets: int,
         fail_on_data_loss: bool,
     ) -> None:
+        super().__init__([Lane(WITH_JOURNAL, recognition) for _, _, recognition in sources])
         self._store = store
-        self._lanes = [_Lane(*lane) for lane in lanes]
+        self._sources = list(sources)
         self._partition_octets = partition_octets
-        self._fail_on_data_loss = fail_on_data_loss
-        self._ends: list[int] = []  # of the durable messages that are not offered: octets up to each
-        self.offered = self.done = 0
-        self.recognised = 0
+        self._received: list[list[Span]] = [[] for _ in sources]
+        self._backlog = Backlog()
+        start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
+        self._store.release(start)
+        self.offered = self.done = start
         for known in store.unacknowledged():
-            for lane in self._lanes:
-                if lane.source == known.source:
-                    lane.expected[known.id] = known.fingerprint
+            for lane in self._lanes_of(known.source):
+                lane.awaited[known.id] = Awaited(known.fingerprint, State.LOST)
+        for info in store.segments(start):
+            self._count(store.read(info.first).ends, max(0, start - info.first))
 
-    # --- begin ---------------------------------------------------------------------------------
+    def _lanes_of(self, source: str) -> Iterator[Lane[_Durable]]:
+        return (lane for lane, (name, _, _) in zip(self._lanes, self._sources, strict=True) if name == source)
 
-    def begin(self, sequence: int) -> None:
-        """Go on after ``sequence``, the end of the last batch in Spark's log.
-
-        ``DataLossError`` when the journal does not reach from there on, unless that is allowed.
-        """
+    def _reach(self, start: int, *, fail_on_data_loss: bool) -> int:
         position = self._store.position
-        oldest, following = position.oldest, position.next
-        if not oldest <= sequence <= following:
-            if self._fail_on_data_loss:
-                raise _lost_between(sequence, oldest, following)
-            sequence = self._reach(sequence, oldest, following)
-        self._store.release(sequence)
-        self.offered = self.done = sequence
-        for info in self._store.segments(sequence):
-            self._count(self._store.read(info.first).ends, max(0, sequence - info.first))
+        if position.oldest <= start <= position.next:
+            return start
+        if fail_on_data_loss:
+            raise _lost_between(start, position.oldest, position.next)
+        if start < position.oldest:
+            return position.oldest
+        self._store.release(position.next)
+        self._store.skip_to(start)
+        return start
 
-    def _reach(self, sequence: int, oldest: int, following: int) -> int:
-        if sequence > following:
-            self._store.release(following)
-            self._store.skip_to(sequence)
-            return sequence
-        return oldest
-
-    def _count(self, ends: Index, skipped: int) -> None:
+    def _count(self, ends: Index, skipped: int = 0) -> None:
         """A segment's messages wait, save for the first ``skipped``."""
-        before = int(ends[skipped - 1]) if skipped else 0
-        base = (self._ends[-1] if self._ends else 0) - before
-        self._ends += (ends[skipped:] + base).tolist()
+        self._backlog.add(ends[skipped:] - (ends[skipped - 1] if skipped else 0))
 
     # --- received ------------------------------------------------------------------------------
 
     @property
     def waiting_messages(self) -> int:
         """Durable or received, and not offered."""
-        return len(self._ends) + sum(len(span) for lane in self._lanes for span in lane.received)
+        return self._backlog.messages + sum(len(span) for spans in self._received for span in spans)
 
     @property
     def waiting_octets(self) -> int:
-        durable = self._ends[-1] if self._ends else 0
-        return durable + sum(span.octets for lane in self._lanes for span in lane.received)
+        return self._backlog.octets + sum(span.octets for spans in self._received for span in spans)
 
     @property
     def in_flight_messages(self) -> int:
         """Received and not known to be acknowledged."""
-        on_the_way = sum(len(entry.messages) for lane in self._lanes for entry in lane.confirming)
-        return on_the_way + sum(len(span) for lane in self._lanes for span in lane.received)
+        received = sum(len(span) for spans in self._received for span in spans)
+        return received + sum(len(due.ids) for lane in self._lanes for due in lane.unconfirmed)
 
     @property
     def in_flight_octets(self) -> int:
-        return sum(span.octets for lane in self._lanes for span in lane.received)
+        received = sum(span.octets for spans in self._received for span in spans)
+        return received + sum(due.what.octets for lane in self._lanes for due in lane.unconfirmed)
 
-    def expects(self, lane: int) -> bool:
-        return bool(self._lanes[lane].expected)
-
-    def receive(self, lane: int, run: Any, upto: int | None = None) -> None:
+    def receive(self, lane: int, run: Messages, upto: int | None = None) -> None:
         """Take in a run, or its first ``upto`` messages. What is in the journal already is only acknowledged.
 
         ``OtherBrokerError`` when a known id comes with other content.
         """
         books = self._lanes[lane]
-        last = len(run) if upto is None else upto
-        spans = list(self._unknown(books, lane, run, last)) if books.expected else [Span(lane, run, 0, last)]
-        books.received += [span for span in spans if len(span)]
+        stretches, again = books.sift(run, len(run) if upto is None else upto)
+        self._received[lane] += [Span(lane, run, first, last) for first, last in stretches]
+        if again:
+            self.recognised += len(again)
+            ids = [identifier for index, _ in again if (identifier := run.ids[index]) is not None]
+            known = {books.identity(run, index): awaited.fingerprint for index, awaited in again}
+            octets = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
+            books.allow(ids, _Durable(known, octets), again[0][1].state)
 
-    def _unknown(self, books: _Lane, lane: int, run: Any, last: int) -> Iterator[Span]:
-        begin = 0
-        for index in range(len(run)):  # a second copy is one wherever it stands
-            identity = books.recognition.identity(run.ids[index])
-            fingerprint = books.expected.get(identity)
-            if fingerprint is None:
-                continue
-            if books.recognition.fingerprint(run, index) != fingerprint:
-                raise other_content()
-            books.sights.append((run.ids[index], identity))
-            self.recognised += 1
-            yield Span(lane, run, begin, max(begin, min(index, last)))
-            begin = index + 1
-        yield Span(lane, run, begin, max(begin, last))
+    def secure(self) -> None:
+        """Make durable what was received: it is due to be acknowledged."""
+        for lane, spans in enumerate(self._received):
+            while spans:
+                self._secure(lane, spans[0])
+                spans.pop(0)
 
-    def secure(self) -> dict[int, list[bytes]]:
-        """Make durable what was received: the ids to acknowledge now, lane by lane.
+    def _secure(self, lane: int, span: Span) -> None:
+        segment = self._segment(lane, span)
+        self._store.append(segment)
+        span.state = WITH_JOURNAL.after(span.state, Event.STORE)
+        self._count(segment.ends)
+        ids = [identifier for identifier in span.ids if identifier is not None]
+        fingerprints = dict(zip(segment.ids, segment.fingerprints, strict=True))
+        self._lanes[lane].allow(ids, _Durable(fingerprints, span.octets, segment.first), span.state)
 
-        For each lane ``acknowledging`` follows, or ``lost``.
-        """
-        return {lane: ids for lane, books in enumerate(self._lanes) if (ids := self._secure(books))}
-
-    def _secure(self, lane: _Lane) -> list[bytes]:
-        ids: list[bytes] = []
-        received, lane.received = lane.received, []
-        for span in received:
-            bound = span.run.ids[span.first : span.last]
-            segment = self._segment(lane, span)
-            info = self._store.append(segment)
-            self._count(segment.ends, 0)
-            ids += [identifier for identifier in bound if identifier is not None]
-            messages = dict(zip(segment.ids, segment.fingerprints, strict=True))
-            lane.confirming.append(_Confirming(messages, info.first))
-        return ids
-
-    def _segment(self, lane: _Lane, span: Span) -> Segment:
-        recognition, run = lane.recognition, span.run
-        indexes = range(span.first, span.last)
-        identities = [recognition.identity(identifier) for i in indexes if (identifier := run.ids[i]) is not None]
+    def _segment(self, lane: int, span: Span) -> Segment:
+        source, dialect, recognition = self._sources[lane]
         return Segment.of_run(
-            run,  # type: ignore[arg-type]  # a run of frames, octets and all
+            span.run,  # type: ignore[arg-type]  # a run of frames, octets and all
             span.first,
             span.last,
-            source=lane.source,
-            dialect=lane.dialect,
+            source=source,
+            dialect=dialect,
             first=self._store.position.next,
-            ids=identities,
-            fingerprints=[recognition.fingerprint(run, i) for i in indexes],
+            ids=[recognition.identity(identifier) for identifier in span.ids if identifier is not None],
+            fingerprints=[recognition.fingerprint(span.run, index) for index in range(span.first, span.last)],
         )
-
-    def on_sight(self, lane: int) -> list[bytes]:
-        """Ids of messages that came again and are in the journal: acknowledge them now."""
-        books = self._lanes[lane]
-        sights, books.sights = books.sights, []
-        if sights:
-            books.confirming.append(_Confirming({identity: books.expected.pop(identity) for _, identity in sights}))
-        return [identifier for identifier, _ in sights]
 
     # --- acknowledged --------------------------------------------------------------------------
 
-    def acknowledging(self, lane: int, receipt: str) -> None:
-        for entry in self._lanes[lane].confirming:
-            entry.receipt = entry.receipt or receipt
-
-    def unconfirmed(self, lane: int) -> str | None:
-        confirming = self._lanes[lane].confirming
-        return confirming[0].receipt if confirming else None
-
     def acknowledged(self, lane: int, receipt: str) -> int:
         """The broker confirmed, and that is recorded. Returns how many messages that are."""
-        books = self._lanes[lane]
-        confirmed = [entry for entry in books.confirming if entry.receipt == receipt]
-        books.confirming = [entry for entry in books.confirming if entry.receipt != receipt]
-        for entry in confirmed:
-            if entry.segment is not None:
-                self._store.mark_acknowledged(entry.segment)
+        confirmed = self._lanes[lane].acknowledged(receipt)
+        for due in confirmed:
+            if due.what.segment is not None:
+                self._store.mark_acknowledged(due.what.segment)
             else:
-                self._store.confirm(books.source, entry.messages.keys())
-        return sum(len(entry.messages) for entry in confirmed)
+                self._store.confirm(self._sources[lane][0], due.what.fingerprints.keys())
+        return sum(len(due.ids) for due in confirmed)
 
     # --- offered -------------------------------------------------------------------------------
 
     def offer(self, *, max_messages: int | None, max_octets: int | None) -> int:
         """Cut the next batch from what is durable, at least one message of it, and record it with its cut."""
-        count = len(self._ends) if max_messages is None else min(len(self._ends), max_messages)
-        if max_octets is not None:
-            count = min(count, bisect_right(self._ends, max_octets))
-        count = max(count, 1 if self._ends else 0)
-        if not count:
-            return self.offered
-        ends, rest = self._ends[:count], self._ends[count:]
-        end = self.offered + count
-        self._store.record_batch(self.offered, end, self._cuts(ends))
-        self._ends = [at - ends[-1] for at in rest]
-        self.offered = end
-        return end
+        ends = self._backlog.take(max_messages=max_messages, max_octets=max_octets)
+        if len(ends):
+            IN_JOURNAL.after(State.DURABLE, Event.OFFER)
+            end = self.offered + len(ends)
+            if self._store.batch(self.offered, end) is None:  # else of a process that died before Spark heard of it
+                self._store.record_batch(self.offered, end, self._cuts(ends))
+            self.offered = end
+        return self.offered
 
-    def _cuts(self, ends: list[int]) -> list[int]:
+    def _cuts(self, ends: Index) -> list[int]:
         """The sequences at which a partition begins, after the first."""
         cuts, begin, at = [], 0, 0
-        while (at := max(at + 1, bisect_right(ends, begin + self._partition_octets))) < len(ends):
+        while (at := max(at + 1, int(ends.searchsorted(begin + self._partition_octets, side="right")))) < len(ends):
             cuts.append(self.offered + at)
-            begin = ends[at - 1]
+            begin = int(ends[at - 1])
         return cuts
 
     # --- done ----------------------------------------------------------------------------------
 
-    def finish(self, sequence: int) -> dict[int, list[bytes]]:
-        """Everything below ``sequence`` is done: it is deleted, and nothing is left to acknowledge."""
-        if sequence > self.offered:
-            raise IllegalStateError(f"Event finish({sequence}) beyond what was offered ({self.offered}).")
+    def finish(self, sequence: int) -> None:
+        """Everything below ``sequence`` is done: it is deleted."""
+        last = State.OFFERED if sequence <= self.offered else State.DURABLE
+        IN_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
         if sequence > self.done:
-            self._store.release(sequence)
+            given_up = self._store.release(sequence)
             self.done = sequence
-        return {}
+            for messages in given_up:
+                for lane in self._lanes_of(messages.source):
+                    lane.give_up(messages.fingerprints.keys() & lane.awaited.keys())
 
     # --- lost ----------------------------------------------------------------------------------
 
     def lost(self, lane: int) -> None:
         """The lane's connection is gone: what is not durable comes again, and so may what was not confirmed."""
-        books = self._lanes[lane]
-        for entry in books.confirming:
-            books.expected.update(entry.messages)
-        books.received, books.sights, books.confirming = [], [], []
+        for span in self._received[lane]:
+            span.state = WITH_JOURNAL.after(span.state, Event.LOSE)
+        self._received[lane] = []
+        for due in self._lanes[lane].lose():
+            for identity, fingerprint in due.what.fingerprints.items():
+                self._lanes[lane].awaited[identity] = Awaited(fingerprint, due.state)
 
 
-def partitions_of(store: JournalStore, start: int, end: int) -> list[list[Stored]] | None:
-    """The partitions of a recorded batch, whichever process recorded it; None when the journal has no such batch."""
+def partitions_of(store: JournalStore, start: int, end: int, *, after_loss: bool = False) -> list[list[Stored]] | None:
+    """The partitions of a recorded batch, whichever process recorded it; None when the journal has no such batch.
+
+    ``after_loss``: Spark's batch may begin where the journal holds nothing any more; what it holds up to ``end``
+    was recorded as the batch.
+    """
     cuts = store.batch(start, end)
+    if cuts is None and after_loss:
+        start, cuts = store.batch_ending(end) or (start, None)
     if cuts is None:
         return None
     return [

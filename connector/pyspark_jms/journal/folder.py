@@ -86,6 +86,12 @@ class Folder:
             _sync(self.path)
         return size
 
+    def sync(self, name: str) -> None:
+        """Durable on return: what another process left of the file and in the folder, and may not have synced."""
+        with refusals(f"sync {self.path / name}"):
+            _sync(self.path / name)
+            _sync(self.path)
+
     def delete(self, name: str) -> None:
         """Gone for every process; after a power failure it may be back."""
         with refusals(f"delete {self.path / name}"):
@@ -115,8 +121,8 @@ def _write_all(descriptor: int, parts: Sequence[bytes | bytearray | memoryview])
     return size
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

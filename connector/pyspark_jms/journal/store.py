@@ -114,10 +114,14 @@ class JournalStore:
         return Position(self._books.position.oldest, self._next)
 
     @property
+    def segment_bytes(self) -> int:
+        """Octets of all segments, for ``maxJournalBytes``: tombstones hold no messages that reading would free."""
+        return sum(info.size for info in self._segments.values())
+
+    @property
     def bytes_used(self) -> int:
-        """Octets of all segments and tombstones, for ``maxJournalBytes``."""
-        segments = sum(info.size for info in self._segments.values())
-        return segments + sum(messages.size for messages in self._unconfirmed.values())
+        """Octets of all segments and tombstones."""
+        return self.segment_bytes + sum(messages.size for messages in self._unconfirmed.values())
 
     def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
         """In order, those that hold any of the sequences ``start`` to ``end`` (not included)."""
@@ -144,6 +148,11 @@ class JournalStore:
     def batch(self, start: int, end: int) -> list[int] | None:
         """The recorded cuts of the batch of exactly these sequences."""
         return self._books.batches.get((start, end))
+
+    def batch_ending(self, end: int) -> tuple[int, list[int]] | None:
+        """Start and cuts of the last recorded batch that ends there."""
+        found = [(start, cuts) for (start, last), cuts in self._books.batches.items() if last == end]
+        return found[-1] if found else None
 
     # --- what happens --------------------------------------------------------------------------
 
@@ -204,24 +213,25 @@ class JournalStore:
         elif recorded != list(cuts):
             raise IllegalStateError(f"Event record_batch({start}, {end}) with other cuts than those recorded.")
 
-    def release(self, upto: int) -> None:
+    def release(self, upto: int) -> list[Unconfirmed]:
         """Everything below ``upto`` is done: forget it, save what recognises messages without a receipt.
 
         In this order, so that a crash between two steps costs nothing: tombstones, position, deletions. A crash
-        after the position leaves files behind, and ``open`` deletes them.
+        after the position leaves files behind, and ``open`` deletes them. Returns what is not recognised any
+        more, its day being over.
         """
         self._require_open("release")
         if upto > self._next:
             raise IllegalStateError(f"Event release({upto}) in a journal that goes on at {self._next}.")
         if upto <= self.position.oldest:
-            return
+            return []
         done = [info for info in self._segments.values() if info.last <= upto]
         tombstones = self._bury(done)
         self._books.enter_position(Position(upto, self._next))
         self._unconfirmed.update(tombstones)
         for info in done:
             self._delete(info)
-        self._expire()
+        return self._expire()
 
     def skip_to(self, sequence: int) -> None:
         """Count on from ``sequence``, in a journal that holds no segment: what was below is lost."""
@@ -265,10 +275,12 @@ class JournalStore:
         self._books.forget_acknowledged(info.first)
         del self._segments[info.first]
 
-    def _expire(self) -> None:
+    def _expire(self) -> list[Unconfirmed]:
         now = self._clock()
-        for messages in [messages for messages in self._unconfirmed.values() if messages.expired(now)]:
+        expired = [messages for messages in self._unconfirmed.values() if messages.expired(now)]
+        for messages in expired:
             self._settle(messages)
+        return expired
 
     # --- opening -------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.journal.ledger import Span
+from pyspark_jms.errors import ConnectionLostError, UnsupportedError
+from pyspark_jms.journal.span import Span
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.model import Destination, DestinationKind
@@ -58,23 +58,39 @@ class JmsPeek(DataSourceReader):
             return
         arrivals = Arrivals()
         subscription = Subscription(
-            destination=destination, window_bytes=left_octets, selector=self._options.selector_for
+            destination=destination,
+            window_bytes=left_octets,
+            window_messages=left_messages,
+            transform=self._options.body_type == "auto",
+            browse=True,
+            selector=self._options.selector_for,
         )
         consumer = Consumer(self._options.connection, subscription, arrivals)
         try:
             quiet_since = time.monotonic()
-            while left_messages > 0 and left_octets > 0:
+            ended = False
+            while left_messages > 0 and left_octets > 0 and not ended:
                 for run in consumer.take():
-                    if left_messages > 0 and left_octets > 0:
-                        whole = Span(0, run, 0, len(run))
+                    ended = run.ids[-1] == consumer.dialect.browse_end
+                    shown = len(run) - ended
+                    if shown and left_messages > 0 and left_octets > 0:
+                        whole = Span(0, run, 0, shown)
                         fits = fitting(whole, left_octets, at_least_one=True)
                         yield whole.cut(min(left_messages, fits))[0], consumer
-                    left_messages -= len(run)
+                    left_messages -= shown
                     left_octets -= len(run.octets)
                     quiet_since = time.monotonic()
                 if time.monotonic() - quiet_since >= self._options.idle_timeout:
                     break
-                consumer.connection.check_messages()
+                _check(consumer)
                 arrivals.pause(_POLL_SECONDS)
         finally:
             consumer.close()
+
+
+def _check(consumer: Consumer) -> None:
+    """Raise what ended the connection, with what the broker may have meant by ending it."""
+    try:
+        consumer.connection.check_messages()
+    except ConnectionLostError as error:
+        raise ConnectionLostError(error.fact, f"{error.remedy} {consumer.dialect.silent_end}".rstrip()) from None

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch, outdated_time
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
 from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
 
 __all__ = ["KEEP_WRITES_MS", "JmsBatchWriter"]
@@ -24,8 +24,8 @@ _ALL_WRITES = "writes"
 
 
 @dataclass
-class _Sent(WriterCommitMessage):
-    rows: int
+class _Written(WriterCommitMessage):
+    sent: Sent
     ledger: LedgerTask | None
 
 
@@ -47,12 +47,13 @@ class JmsBatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
         if not self._options.exactly_once:
-            return _Sent(send_at_least_once(self._options, iterator), None)
+            return _Written(send_at_least_once(self._options, iterator), None)
         task = _this_task(self._options.write_id)
-        return _Sent(send_exactly_once(self._options, task, iterator), task)
+        return _Written(send_exactly_once(self._options, task, iterator), task)
 
     def commit(self, messages: list[Any]) -> None:
         """Each task has committed its own transaction; old entries of the ledger are deleted."""
+        say_dropped("this write", [message.sent for message in messages if message])
         task = next((message.ledger for message in messages if message and message.ledger), None)
         if task is None:
             return

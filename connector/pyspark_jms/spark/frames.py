@@ -9,14 +9,14 @@ from pyspark_jms.columns.selection import selection
 from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.journal.durable import Stored
-from pyspark_jms.journal.ledger import Span
+from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import read_stretch
 from pyspark_jms.model import Destination
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.worker import settle_in
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["Piece", "StoredPiece", "dropped_of", "fitting", "piece_of", "rows_of"]
+__all__ = ["Piece", "StoredPiece", "dropped_of", "fitting", "index_of", "may_drop", "octets_of", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,12 +26,15 @@ class Piece:
     source: str
     dialect: str
     first_sequence: int
-    octets: bytes
-    heads: bytes
-    ends: bytes
+    octets: bytes | memoryview
+    heads: bytes | memoryview
+    ends: bytes | memoryview
 
     def __len__(self) -> int:
         return len(self.ends) // 8
+
+    def read(self) -> "Piece":
+        return self
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,18 +73,23 @@ def fitting(span: Span, room: int, *, at_least_one: bool) -> int:
     return max(1, fits) if at_least_one else fits
 
 
+def octets_of(span: Span) -> memoryview:
+    assert isinstance(span.run, FrameRun)
+    return memoryview(span.run.octets)[span.begin : span.end]
+
+
+def index_of(span: Span) -> tuple[memoryview, memoryview]:
+    """Heads and ends of the span's frames, counted from its first octet."""
+    assert isinstance(span.run, FrameRun)
+    every = (np.frombuffer(index, np.int64)[span.first : span.last] for index in (span.run.heads, span.run.ends))
+    heads, ends = ((index - span.begin).data.cast("B") for index in every)
+    return heads, ends
+
+
 def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
-    run = span.run
-    assert isinstance(run, FrameRun)
-    begin = span.begin
-    return Piece(
-        str(source),
-        dialect.name,
-        first_sequence,
-        bytes(memoryview(run.octets)[begin : span.end]),
-        (np.frombuffer(run.heads, np.int64)[span.first : span.last] - begin).tobytes(),
-        (np.frombuffer(run.ends, np.int64)[span.first : span.last] - begin).tobytes(),
-    )
+    heads, ends = index_of(span)
+    octets = bytes(octets_of(span))
+    return Piece(str(source), dialect.name, first_sequence, octets, bytes(heads), bytes(ends))
 
 
 def rows_of(piece: Piece, options: SourceOptions) -> Any:
@@ -105,11 +113,16 @@ def rows_of(piece: Piece, options: SourceOptions) -> Any:
     return batch
 
 
+def may_drop(source: str, dialect: str, options: SourceOptions) -> bool:
+    """Whether messages from there may become no row."""
+    return options.selector is not None and selection(options.selector, dialect).may_drop(
+        Destination.parse(source).kind
+    )
+
+
 def dropped_of(piece: Piece, options: SourceOptions) -> int:
     """How many of the piece's messages become no row: known by reading them, so only asked where it can be."""
-    if options.selector is None:
-        return 0
-    if not selection(options.selector, piece.dialect).may_drop(Destination.parse(piece.source).kind):
+    if not may_drop(piece.source, piece.dialect, options):
         return 0
     return len(piece) - int(rows_of(piece, options).num_rows)
 

@@ -7,20 +7,24 @@ thread that Spark's calls come on; the link's threads only fill buffers.
 import contextlib
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark_jms.dialect import Dialect
+from pyspark_jms.dialect.refusals import require_enough_unacknowledged
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.journal.durable import DurableLedger
-from pyspark_jms.journal.ledger import Batch, Ledger
+from pyspark_jms.journal.ledger import Ledger
+from pyspark_jms.journal.span import Batch
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
+from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.draining import Drain
 from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
+from pyspark_jms.spark.short_lives import ShortLives
 from pyspark_jms.spark.stopping import StopRequest
-from pyspark_jms.wire.scan import FrameRun
 
 __all__ = ["Receiver"]
 
@@ -37,8 +41,6 @@ _LOCK_SECONDS = 30.0
 """``query.stop()`` returns before the old process is gone: a starter waits this long for its journal."""
 _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
-_CLOCKS_DIFFER_MS = 1_000
-"""AvailableNow stops at a message sent after the start: by this much, since the clocks are two."""
 _FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 1.0, 30.0
 
 
@@ -51,16 +53,6 @@ class _Counts:
     selector_dropped: int = 0
 
 
-@dataclass(slots=True)
-class _Draining:
-    """AvailableNow: what there was at the start, and no more."""
-
-    started_ms: float
-    idle_timeout: float
-    ended: set[int] = field(default_factory=set)
-    """Lanes that have shown a later message, or nothing more."""
-
-
 class Receiver:
     """``open`` once, then in turn: ``settle`` what is done, ``admit`` what is next. ``close`` at the end."""
 
@@ -69,17 +61,21 @@ class Receiver:
         self._stop = stop
         self._arrivals = Arrivals()
         self._consumers: list[Consumer] = []
-        self._ledger: Ledger | DurableLedger = Ledger([])
+        self._ledger: Ledger | DurableLedger = Ledger([], 0)
         self._store: JournalStore | None = None
-        self._draining: _Draining | None = None
+        self._draining: Drain | None = None
+        self._lives = ShortLives()
         self._counts = _Counts()
         self._last_batch = 0.0
+        self._watch: QueueWatch | None = None
+        self._held = 0
+        """Messages here and not acknowledged, when progress was last asked: for the watch, which is another thread."""
 
     # --- opening and closing -------------------------------------------------------------------
 
     def drain(self) -> None:
         """Read only what was sent before now (Trigger.AvailableNow)."""
-        self._draining = _Draining(time.time() * 1000, self._options.idle_timeout)
+        self._draining = Drain(time.time() * 1000, self._options.idle_timeout)
 
     def journal(self) -> JournalStore | None:
         """The journal, if there is to be one; the first call waits until no other process writes it."""
@@ -97,11 +93,15 @@ class Receiver:
     def open(self, sequence: int) -> None:
         """Subscribe; the next message gets ``sequence``."""
         store = self.journal()
-        for destination in self._options.destinations:
+        for lane, destination in enumerate(self._options.destinations):
             self._consumers.append(self._subscribe(destination))
-        self._ledger = self._books(store)
-        self._ledger.begin(sequence)
+            self._lives.began(lane, time.monotonic())
+            require_enough_unacknowledged(self._consumers[lane].dialect, self._options.min_messages)
+        self._ledger = self._books(store, sequence)
         self._last_batch = time.monotonic()
+        queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
+        if queues and self._draining is None:  # a run that ends has no use for figures that come every 30 s
+            self._watch = QueueWatch(self._options.connection, queues, lambda: self._held)
         for consumer in self._consumers:
             for warning in self._options.selector_warnings(consumer.dialect):
                 _log.warning("! selector: %s", warning)
@@ -112,30 +112,43 @@ class Receiver:
                     consumer.subscription.destination,
                 )
 
-    def _books(self, store: JournalStore | None) -> Ledger | DurableLedger:
+    def _books(self, store: JournalStore | None, start: int) -> Ledger | DurableLedger:
         if store is None or self._options.journal is None:
-            return Ledger([recognition_if_any(c.dialect, c.subscription.destination) for c in self._consumers])
+            return Ledger([recognition_if_any(c.dialect, c.subscription.destination) for c in self._consumers], start)
         return DurableLedger(
             store,
             [(str(c.subscription.destination), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
+            start,
             partition_octets=self._options.partition_octets,
             fail_on_data_loss=self._options.journal.fail_on_data_loss,
         )
 
     def _subscribe(self, destination: Destination) -> Consumer:
         window = max(1, self._options.window_octets // len(self._options.destinations))
-        subscription = Subscription(destination=destination, window_bytes=window, selector=self._options.selector_for)
+        subscription = Subscription(
+            destination=destination,
+            window_bytes=window,
+            transform=self._options.body_type == "auto",
+            selector=self._options.selector_for,
+        )
         return Consumer(self._options.connection, subscription, self._arrivals)
 
     @property
     def opened(self) -> bool:
         return bool(self._consumers)
 
+    @property
+    def _lanes(self) -> range:
+        return range(self._ledger.lanes)
+
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
-        for lane, consumer in enumerate(self._consumers):
+        if self._watch is not None:
+            self._watch.close()
+        for lane in self._lanes:
             with contextlib.suppress(JMSError):
                 self._confirm(lane)  # so that the journal need not wait for what was acknowledged
+        for consumer in self._consumers:
             consumer.close()
         self._consumers = []
         if self._store is not None:
@@ -149,14 +162,18 @@ class Receiver:
         if sequence <= self._ledger.done:
             return
         self._reconnect_the_lost()
-        for lane, ids in self._ledger.finish(sequence).items():
-            self._acknowledge(lane, ids)
+        self._confirm_what_came()  # a journal deletes with less ado what has its receipt
+        self._ledger.finish(sequence)
+        for lane in self._lanes:
+            self._acknowledge(lane)
 
-    def _acknowledge(self, lane: int, ids: list[bytes]) -> None:
-        consumer = self._consumers[lane]
+    def _acknowledge(self, lane: int) -> None:
+        """What is due, if anything is."""
+        if not self._ledger.due(lane):
+            return
         try:
             self._confirm(lane)
-            self._ledger.acknowledging(lane, consumer.acknowledge(ids))
+            self._ledger.acknowledging(lane, self._consumers[lane].acknowledge(self._ledger.due_ids(lane)))
         except ConnectionLostError:
             self._reconnect(lane)
 
@@ -169,23 +186,28 @@ class Receiver:
             consumer.await_receipt(receipt)
             self._counts.acknowledged += self._ledger.acknowledged(lane, receipt)
 
+    def _confirm_what_came(self) -> None:
+        for lane in self._lanes:
+            self._confirm(lane, wait=False)
+
     # --- next ----------------------------------------------------------------------------------
 
     def admit(self) -> int:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
         began = time.monotonic()
         first = last_change = None
-        seen = (0, 0)
+        seen = (0, 0, self._ledger.recognised)
         while True:
             self._stop.check()
             self._reconnect_the_lost()
-            for lane, consumer in enumerate(self._consumers):
-                self._confirm(lane, wait=False)
+            self._confirm_what_came()
+            for consumer in self._consumers:
                 consumer.connection.check_messages()
+            self._look_for_second_copies()
             messages, octets = self._waiting()
             now = time.monotonic()
-            if (messages, octets) != seen:
-                seen, last_change, first = (messages, octets), now, first or now
+            if (messages, octets, self._ledger.recognised) != seen:
+                seen, last_change, first = (messages, octets, self._ledger.recognised), now, first or now
             if messages and self._enough(messages, octets, now - (first or now), now - (last_change or now)):
                 self._take_all()
                 if self._ledger.waiting_messages:
@@ -215,7 +237,7 @@ class Receiver:
             return False
         # A broker sends while there is credit, so a full window holds at least as much as it says.
         held = self._ledger.in_flight_octets + sum(consumer.waiting()[1] for consumer in self._consumers)
-        full = held >= self._options.window_octets // len(self._consumers)
+        full = held >= self._options.window_octets // len(self._consumers) or self._journal_is_full()
         return not full and time.monotonic() - self._last_batch < self._options.max_delay
 
     def _waiting(self) -> tuple[int, int]:
@@ -226,70 +248,61 @@ class Receiver:
         return messages, octets
 
     def _open_lanes(self) -> list[int]:
-        """None while the journal is full; of a drain, those still read, or where second copies are to come."""
-        journal = self._options.journal
-        if journal is not None and self._store is not None and self._store.bytes_used >= journal.max_octets:
+        """Those whose messages may be taken: none while the journal is full, of a drain those still read."""
+        if self._journal_is_full():
             return []
-        lanes = range(len(self._consumers))
-        if self._draining is None:
-            return list(lanes)
-        return [lane for lane in lanes if lane not in self._draining.ended or self._ledger.expects(lane)]
+        return [lane for lane in self._lanes if self._draining is None or lane not in self._draining.ended]
+
+    def _journal_is_full(self) -> bool:
+        journal, store = self._options.journal, self._store
+        return journal is not None and store is not None and store.segment_bytes >= journal.max_octets
 
     def _take_all(self) -> None:
         for lane in self._open_lanes():
             self._take(lane)
         if isinstance(self._ledger, DurableLedger):
-            for lane, ids in self._ledger.secure().items():
-                self._acknowledge(lane, ids)
+            self._ledger.secure()
+        for lane in self._lanes:
+            self._acknowledge(lane)
 
     def _take(self, lane: int) -> None:
-        consumer = self._consumers[lane]
+        consumer, drain = self._consumers[lane], self._draining
+        sent = consumer.dialect.header_of("JMSTimestamp")
         for run in consumer.take():
-            upto = self._before_the_cut(lane, run, consumer.dialect)
+            upto = drain.before_the_cut(lane, run, sent, consumer.dialect.timestamp_ms) if drain else len(run)
             self._counts.redelivered += redelivered(run)
             self._counts.received += upto
             self._ledger.receive(lane, run, upto)
-        if sights := self._ledger.on_sight(lane):
-            self._acknowledge(lane, sights)
 
     # --- AvailableNow --------------------------------------------------------------------------
-
-    def _before_the_cut(self, lane: int, run: FrameRun, dialect: Dialect) -> int:
-        """How many of the run's messages were sent before the start; the first later one ends the lane's reading.
-
-        What came since is given back at the end, by UNSUBSCRIBE.
-        """
-        if self._draining is None:
-            return len(run)
-        if lane in self._draining.ended:
-            return 0
-        latest = self._draining.started_ms + _CLOCKS_DIFFER_MS
-        name = dialect.header_of("JMSTimestamp")
-        for index in range(len(run)):
-            sent = run.header(index, name) if name else None
-            if sent is not None and sent.isdigit() and int(sent) > latest:
-                self._draining.ended.add(lane)
-                return index
-        return len(run)
 
     def _nothing_to_come(self, waited: float, quiet: float) -> bool:
         draining = self._draining
         if draining is None:
             return waited >= IDLE_SECONDS
-        reading = self._open_lanes()
-        if reading and quiet < draining.idle_timeout:
+        looked_at = [lane for lane in self._lanes if lane not in draining.ended or self._ledger.expects(lane)]
+        if looked_at and quiet < draining.idle_timeout:
             return False
         # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a
         # sign of life, and see whether it is still quiet after it.
-        probes = [(self._consumers[lane], self._consumers[lane].probe()) for lane in reading]
+        probes = [(self._consumers[lane], self._consumers[lane].probe()) for lane in looked_at]
         for consumer, receipt in probes:
             consumer.await_receipt(receipt)
-        if reading:
+        if looked_at:
+            known = self._ledger.recognised
             self._arrivals.pause(_PROBE_SECONDS)
-        if any(self._consumers[lane].waiting()[0] for lane in reading):
-            return False
-        draining.ended.update(reading)
+            self._look_for_second_copies()
+            if self._ledger.recognised > known or self._waiting()[0]:
+                return False
+        draining.ended.update(looked_at)
         return True
+
+    def _look_for_second_copies(self) -> None:
+        """On lanes that are not read any more, but may deliver again what is to be acknowledged."""
+        for lane in self._draining.ended if self._draining else ():
+            if self._ledger.expects(lane):
+                self._take(lane)
+                self._acknowledge(lane)
 
     # --- lost connections ----------------------------------------------------------------------
 
@@ -306,19 +319,28 @@ class Receiver:
         except JMSError as error:
             if not error.transient:
                 raise
+        self._confirm(lane, wait=False)  # what came before the end
         self._ledger.lost(lane)
         consumer.drop()
-        failure: JMSError | None = None
-        for attempt in range(self._options.connection.reconnect_attempts):
+        destination = consumer.subscription.destination
+        failure: JMSError | None = self._lives.ended(
+            lane,
+            time.monotonic(),
+            dialect=consumer.dialect,
+            address=consumer.connection.address,
+            destination=destination,
+        )
+        for attempt in range(self._lives.in_vain(lane), self._options.connection.reconnect_attempts):
             self._pause(min(_FIRST_BACKOFF_SECONDS * 2**attempt, _LONGEST_BACKOFF_SECONDS) if attempt else 0.1)
             try:
-                self._consumers[lane] = self._subscribe(consumer.subscription.destination)
+                self._consumers[lane] = self._subscribe(destination)
             except JMSError as error:
                 if not error.transient:
                     raise
                 failure = error
                 _log.warning("= attempt %d to reconnect failed: %s", attempt + 1, error.fact)
             else:
+                self._lives.began(lane, time.monotonic())
                 self._counts.reconnects += 1
                 _log.warning("= reconnected to %s", self._consumers[lane].connection.address)
                 return
@@ -355,10 +377,11 @@ class Receiver:
     def progress(self) -> dict[str, object]:
         """Figures for ``StreamingQueryProgress``; cheap, never raises."""
         waiting = [consumer.waiting() for consumer in self._consumers]
+        self._held = self._ledger.in_flight_messages + sum(messages for messages, _ in waiting)
         topic = any(destination.kind is DestinationKind.TOPIC for destination in self._options.destinations)
         return {
             "seq": self._ledger.offered,
-            "inFlightMessages": self._ledger.in_flight_messages + sum(messages for messages, _ in waiting),
+            "inFlightMessages": self._held,
             "inFlightBytes": self._ledger.in_flight_octets + sum(size for _, size in waiting),
             "received": self._counts.received,
             "acknowledged": self._counts.acknowledged,
@@ -369,4 +392,5 @@ class Receiver:
             "selectorDropped": self._counts.selector_dropped,
             "guarantee": "at-most-once (plain topic subscription)" if topic else self._promise(),
             "broker": self._consumers[0].connection.server if self._consumers else None,
+            **({} if self._watch is None else self._watch.figures()),
         }

@@ -1,14 +1,18 @@
 """How a STOMP message that comes again is known: the dialect's stable id, and a digest of what delivery keeps."""
 
 import hashlib
+from functools import partial
 
 from pyspark_jms.dialect import Dialect
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.dialect.refusals import require_stable_ids
 from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.wire.scan import FrameRun
 
 __all__ = ["recognition_if_any", "recognition_of", "redelivered"]
+
+_UNSTABLE = bytes([0, *range(0x80, 0x100)])
+"""Octets of header lines that may change in the store of a broker with ``unstable_characters``."""
 
 _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
 """Header lines that differ when a message comes again; a producer's property of such a name goes with them."""
@@ -23,21 +27,17 @@ def recognition_if_any(dialect: Dialect, destination: Destination) -> Recognitio
 
 def recognition_of(dialect: Dialect) -> Recognition:
     """For a journal; ``UnsupportedError`` for a dialect that has no stable ids."""
-    if dialect.stable_id_separator is None:
-        raise UnsupportedError(
-            f"{dialect.name} has no message ids that stay the same, so a journal could not recognise a message that"
-            " comes again.",
-            "Leave journalLocation out: at least once is what this broker allows.",
-        )
-    mark = dialect.stable_id_separator.encode()
-    return Recognition(identity=lambda identifier: identifier.partition(mark)[2], fingerprint=_fingerprint)
+    require_stable_ids(dialect)
+    ignored = _UNSTABLE if dialect.unstable_characters else b""
+    return Recognition(identity=dialect.stable_id, fingerprint=partial(_fingerprint, ignored))
 
 
-def _fingerprint(run: FrameRun, index: int) -> bytes:
+def _fingerprint(ignored: bytes, run: FrameRun, index: int) -> bytes:
     """A digest of the frame without what delivery changes. Sorted: a broker's properties have no order."""
     frame = run.frame(index)
     head = run.heads[index] - run.start(index)
-    lines = sorted(line for line in frame[:head].split(b"\n") if not line.startswith(_CHANGES))
+    block = frame[:head].translate(None, ignored)
+    lines = sorted(line for line in block.split(b"\n") if not line.startswith(_CHANGES))
     return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
 
 

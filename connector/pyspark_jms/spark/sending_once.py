@@ -13,18 +13,20 @@ import pyarrow as pa
 
 from pyspark_jms.columns.digest import RowsDigest, counts_from_now
 from pyspark_jms.dialect import Dialect
+from pyspark_jms.dialect.refusals import require_duplicate_detection
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
     LinkError,
     ReplayMismatchError,
     TransactionRolledBackError,
+    UnsupportedError,
 )
 from pyspark_jms.link.commit_ledger import find_entries, find_entries_patiently, forget_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, require_duplicate_detection
+from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import RowFrames, with_rows
+from pyspark_jms.spark.sending import RowFrames, Sent, with_rows
 
 __all__ = ["LedgerTask", "forget", "send_exactly_once"]
 
@@ -42,22 +44,22 @@ class LedgerTask:
     """Whether the ledger is asked before anything is sent."""
 
 
-def send_exactly_once(options: SinkOptions, task: LedgerTask, batches: Iterator[pa.RecordBatch]) -> int:
+def send_exactly_once(options: SinkOptions, task: LedgerTask, batches: Iterator[pa.RecordBatch]) -> Sent:
     """Returns how many rows are at the broker, now or from an earlier attempt. A task without rows leaves no entry."""
-    rows = with_rows(batches)
+    rows = with_rows(options, batches)
     if rows is None:
-        return 0
+        return Sent(0)
     known = _look_up(options, task) if task.may_be_repeated else ()
     with Producer(options.connection) as producer:
         sending = not known or options.send_on_mismatch
-        entry = _send(options, task, producer, rows, sending=sending)
+        entry, sent = _send(options, task, producer, rows, sending=sending)
         if _holds(known, entry):
             _log.info("= %s was carried out before: %d rows are not sent again", task.name, entry.rows)
         elif not sending:
             raise _mismatch(task, known, entry)
         else:
             _commit(options, task, producer, entry, again=bool(known))
-    return entry.rows
+    return sent
 
 
 def forget(options: SinkOptions, queue: str, selector: str) -> None:
@@ -76,6 +78,8 @@ def forget(options: SinkOptions, queue: str, selector: str) -> None:
 def _look_up(options: SinkOptions, task: LedgerTask) -> tuple[LedgerEntry, ...]:
     try:
         return find_entries(options.connection, task.queue, task.name)
+    except UnsupportedError:
+        raise  # there is no such thing on this broker, however often it is tried
     except JMSError as error:
         raise CommitInDoubtError(
             f"Whether {task.name} was carried out before cannot be looked up in queue {task.queue}: {error.fact}",
@@ -94,11 +98,11 @@ def _permissions(task: LedgerTask, error: JMSError) -> str:
 
 def _send(
     options: SinkOptions, task: LedgerTask, producer: Producer, rows: Iterator[pa.RecordBatch], *, sending: bool
-) -> LedgerEntry:
+) -> tuple[LedgerEntry, Sent]:
     """All rows, into the open transaction or nowhere, and the entry that speaks of them."""
     dialect = _with_duplicate_id_reserved(producer.dialect)
     frames, digest = RowFrames(options, dialect), RowsDigest()
-    for batch in rows:
+    for batch in frames.good(rows):
         by_the_clock = counts_from_now(batch.schema, dialect, frames.defaults)
         digested = frames.encoded(batch, producer.transaction, 0) if by_the_clock else None
         buffers = frames.take(batch, producer.transaction)
@@ -106,7 +110,8 @@ def _send(
         for buffer in buffers if sending else ():
             producer.send(buffer)
     now_ms = int(time.time() * 1000)
-    return LedgerEntry(task=task.name, batch=task.batch, rows=frames.rows, digest=digest.text(), written_ms=now_ms)
+    entry = LedgerEntry(task=task.name, batch=task.batch, rows=frames.rows, digest=digest.text(), written_ms=now_ms)
+    return entry, frames.sent()
 
 
 def _with_duplicate_id_reserved(dialect: Dialect) -> Dialect:

@@ -1,11 +1,14 @@
 """``format("jms")``: what Spark finds, and how it is told what we can do."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pyspark
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
@@ -45,7 +48,7 @@ class JmsDataSource(DataSource):
             raise UnsupportedError(
                 "Output mode complete would send the whole result with every batch.", "Use outputMode('append')."
             )
-        return JmsStreamWriter(SinkOptions.parse(self.options))
+        return JmsStreamWriter(_sink_options(self.options, schema))
 
     def reader(self, schema: StructType) -> Any:
         """A peek: a batch read has no commit after which messages could be acknowledged."""
@@ -57,7 +60,26 @@ class JmsDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.batch_writer import JmsBatchWriter
 
-        return JmsBatchWriter(SinkOptions.parse(self.options), overwrite=overwrite)
+        return JmsBatchWriter(_sink_options(self.options, schema), overwrite=overwrite)
+
+
+def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
+    """Columns are checked where the plan is made: before any task runs, and also when there are no rows."""
+    from pyspark_jms.spark.sending import check_schema
+
+    options = SinkOptions.parse(raw)
+    check_schema(options, pa.schema([_arrow_field(field) for field in schema]))
+    return options
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    try:
+        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"))
+    except PySparkTypeError:
+        raise SchemaError(
+            f"Column {field.name} has the type {field.dataType.simpleString()}, which Arrow does not have.",
+            "Cast it, or drop it.",
+        ) from None
 
 
 def _require_ours(schema: StructType) -> None:

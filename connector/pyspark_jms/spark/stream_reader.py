@@ -7,7 +7,7 @@ the options and decodes what comes in the partition.
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -18,13 +18,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_jms.errors import DataLossError, UnsupportedError
-from pyspark_jms.journal.durable import partitions_of
-from pyspark_jms.journal.ledger import Span
+from pyspark_jms.journal.durable import Stored, partitions_of
+from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, piece_of, rows_of
+from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
+from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
 from pyspark_jms.spark.offsets import offset, sequence
 from pyspark_jms.spark.receiver import Receiver
+from pyspark_jms.spark.shared_memory import MappedPiece, SharedMemory
 from pyspark_jms.spark.stopping import StopRequest
 
 __all__ = ["JmsStreamReader"]
@@ -32,9 +34,13 @@ __all__ = ["JmsStreamReader"]
 _log = logging.getLogger("pyspark_jms.source")
 
 
+_AnyPiece: TypeAlias = Piece | StoredPiece | MappedPiece
+
+
 @dataclass(repr=False)
 class _FramePartition(InputPartition):
-    pieces: list[Piece | StoredPiece]
+    pieces: list[_AnyPiece]
+    card: Card | None = None
 
     def __repr__(self) -> str:
         return f"JMS frames, {sum(map(len, self.pieces))} messages"
@@ -48,6 +54,8 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stop_request = StopRequest()
         self._receiver: Receiver | None = None
         self._draining = False
+        self._neighbours = Neighbourhood()
+        self._memory = SharedMemory()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options}
@@ -77,7 +85,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "Use trigger(availableNow=True), or journalLocation.",
             )
         receiver = self._open(sequence(start))
-        receiver.settle(sequence(start))
+        self._settle(receiver, sequence(start))
         end = receiver.admit()
         return offset(end) if end > sequence(start) else start
 
@@ -91,35 +99,47 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if first == last:
             return []
         journal = self._engine().journal()
-        return self._recorded(journal, first, last) if journal else self._received(first, last)
+        here = self._neighbours.look()
+        read = self._recorded(journal, first, last, here=here) if journal else self._received(first, last, here=here)
+        card = self._neighbours.card()
+        return [_FramePartition(pieces, card) for pieces in read]
 
-    def _received(self, first: int, last: int) -> list[InputPartition]:
+    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[_AnyPiece]]:
         """None for a batch that another process received: its messages were not acknowledged and come again."""
         batch = self._engine().batch(first, last)
         if batch is None:
             _log.warning("! batch [%d, %d) was received by an earlier process: read empty here", first, last)
-            return []
-        return list(self._portions(batch.start, batch.spans))
+            return iter(())
+        return self._portions(batch.start, batch.spans, mapped=here and self._memory.begin(last))
 
-    def _recorded(self, journal: JournalStore, first: int, last: int) -> list[InputPartition]:
-        partitions = partitions_of(journal, first, last)
+    def _recorded(self, journal: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[_AnyPiece]]:
         assert self._options.journal is not None
+        must_be_whole = self._options.journal.fail_on_data_loss
+        partitions = partitions_of(journal, first, last, after_loss=not must_be_whole)
         if partitions is None:
-            if self._options.journal.fail_on_data_loss:
+            if must_be_whole:
                 raise DataLossError(
                     f"Spark's checkpoint asks for the batch [{first}, {last}), which the journal does not hold.",
                     "Give the journalLocation of this checkpoint. With failOnDataLoss=false it is read empty.",
                 )
-            return []
-        shared = self._options.journal.shared
-        return [
-            _FramePartition([StoredPiece.of(part) if shared else StoredPiece.of(part).read() for part in parts])
-            for parts in partitions
-        ]
+            return
+        seen = here or self._options.journal.shared
+        for parts in partitions:
+            yield [self._recorded_piece(part, seen=seen) for part in parts]
 
-    def _portions(self, first: int, spans: tuple[Span, ...]) -> Iterator[InputPartition]:
+    def _recorded_piece(self, part: Stored, *, seen: bool) -> Piece | StoredPiece:
+        """The messages, or where tasks that see the journal find them."""
+        stored = StoredPiece.of(part)
+        if seen and not may_drop(part.info.source, part.info.dialect, self._options):
+            return stored
+        piece = stored.read()
+        self._engine().note_dropped(dropped_of(piece, self._options))
+        return stored if seen else piece
+
+    def _portions(self, first: int, spans: tuple[Span, ...], *, mapped: bool) -> Iterator[list[_AnyPiece]]:
         assert self._receiver is not None
-        pieces: list[Piece | StoredPiece] = []
+        put = self._memory.put if mapped else piece_of
+        pieces: list[_AnyPiece] = []
         room = self._options.partition_octets
         for whole in spans:
             rest = whole
@@ -127,26 +147,37 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 fits = fitting(rest, room, at_least_one=not pieces)
                 if fits:
                     taken, rest = rest.cut(fits)
-                    piece = piece_of(taken, first, *self._receiver.lane(taken.lane))
-                    self._receiver.note_dropped(dropped_of(piece, self._options))
+                    piece = put(taken, first, *self._receiver.lane(taken.lane))
+                    self._note_dropped(piece)
                     pieces.append(piece)
                     first += fits
                     room -= taken.octets
                 if len(rest):
-                    yield _FramePartition(pieces)
+                    yield pieces
                     pieces, room = [], self._options.partition_octets
         if pieces:
-            yield _FramePartition(pieces)
+            yield pieces
+
+    def _note_dropped(self, piece: Piece | MappedPiece) -> None:
+        assert self._receiver is not None
+        if may_drop(piece.source, piece.dialect, self._options):  # else nothing need be mapped here
+            self._receiver.note_dropped(dropped_of(piece.read(), self._options))
+
+    def _settle(self, receiver: Receiver, sequence: int) -> None:
+        receiver.settle(sequence)
+        self._memory.release(sequence)
 
     def commit(self, end: dict[str, Any]) -> None:
         if self._receiver is not None and self._receiver.opened:
-            self._receiver.settle(sequence(end))
+            self._settle(self._receiver, sequence(end))
 
     def stop(self) -> None:
         """Give back what is not acknowledged, and leave."""
         if self._receiver is not None:
             receiver, self._receiver = self._receiver, None
             receiver.close()
+        self._memory.close()
+        self._neighbours.close()
 
     def _engine(self) -> Receiver:
         if self._receiver is None:
@@ -167,5 +198,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Decode: one RecordBatch a piece."""
         assert isinstance(partition, _FramePartition)
+        if partition.card is not None:
+            answer(partition.card)
         for piece in partition.pieces:
-            yield rows_of(piece if isinstance(piece, Piece) else piece.read(), self._options)
+            yield rows_of(piece.read(), self._options)

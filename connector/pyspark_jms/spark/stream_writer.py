@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
 from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
 
 __all__ = ["TIDY_EVERY", "JmsStreamWriter"]
@@ -27,8 +27,8 @@ _MOST_RUNS = 100  # a worker process lives for minutes; this bounds the one that
 
 
 @dataclass
-class _Sent(WriterCommitMessage):
-    rows: int
+class _Written(WriterCommitMessage):
+    sent: Sent
     ledger: str | None
 
 
@@ -45,12 +45,13 @@ class JmsStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
         if not self._options.exactly_once:
-            return _Sent(send_at_least_once(self._options, iterator), None)
+            return _Written(send_at_least_once(self._options, iterator), None)
         task = _this_task()
-        return _Sent(send_exactly_once(self._options, task, iterator), task.queue)
+        return _Written(send_exactly_once(self._options, task, iterator), task.queue)
 
     def commit(self, messages: list[Any], batchId: int) -> None:
         """Each task has committed its own transaction. What is left is to tidy up the ledger, now and then."""
+        say_dropped(f"batch {batchId}", [message.sent for message in messages if message])
         ledger = next((message.ledger for message in messages if message and message.ledger), None)
         if ledger is not None and batchId % TIDY_EVERY == 0:
             forget(self._options, ledger, outdated_batch(batchId, now_ms=int(time.time() * 1000)))

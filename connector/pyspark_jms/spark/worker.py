@@ -1,9 +1,16 @@
-"""What a Python worker of Spark does once, before its first rows."""
+"""What a task knows of the Python worker of Spark it runs in: before its first rows, and behind its last."""
 
 import functools
 import gc
+import inspect
+from collections.abc import Iterator
+from io import BufferedReader, BufferedRWPair
 
-__all__ = ["settle_in"]
+import pyarrow as pa
+
+from pyspark_jms.errors import TransactionRolledBackError
+
+__all__ = ["settle_in", "to_the_end"]
 
 
 @functools.cache
@@ -14,3 +21,29 @@ def settle_in() -> None:
     task, 10 ms with them frozen. Once: what is frozen is never collected.
     """
     gc.freeze()
+
+
+def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; behind the last, an error if it was not the last.
+
+    When rows fail on the way to us (an expression, a shuffle that is gone), Spark fails the task and closes our
+    input. pyarrow takes the end of a stream for its proper end: without this, a part of the rows were committed.
+    """
+    yield from batches
+    given = _input()
+    # Behind a proper end Spark says at once that it has no more; peek waits for that, and leaves it where it is.
+    if given is not None and not given.peek(1):
+        raise TransactionRolledBackError(
+            "Spark ended the rows of this task before the last one.", "Why, it says itself: its error is the cause."
+        )
+
+
+def _input() -> BufferedReader | BufferedRWPair | None:
+    """Where ``pyspark.worker.main``, which called us, reads from; None outside of a worker."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        found = frame.f_locals.get("infile") if frame.f_code.co_name == "main" else None
+        if isinstance(found, BufferedReader | BufferedRWPair):
+            return found
+        frame = frame.f_back
+    return None

@@ -5,6 +5,9 @@ from pyspark.errors import AnalysisException
 from rawstomp import RawStomp
 from streaming import access, left
 
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.batch_reader import JmsPeek
+
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
@@ -66,3 +69,21 @@ def test_a_topic_has_nothing_to_look_at(spark, broker):
 def test_options_of_a_stream_are_refused(spark, broker, queue):
     with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*maxMessagesPerTrigger.*maxMessages"):
         peek(spark, broker, queue=queue, maxMessagesPerTrigger=3).collect()
+
+
+def test_consuming_is_refused_with_the_reason_and_the_remedy(spark, broker, queue, tmp_path):
+    with pytest.raises(AnalysisException, match=r"journalLocation is for a stream.*no commit.*availableNow=True"):
+        peek(spark, broker, queue=queue, journalLocation=str(tmp_path)).collect()
+
+
+def test_others_do_not_see_the_messages_while_it_looks_and_do_afterwards(broker, queue):
+    fill(broker, queue, 20)
+    looking = JmsPeek(SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1m"}, "batch")).read(None)
+    seen = next(looking).num_rows
+    with RawStomp(broker) as other:
+        while seen < 20:
+            seen += next(looking).num_rows
+        assert other.read(queue, quiet=0.5, ack=False) == []
+        looking.close()
+        assert len(other.read(queue, wanted=20, ack=False)) == 20
+    assert set(broker.delivery_counts(queue)) == {0}

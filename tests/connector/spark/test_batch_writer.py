@@ -1,5 +1,6 @@
 """``df.write`` through a real Spark, read back by a client that shares no code with it."""
 
+import json
 import uuid
 
 import pytest
@@ -11,7 +12,8 @@ from pyspark_jms.link.commit_ledger import find_entries
 from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, ledger_queue
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS
+from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS, JmsBatchWriter, _Written
+from pyspark_jms.spark.sending import Sent
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 WRITES = ledger_queue("writes")
@@ -20,6 +22,10 @@ WRITES = ledger_queue("writes")
 def write(frame, broker, mode="append", **options):
     everything = access(broker) | {name: str(value) for name, value in options.items()}
     frame.write.format("jms").mode(mode).options(**everything).save()
+
+
+class Nowhere:
+    url, user, password = "stomp://127.0.0.1:1", "u", "p"
 
 
 def once(write_id=None):
@@ -46,6 +52,57 @@ def test_a_task_that_fails_sends_nothing(spark, broker, queue):
     with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 of the task has a JMSPriority"):
         write(frame, broker, queue=queue)
     assert broker.message_count(queue) == 0
+
+
+def test_maps_streams_and_types_as_spark_makes_them(spark, broker, queue):
+    """The example of docs/typed-messages.md, and a stream."""
+    orders = spark.range(2).selectExpr("id n", "if(id = 0, 'a:b', null) note", "id + 0.5D amount")
+    frame = orders.selectExpr(
+        "map('n', named_struct('type', 'int', 'value', string(n)),"
+        " 'note', named_struct('type', 'string', 'value', note)) AS map",
+        "map('amount', string(amount)) AS properties",
+        "map('amount', 'double') AS property_types",
+    )
+    write(frame, broker, queue=queue)
+    array = "array(named_struct('type', 'char', 'value', 'x'), null)"
+    write(orders.selectExpr(f"if(n = 0, {array}, null) stream", "if(n = 1, cast('o' as binary), null) bytes",
+                            "if(n = 1, 'object', null) body_type"), broker, queue=queue)  # fmt: skip
+    with RawStomp(broker) as client:
+        found = client.read(queue, wanted=4)
+    assert sorted(
+        (m.headers.get("spark_jms_body"), m.headers.get("spark_jms_types"), m.body.decode()) for m in found
+    ) == [
+        ("map", '{"amount":"double"}', envelope("a:b")),
+        ("map", '{"amount":"double"}', envelope(None)),
+        ("object", None, "o"),
+        ("stream", None, '{"stream":[{"type":"char","value":"x"},{"type":"string","value":null}]}'),
+    ]
+
+
+def envelope(note):
+    items = [
+        {"name": "n", "type": "int", "value": "01"[note is None]},
+        {"name": "note", "type": "string", "value": note},
+    ]
+    return json.dumps({"map": items}, separators=(",", ":"))
+
+
+def test_bad_rows_are_dropped(spark, broker, queue):
+    frame = spark.range(0, 40, 1, 2).selectExpr("concat('row ', id) text", "int(if(id % 10 = 3, 77, 4)) JMSPriority")
+    write(frame, broker, queue=queue, onBadRow="drop")
+    assert texts(broker, queue) == sorted(f"row {n}" for n in range(40) if n % 10 != 3)
+
+
+def test_the_driver_counts_what_was_dropped(caplog):
+    options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
+    JmsBatchWriter(options, overwrite=False).commit([_Written(Sent(5, 2), None), _Written(Sent(1), None)])
+    assert [record.message for record in caplog.records] == ["= this write: 2 of 8 rows were dropped (onBadRow=drop)"]
+
+
+def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spark):
+    frame = rows(spark, 1).selectExpr("text", "decimal(1) price")
+    with pytest.raises(AnalysisException, match=r"\[JMS_SCHEMA\] Column price .*decimal.* Cast it to boolean"):
+        write(frame, Nowhere, queue="q", propertyColumns="price")
 
 
 def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):

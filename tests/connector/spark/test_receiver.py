@@ -1,9 +1,12 @@
 """The receiver on a real broker, without Spark: what it hands out, when it acknowledges, what it survives."""
 
 import contextlib
+import itertools
+import threading
 import time
 
 import pytest
+from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import wait_until
 
@@ -80,6 +83,21 @@ def test_hands_out_every_message_once_in_order_and_acknowledges_what_is_settled(
         assert read_until(receiver, 500, 1000) == list(range(1000))
         assert left_after(broker, queue, 0) == 0
         assert receiver.progress()["received"] == 1000
+
+
+def test_progress_has_what_only_the_broker_knows(broker, queue):
+    fill(broker, queue, 30)
+    with receiving(broker, queue) as receiver:
+        arrived(receiver, 30)
+        known = {"depth": 30, "delivering": 30, "stuckInDelivery": 0}
+        wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's figures")
+
+
+def test_a_drain_asks_the_broker_for_no_figures(broker, queue):
+    fill(broker, queue, 3)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 3) == [0, 1, 2]
+        assert "depth" not in receiver.progress()
 
 
 def test_acknowledges_nothing_that_is_not_settled(broker, queue):
@@ -188,6 +206,27 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
         assert (figures["reconnects"], figures["recognised"]) == (1, 100)
 
 
+def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
+    """Twice, with batches planned and not done; the acknowledged count and the queue agree in the end."""
+    fill(broker, queue, 300)
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, brokerUrl=proxy.url, maxMessagesPerTrigger=50) as receiver,
+    ):
+        found, end = [], 0
+        for done_before_the_cut in (False, True):
+            arrived(receiver, 300 - receiver.progress()["acknowledged"])
+            start, end = end, receiver.admit()
+            found += numbers(receiver, start, end)
+            if done_before_the_cut:
+                receiver.settle(end)
+            proxy.cut()
+        found += read_until(receiver, end, 300 - end)
+        assert sorted(found) == list(range(300))
+        assert left_after(broker, queue, 0) == 0
+        assert receiver.progress()["reconnects"] == 2
+
+
 def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):
     broker = fresh_broker()
     fill(broker, "q", 10)
@@ -203,6 +242,52 @@ def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_brok
         assert receiver.admit() == 10
         assert left_after(broker, "q", 5) == 5
     assert broker.message_count("q") == 5
+
+
+@contextlib.contextmanager
+def sending_on_and_on(broker, queue):
+    enough = threading.Event()
+
+    def send():
+        with RawStomp(broker) as client:
+            for n in itertools.count(1000):
+                client.send(queue, [([("n", str(n))], "later")])
+                if enough.wait(0.02):
+                    return
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(broker, queue):
+    fill(broker, queue, 10)
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, drain=True, idleTimeout="300ms", brokerUrl=proxy.url) as receiver,
+    ):
+        arrived(receiver, 10)
+        assert receiver.admit() == 10
+        time.sleep(1.2)
+        fill(broker, queue, 5, first=10)
+        assert receiver.admit() == 10  # a later message: the end
+        proxy.refuse()
+        proxy.cut()
+        wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
+        with RawStomp(broker) as other:
+            other.read(queue, wanted=15)
+        proxy.accept()
+        with sending_on_and_on(broker, queue):
+            receiver.settle(10)
+            assert receiver.admit() == 10
+            assert receiver.admit() == 10
+        assert receiver.progress()["recognised"] == 0
+    assert set(broker.delivery_counts(queue)) == {0}
+    broker.purge(queue)
 
 
 def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):

@@ -6,9 +6,15 @@ from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access, left
 
-from pyspark_jms.errors import MessageFormatError, SchemaError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    MessageFormatError,
+    MessageTooLargeError,
+    SchemaError,
+    TransactionRolledBackError,
+)
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once, with_rows
+from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once, with_rows
 
 
 def options_of(broker, queue, **options):
@@ -32,7 +38,7 @@ def bodies(broker, queue, wanted):
 @pytest.mark.parametrize("transaction", ["task", "none", 1, 7, 20, 60, 1_000])
 def test_all_rows_arrive_in_order(broker, queue, transaction):
     sent = send_at_least_once(options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39))
-    assert sent == 60
+    assert sent == (60, 0)
     assert bodies(broker, queue, 60) == [str(n) for n in range(60)]
     assert broker.message_count(queue) == 0
 
@@ -60,16 +66,109 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
 
 def test_a_task_without_rows_connects_nowhere():
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1"})
-    assert send_at_least_once(options, batches(0, 0)) == 0
-    assert send_at_least_once(options, iter(())) == 0
-    assert with_rows(batches(0)) is None
+    assert send_at_least_once(options, batches(0, 0)) == (0, 0)
+    assert send_at_least_once(options, iter(())) == (0, 0)
+    assert with_rows(options, batches(0)) is None
 
 
 def test_columns_are_checked_before_anything_connects():
-    rows = with_rows(batches(0, 2, 3))
+    options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
+    rows = with_rows(options, batches(0, 2, 3))
     assert rows is not None
     assert [batch.num_rows for batch in rows] == [2, 3]
     with pytest.raises(SchemaError, match="JMSTyp"):
-        send_at_least_once(
-            SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1"}), iter([pa.record_batch({"JMSTyp": ["x"]})])
-        )
+        send_at_least_once(options, iter([pa.record_batch({"JMSTyp": ["x"]})]))
+
+
+# --- bad rows ----------------------------------------------------------------------------------------
+
+
+def with_bad(count, bad):
+    """Rows 0 … count - 1 in batches of 7; those in ``bad`` have a fault, one of three kinds."""
+    texts = [f"{n}\0" if n in bad and n % 3 == 0 else str(n) for n in range(count)]
+    priorities = [77 if n in bad and n % 3 == 1 else 4 for n in range(count)]
+    properties = [[("a-b" if n in bad and n % 3 == 2 else "ab", str(n))] for n in range(count)]
+    whole = pa.record_batch(
+        {
+            "text": pa.array(texts),
+            "JMSPriority": pa.array(priorities),
+            "properties": pa.array(properties, pa.map_(pa.string(), pa.string())),
+        }
+    )
+    return (whole.slice(start, 7) for start in range(0, count, 7))
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("transaction", ["task", "none", 1, 4, 1_000])
+@pytest.mark.parametrize(
+    "bad", [{5}, {0, 29}, {1, 2, 3, 4, 5, 6, 7, 8, 20}, set(range(21, 30)), set(range(1, 30)), set(range(30))]
+)
+def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, bad):
+    options = options_of(broker, queue, transaction=transaction, onBadRow="drop")
+    assert send_at_least_once(options, with_bad(30, bad)) == (30 - len(bad), len(bad))
+    good = [str(n) for n in range(30) if n not in bad]
+    assert bodies(broker, queue, len(good)) == good
+    assert broker.message_count(queue) == 0
+    (record,) = [record for record in caplog.records if "dropped" in record.message]
+    assert f"= {len(bad)} of 30 rows were dropped: " in record.message
+    assert f"Row {min(bad)} of the task has " in record.message
+
+
+@pytest.mark.broker
+def test_a_bad_row_fails_the_task_by_default(broker, queue):
+    with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\] Row 12 of the task has U\+0000") as caught:
+        send_at_least_once(options_of(broker, queue), with_bad(30, {12}))
+    assert caught.value.__cause__ is None
+    assert broker.message_count(queue) == 0
+
+
+@pytest.mark.broker
+def test_what_is_no_single_row_s_fault_is_not_dropped(broker, queue):
+    options = SinkOptions.parse(access(broker) | {"onBadRow": "drop"})
+    rows = pa.record_batch({"destination": [queue, None, "ftp://x"], "text": ["a", "b", "c"]})
+    assert send_at_least_once(options, iter([rows])) == (1, 2)
+    assert bodies(broker, queue, 1) == ["a"]
+    with pytest.raises(InvalidDestinationError, match="no column destination, and there is no default"):
+        send_at_least_once(options, batches(2))
+
+
+@pytest.mark.broker
+def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
+    rows = pa.record_batch({"text": ["a", "x" * 5000, "b"]})
+    options = options_of(broker, queue, onBadRow="drop", maxMessageBytes="1k")
+    assert send_at_least_once(options, iter([rows])) == (2, 1)
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 5\d{3} octets; .* is 1024"):
+        send_at_least_once(options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
+    assert bodies(broker, queue, 2) == ["a", "b"]
+
+
+def test_the_driver_says_what_a_write_lost(caplog):
+    say_dropped("batch 7", [Sent(5), Sent(2, 1), Sent(0, 3)])
+    assert [record.message for record in caplog.records] == ["= batch 7: 4 of 11 rows were dropped (onBadRow=drop)"]
+    say_dropped("batch 8", [Sent(5)])
+    assert len(caplog.records) == 1
+
+
+# --- typed columns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.broker
+def test_columns_become_typed_properties(broker, queue):
+    rows = pa.record_batch(
+        {"text": ["a", "b"], "PRICE": pa.array([1e10, None]), "n": pa.array([1, 2], pa.int8()), "s": ["x:\n", None]}
+    )
+    send_at_least_once(options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
+    with RawStomp(broker) as client:
+        first, second = client.read(queue, wanted=2)
+    wanted = {"price": "1.0E10", "n": "1", "s": "x:\n", "spark_jms_types": '{"price":"double","n":"byte","s":"string"}'}
+    assert wanted.items() <= first.headers.items()
+    assert {"n": "2", "spark_jms_types": '{"n":"byte"}'}.items() <= second.headers.items()
+    assert not {"price", "s"} & second.headers.keys()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO"])
+def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
+    rows = pa.record_batch({"text": ["a"], name: ["x"]})
+    with pytest.raises(SchemaError, match=f"Column {name} of propertyColumns has the name of a header"):
+        send_at_least_once(options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))

@@ -19,7 +19,8 @@ from pyspark_jms.errors import (
 from pyspark_jms.link.commit_ledger import find_entries
 from pyspark_jms.link.ledger_entries import outdated_batch
 from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
+from pyspark_jms.spark import sending_once
+from pyspark_jms.spark.sending_once import LedgerTask, forget
 from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
@@ -40,6 +41,10 @@ def task(number=0, *, first=True, owner=None):
 
 def again(first):
     return replace(first, may_be_repeated=True)
+
+
+def send_exactly_once(options, this, batches):
+    return sending_once.send_exactly_once(options, this, batches).rows
 
 
 def rows(*texts):
@@ -283,3 +288,31 @@ def test_forgetting_deletes_what_the_selector_says_and_never_fails(broker, queue
     assert broker.message_count(ledger) == 1
     forget(options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1"), ledger, outdated_batch(2, now_ms=10**13))
     assert "was not tidied up" in caplog.text
+
+
+# --- rows that are dropped ---------------------------------------------------------------------------
+
+
+def some_bad(*texts, **columns):
+    """Rows of which those with a NUL in the text, or without text, cannot be sent."""
+    batch = pa.record_batch({"text": texts, "JMSPriority": pa.array([4 if text else 77 for text in texts])} | columns)
+    return iter([batch.slice(0, 2), batch.slice(2)])
+
+
+@pytest.mark.parametrize("by_the_clock", [{}, {"timeToLive": "1h"}])
+def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
+    options, first = options_of(broker, queue, onBadRow="drop", **by_the_clock), task()
+    for this in (first, again(first)):
+        sent = sending_once.send_exactly_once(options, this, some_bad("a", "b\0", None, "c", "\0"))
+        assert sent == (2, 3)
+    assert bodies(broker, queue) == ["a", "c"]
+    with pytest.raises(ReplayMismatchError, match=r"with 2 rows .* again with 3 rows"):
+        send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0"))
+
+
+def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(broker, queue):
+    options, first = options_of(broker, queue, onBadRow="drop"), task()
+    for this in (first, again(first)):
+        assert sending_once.send_exactly_once(options, this, some_bad(None, "\0", None)) == (0, 3)
+    assert find_entries(options.connection, first.queue, first.name) == ()
+    assert bodies(broker, queue) == []

@@ -4,10 +4,11 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQueryException
+from pyspark.sql.types import CalendarIntervalType, MapType, StringType, StructType
 
 from pyspark_jms import DefaultSource
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
-from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.errors import JMSError, SchemaError, UnsupportedError
 from pyspark_jms.spark.source import JmsDataSource, _require_spark
 
 NOWHERE = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
@@ -72,7 +73,41 @@ def test_an_old_spark_is_refused():
 
 
 def test_the_schema_is_compared_whole():
-    from pyspark.sql.types import StringType, StructType
-
     with pytest.raises(SchemaError):
         JmsDataSource(NOWHERE).streamReader(StructType().add("text", StringType()))
+
+
+# --- the sink ----------------------------------------------------------------------------------------
+
+TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
+
+
+@pytest.mark.parametrize("make", [JmsDataSource.writer, JmsDataSource.streamWriter])
+@pytest.mark.parametrize(
+    ("options", "columns", "said"),
+    [
+        (TO, "text string, JMSPrio integer", r"\[JMS_SCHEMA\] .*no column 'JMSPrio'; the nearest is JMSPriority"),
+        (TO, "text binary", r"\[JMS_SCHEMA\] Column text has the type binary; .*string"),
+        (TO | {"propertyColumns": "price"}, "price decimal(10,2)", r"\[JMS_SCHEMA\] Column price .*Cast it to boolean"),
+        (TO | {"propertyColumns": "price"}, "text string", r"\[JMS_SCHEMA\] .*'price', and there is no such column"),
+        (TO, "text calendarinterval", r"\[JMS_SCHEMA\] Column text has the type interval, .*Cast it"),
+        ({"brokerUrl": "stomp://localhost:1"}, "text string", r"\[JMS_INVALID_DESTINATION\] .*option queue or topic"),
+        (TO | {"propertyColumns": "text"}, "text string", r"\[JMS_INVALID_OPTION\] Option propertyColumns"),
+    ],
+)
+def test_columns_are_checked_where_the_plan_is_made(make, options, columns, said):
+    schema = StructType()
+    for column in columns.split(", "):
+        name, kind = column.split(" ")
+        schema.add(name, CalendarIntervalType() if kind == "calendarinterval" else kind)
+    with pytest.raises(JMSError, match=said):
+        make(JmsDataSource(options), schema, False)
+
+
+@pytest.mark.parametrize("make", [JmsDataSource.writer, JmsDataSource.streamWriter])
+def test_columns_that_fit_are_taken(make):
+    schema = (
+        StructType().add("PRICE", "float").add("text", "string").add("properties", MapType(StringType(), StringType()))
+    )
+    make(JmsDataSource(TO | {"propertyColumns": "price"}), schema, False)
+    make(JmsDataSource({"brokerUrl": "stomp://h:1"}), StructType().add("Destination", "string"), False)

@@ -2,10 +2,14 @@
 
 import json
 import pickle
+import sys
+from pathlib import Path
 
 import pytest
 from pyspark.errors.exceptions.captured import StreamingQueryException
+from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
+from runners import runners
 from streaming import access, left, read, run_available, wait_until
 
 from pyspark_jms.options import SourceOptions
@@ -137,3 +141,71 @@ def test_the_copy_for_executors_carries_the_options_only(broker):
     assert set(vars(pickle.loads(pickle.dumps(reader)))) == {"_options"}
     assert reader.partitions({"seq": 0}, {"seq": 5}) == []
     assert reader.initialOffset() == {"seq": 0}
+
+
+@pytest.mark.parametrize("journal", [None, "false", "true"], ids=["plain", "journal", "shared journal"])
+def test_counts_what_spark_drops_for_the_selector(broker, queue, tmp_path, journal):
+    fill(broker, queue, 10)
+    options = access(broker) | {"queue": queue, "selectorResidual": "spark"}
+    # Artemis knows no JMSRedelivered.
+    options |= {"selector": "n IN ('0', '1', '2', '3', '4') AND JMSRedelivered = TRUE"}
+    if journal:
+        options |= {"journalLocation": str(tmp_path), "journalShared": journal}
+    reader = JmsStreamReader(SourceOptions.parse(options))
+    try:
+        start = end = {"seq": 0}
+        while end["seq"] < 5:
+            start, end = end, reader.latestOffset(end, ReadMaxBytes(1))
+            reader.partitions(start, end)
+        assert reader.reportLatestOffset()["selectorDropped"] == 5
+    finally:
+        reader.stop()
+    broker.purge(queue)
+
+
+def test_with_data_loss_allowed_a_batch_is_what_the_journal_still_holds_of_it(broker, queue, tmp_path):
+    fill(broker, queue, 10)
+    options = access(broker) | {"queue": queue, "journalLocation": str(tmp_path), "maxMessagesPerTrigger": "5"}
+
+    def rows(start, end, **more):
+        reader = JmsStreamReader(SourceOptions.parse(options | more))
+        try:
+            end = end or reader.latestOffset({"seq": start}, ReadMaxBytes(1))
+            parts = reader.partitions({"seq": start}, end)
+            found = [n for part in parts for batch in reader.read(part) for n in batch.column("sequence").to_pylist()]
+            return end, found
+        finally:
+            reader.stop()
+
+    assert rows(0, None) == ({"seq": 5}, [0, 1, 2, 3, 4])
+    assert rows(5, None) == ({"seq": 10}, [5, 6, 7, 8, 9])
+    restored = rows(3, None, failOnDataLoss="false")  # a checkpoint older than the journal
+    assert restored == ({"seq": 10}, [5, 6, 7, 8, 9])
+    assert rows(3, {"seq": 10}, failOnDataLoss="false") == restored
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's files in memory")
+def test_batches_after_the_first_are_mapped_where_tasks_are_neighbours(spark, broker, queue, tmp_path):
+    """``local[2]``: the tasks of the first batch find out, the octets of later ones do not travel."""
+    fill(broker, queue, 400)
+    frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=100, partitionBytes=4000, idleTimeout="300ms")
+    texts, sizes = [], []
+
+    def look(batch, _number):
+        texts.extend(row.text for row in batch.select("sequence", "text").orderBy("sequence").collect())
+        sizes.append(_shared_memory())
+
+    writer = frame.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path))
+    assert writer.trigger(availableNow=True).start().awaitTermination(120)
+    assert texts == [f"text {n}" for n in range(400)]
+    first, *later = sizes
+    assert first == [1], "the first batch travels, and asks"
+    assert later
+    assert all(len(found) == 2 and max(found) > 4000 for found in later), "what is done is released"
+    assert left(broker, queue) == 0
+
+
+def _shared_memory():
+    """Sizes of the files in memory that this Spark's sources hold open."""
+    opened = [file for pid in runners() for file in Path(f"/proc/{pid}/fd").iterdir()]
+    return [file.stat().st_size for file in opened if str(file.readlink()).startswith("/memfd:pyspark-jms")]

@@ -15,7 +15,9 @@ from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, run_available, wait_until
 
-from pyspark_jms.spark.stream_writer import TIDY_EVERY, _may_be_repeated
+from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.sending import Sent
+from pyspark_jms.spark.stream_writer import TIDY_EVERY, JmsStreamWriter, _may_be_repeated, _Written
 from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -45,7 +47,7 @@ def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, t
     frame = rows(spark, tmp_path, 4).selectExpr(
         f"concat('queue://{queue}.', n % 2) destination",
         "cast(concat('octets\\0', n) as binary) bytes",
-        "map('n', cast(n as string), 'odd: name\\n', 'a:b\\\\c\\n') properties",
+        "map('n', cast(n as string), 'odd$名', 'a:b\\\\c\\n') properties",
         "concat('c-', n) JMSCorrelationID",
         "'queue://answers' JMSReplyTo",
         "'kind' JMSType",
@@ -63,7 +65,7 @@ def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, t
         for message, n in zip(found, sorted((k, k + 2), reverse=True), strict=True):  # priority first
             headers = message.headers
             assert message.body == b"octets\0" + str(n).encode()
-            assert (headers["n"], headers["odd: name\n"]) == (str(n), "a:b\\c\n")
+            assert (headers["n"], headers["odd$名"]) == (str(n), "a:b\\c\n")
             assert (headers["correlation-id"], headers["reply-to"]) == (f"c-{n}", "queue://answers")
             assert (headers["type"], headers["priority"], headers["persistent"]) == ("kind", str(n + 3), "false")
             assert before + 3_500_000 < int(headers["expires"]) < before + 3_700_000
@@ -95,6 +97,28 @@ def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, bro
     with pytest.raises(StreamingQueryException, match=said):
         write(frame, broker, tmp_path, queue=queue)
     assert broker.message_count(queue) == 0
+
+
+def test_bad_rows_are_dropped_and_typed_columns_sent(spark, broker, queue, tmp_path):
+    frame = rows(spark, tmp_path, 10).selectExpr(
+        "text", "map('n', if(n % 2 = 0, cast(n as string), 'x')) properties",
+        "map('n', 'short') property_types", "n / 4 Price", "n > 4 big",
+    )  # fmt: skip
+    options = {"propertyColumns": "price, big", "onBadRow": "drop", "priority": 3}
+    write(frame, broker, tmp_path, queue=queue, **options)
+    with RawStomp(broker) as client:
+        found = client.read(queue, wanted=5)
+    assert [message.headers["n"] for message in found] == ["0", "2", "4", "6", "8"]
+    assert [message.headers["price"] for message in found] == ["0.0", "0.5", "1.0", "1.5", "2.0"]
+    assert [message.headers["big"] for message in found] == ["false"] * 3 + ["true"] * 2
+    types = '{"n":"short","price":"double","big":"boolean"}'
+    assert {message.headers["spark_jms_types"] for message in found} == {types}
+
+
+def test_the_driver_counts_what_was_dropped(caplog):
+    options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
+    JmsStreamWriter(options).commit([_Written(Sent(5, 2), None), None, _Written(Sent(1, 1), None)], 7)
+    assert [record.message for record in caplog.records] == ["= batch 7: 3 of 9 rows were dropped (onBadRow=drop)"]
 
 
 def test_rows_without_a_destination_say_what_to_do(spark, broker, tmp_path):
