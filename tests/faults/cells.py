@@ -1,0 +1,109 @@
+"""Every cell of the matrix: mode x fault x point, to be run or, with the reason, not. Data and nothing else."""
+
+from dataclasses import dataclass
+
+MODES = {
+    "journal": "source with journal",
+    "plain": "source without journal",
+    "sink": "sink exactly-once",
+    "both": "source with journal → sink exactly-once",
+}
+FAULTS = {
+    "kill-driver": "kill -9 driver",
+    "kill-runner": "kill -9 runner",
+    "kill-worker": "kill -9 executor worker",
+    "kill-broker": "kill -9 broker",
+    "freeze-broker": "broker stopped 20 s",
+    "cut": "connection cut",
+    "stall": "connection stalled both ways",
+    "disk-full": "disk full in the journal",
+    "stop": "query.stop()",
+    "sigterm": "spark-submit SIGTERM",
+}
+POINTS = {
+    "received": "before durable",
+    "durable": "durable, not acknowledged",
+    "unconfirmed": "confirmed by the broker, its receipt lost",
+    "acknowledged": "acknowledged, not offered",
+    "offered": "offered, not planned",
+    "mid-batch": "mid-batch",
+    "sink-done": "sink done, batch not in Spark's log",
+    "done": "done, not deleted",
+    "before-ttl": "restart before the old connection's time to live ends",
+}
+
+_KILLS = {"kill-driver", "kill-runner", "kill-worker"}
+_IN_RUNNER = {"received", "durable", "acknowledged", "offered", "done"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    mode: str
+    fault: str
+    point: str
+    reason: str | None = None
+    """Why it is not run."""
+
+    @property
+    def name(self):
+        return f"{self.mode}/{self.fault}/{self.point}"
+
+    @property
+    def exactly_once(self):
+        """Without a journal a lost connection repeats nothing either; only a process that dies does."""
+        return self.mode != "plain" or self.fault in {"kill-broker", "freeze-broker", "cut", "stall", "kill-worker"}
+
+
+def cells():
+    return [Cell(m, f, p, _reason(m, f, p)) for m in MODES for f in FAULTS for p in POINTS]
+
+
+def _reason(mode, fault, point):
+    """The first rule that applies, or None."""
+    return next((why for applies, why in _rules(mode, fault, point) if applies), None)
+
+
+def _rules(mode, fault, point):
+    journal = mode in {"journal", "both"}
+    yield mode == "sink" and fault == "kill-runner", "files have no streaming source runner"
+    yield (
+        fault == "disk-full" and not journal,
+        "there is no journal",
+    )
+    yield (
+        mode == "sink" and point in {"received", "durable", "acknowledged"},
+        "the source is a folder of files: it receives and acknowledges nothing",
+    )
+    yield (
+        mode == "sink" and point == "done",
+        "files stay; the sink's ledger is tidied before a batch is in Spark's log: see sink-done",
+    )
+    yield (
+        mode == "plain" and point in {"durable", "acknowledged"},
+        "without a journal nothing is durable, and nothing is acknowledged before it is done",
+    )
+    yield (
+        fault == "kill-worker" and point in _IN_RUNNER and not (mode == "sink" and point == "offered"),
+        "no worker has anything of the query then",
+    )
+    yield (
+        fault == "kill-worker" and mode in {"journal", "plain"} and point in {"unconfirmed", "sink-done", "before-ttl"},
+        "the runner holds the connection, and the batch is collected: no worker has anything of the query then",
+    )
+    yield from _of_disk(fault, point)
+    yield from _of_time_to_live(mode, fault, point)
+
+
+def _of_disk(fault, point):
+    yield (
+        fault == "disk-full" and point in {"offered", "mid-batch", "sink-done"},
+        "the journal writes nothing while a batch runs: the next write is that of 'done, not deleted'",
+    )
+
+
+def _of_time_to_live(mode, fault, point):
+    late = point == "before-ttl"
+    yield late and fault in {"stop", "sigterm", "disk-full"}, "the connection is ended in order: nobody waits for it"
+    yield late and fault == "kill-broker", "the old connection dies with the broker"
+    yield late and fault == "freeze-broker", "the broker's clock goes on: it has ended the old connection when it wakes"
+    yield late and fault == "stall", "both ends give up at about the same time; 'connection cut' is the certain form"

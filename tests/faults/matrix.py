@@ -1,0 +1,105 @@
+"""The matrix of faults: every mode, every fault, every point; what was lost, and what came twice.
+
+    python tests/faults/matrix.py --list
+    python tests/faults/matrix.py --mode journal --fault kill-driver --jobs 2
+    python tests/faults/matrix.py --markdown docs/guarantees.md
+
+Ends with 1 when a cell lost a message, repeated one where that is not allowed, or did not reach its point.
+"""
+
+import argparse
+import queue
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
+
+import in_docs  # noqa: E402 - found by the line above
+from cells import FAULTS, MODES, POINTS, cells  # noqa: E402
+from play import play  # noqa: E402
+from say import say  # noqa: E402
+from stage import Slot  # noqa: E402
+
+_LINE = "{:<8} {:<13} {:<12} {:>6} {:>6} {:>5} {:>5} {:>5} {:>4} {:>5}  {}"
+
+
+def say_row(*values):
+    say(_LINE.format(*values).rstrip())
+
+
+def show(result):
+    cell = result.cell
+    endings = ", ".join(result.endings) or "went on"
+    evidence = "; ".join(filter(None, result.evidence))
+    say_row(
+        cell.mode, cell.fault, cell.point, result.sent, result.seen, result.lost, result.duplicated, result.queue,
+        result.dead, f"{result.seconds:.0f}s", f"{result.verdict} | {endings} | {evidence}",
+    )  # fmt: skip
+
+
+def run(wanted, jobs):
+    """Results in the order of the table."""
+    slots = queue.SimpleQueue()
+    opened = []
+
+    def one(cell):
+        try:
+            slot = slots.get_nowait()
+        except queue.Empty:
+            slot = Slot()
+            opened.append(slot)
+        result = play(slot, cell)
+        slots.put(slot)
+        show(result)
+        return result
+
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(one, wanted))
+    finally:
+        for slot in opened:
+            slot.close()
+
+
+def main():
+    asked = arguments()
+    chosen = [
+        cell
+        for cell in cells()
+        if cell.mode in (asked.mode or MODES) and cell.fault in (asked.fault or FAULTS)
+        and cell.point in (asked.point or POINTS)
+    ]  # fmt: skip
+    wanted = [cell for cell in chosen if cell.reason is None]
+    if asked.list:
+        for cell in chosen:
+            say(f"{cell.name:<40} {cell.reason or 'run'}")
+        say(f"{len(wanted)} cells to run, {len(chosen) - len(wanted)} skipped")
+        return 0
+    began = time.monotonic()
+    say_row("mode", "fault", "point", "sent", "seen", "lost", "twice", "left", "dead", "time", "")
+    results = run(wanted, asked.jobs)
+    if asked.markdown:
+        in_docs.write(asked.markdown, results)
+    bad = [result for result in results if not result.ok]
+    took, skipped = time.monotonic() - began, len(chosen) - len(wanted)
+    say(f"{len(results)} cells in {took:.0f} s, {len(bad)} failed, {skipped} skipped")
+    for result in bad:
+        say(f"FAILED {result.cell.name}: {result.verdict}", *result.errors)
+    return bool(bad)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--fault", action="append", choices=FAULTS)
+    parser.add_argument("--point", action="append", choices=POINTS)
+    parser.add_argument("--jobs", type=int, default=1, help="cells at the same time, each with a broker and drivers")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
+    parser.add_argument("--list", action="store_true", help="the cells, and why some are not run")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""When a random fault strikes: after a time, at a frame, or at a file. Drawn first, so that a seed is a plan."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LONGEST_SECONDS = 3.0
+"""Of any moment: what was to be waited for may not come any more."""
+_FRAMES = {
+    "journal": {"source": (b"SUBSCRIBE\n", b"ACK\n", b"MESSAGE\n", b"RECEIPT\n")},
+    "plain": {"source": (b"SUBSCRIBE\n", b"ACK\n", b"MESSAGE\n", b"RECEIPT\n")},
+    "sink": {"sink": (b"CONNECT\n", b"BEGIN\n", b"SEND\n", b"COMMIT\n", b"RECEIPT\n", b"DISCONNECT\n")},
+}
+_FRAMES["both"] = _FRAMES["journal"] | _FRAMES["sink"]
+_FROM_BROKER = {b"MESSAGE\n", b"RECEIPT\n"}
+_FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
+
+
+@dataclass(frozen=True)
+class Moment:
+    kind: str
+    seconds: float = 0
+    proxy: str = ""
+    frame: bytes = b""
+    nth: int = 1
+    folder: str = ""
+
+    def __str__(self):
+        if self.kind == "time":
+            return f"after {self.seconds:.2f} s"
+        if self.kind == "frame":
+            return f"at {self.frame.decode().strip()} {self.nth} of the {self.proxy}"
+        return f"at a new file in {self.folder}"
+
+
+def draw(rng, mode):
+    kind = rng.choice(("time", "frame", "file"))
+    seconds = rng.uniform(0, LONGEST_SECONDS)
+    proxy = rng.choice(sorted(_FRAMES[mode]))
+    frame, nth = rng.choice(_FRAMES[mode][proxy]), rng.choice((1, 1, 2, 3, 50))
+    return Moment(kind, seconds, proxy, frame, nth, rng.choice(_FILES))
+
+
+def await_moment(stage, moment):
+    """Return when it is there, at the latest after the longest time; whether it came. A frame stays held."""
+    deadline = time.monotonic() + LONGEST_SECONDS
+    if moment.kind == "time":
+        time.sleep(moment.seconds)
+        return True
+    if moment.kind == "frame":
+        proxy = getattr(stage, moment.proxy)
+        way = proxy.to_client if moment.frame in _FROM_BROKER else proxy.to_broker
+        # A COMMIT alone that outlives its sender cannot be fenced (docs/guarantees.md): it was written with its entry.
+        way.hold_at(moment.frame, nth=moment.nth, outlives=False)
+        return way.held.wait(LONGEST_SECONDS)
+    folder = stage.folder / moment.folder
+    before = _names(folder)
+    while time.monotonic() < deadline:
+        if _names(folder) - before:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _names(folder: Path):
+    try:
+        return {path.name for path in folder.iterdir()}
+    except FileNotFoundError:
+        return set()

@@ -1,0 +1,100 @@
+"""One cell: messages in, a fault at a point, the job started again, everything counted."""
+
+import time
+import traceback
+from dataclasses import dataclass, field
+
+import points
+from drivers import JobError
+from stage import NotReachedError, Stage
+from streaming import wait_until
+from strikes import strike
+
+_END_SECONDS = 30
+
+
+@dataclass
+class Result:
+    cell: object
+    evidence: list = field(default_factory=list)
+    """That the point was reached."""
+    sent: int = 0
+    seen: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    queue: int = 0
+    delivering: int = 0
+    dead: int = 0
+    """Messages that went to the dead-letter queue."""
+    runs: int = 0
+    endings: list = field(default_factory=list)
+    errors: list = field(default_factory=list, repr=False)
+    problem: str | None = None
+    seconds: float = 0
+
+    @property
+    def verdict(self):
+        if self.problem:
+            return self.problem
+        wrong = {"lost": self.lost, "left": self.queue, "in delivery": self.delivering, "dead": self.dead}
+        if self.cell.exactly_once:
+            wrong["duplicated"] = self.duplicated
+        if "did not go on" in self.endings:
+            wrong["stuck"] = 1
+        return ", ".join(f"{count} {what}" for what, count in wrong.items() if count) or "ok"
+
+    @property
+    def ok(self):
+        return self.verdict == "ok"
+
+
+def play(slot, cell):
+    """The result, whatever happens."""
+    result, began = Result(cell), time.monotonic()
+    try:
+        with Stage(slot, cell) as stage:
+            try:
+                _play(stage, cell, result)
+            finally:
+                result.runs, result.endings, result.errors = stage.runs, stage.endings, stage.errors
+    except NotReachedError as error:
+        result.problem = f"not reached: {error}"
+    except (JobError, AssertionError, OSError) as error:
+        result.problem = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the matrix goes on, and the cell has failed
+        result.problem = traceback.format_exc()
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _play(stage, cell, result):
+    dead = stage.broker.message_count("DLQ")
+    result.evidence.append(points.reach(stage, cell))
+    strike(stage, cell)
+    stage.input.send(points.LATE)
+    seen = False
+
+    def back():
+        nonlocal seen
+        if not seen:
+            seen = True
+            result.evidence.append(points.meanwhile(stage, cell))
+
+    if not stage.ended():
+        back()
+        stage.go_on()
+    stage.recover(back)
+    result.evidence.append(points.afterwards(stage, cell))
+    count(stage, result)
+    result.dead = stage.broker.message_count("DLQ") - dead
+
+
+def count(stage, result):
+    """What the sink has, against what was sent; nobody reads or writes any more."""
+    if stage.mode != "sink":
+        wait_until(lambda: not stage.input.consumers(), _END_SECONDS, "the end of the subscription")
+        result.delivering = stage.input.in_delivery()
+    counted = stage.output.counted()
+    result.sent, result.seen, result.queue = stage.input.sent, len(counted), stage.input.left()
+    result.lost = len(set(range(result.sent)) - counted.keys())
+    result.duplicated = sum(count - 1 for count in counted.values())

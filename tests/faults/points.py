@@ -1,0 +1,231 @@
+"""How a cell gets to its point, and how it knows that it is there. A point returns its evidence, or raises.
+
+Some messages are sent before the query starts, MORE at the point, the rest after the fault. The point is in the
+third batch: what comes before it has long been settled.
+"""
+
+from streaming import wait_until
+
+FIRST, MORE, LATE = 600, 900, 300
+BATCH = 200
+_THIRD = 2
+
+
+def reach(stage, cell):
+    stage.input.send(_THIRD * BATCH if stage.mode == "sink" else FIRST)
+    return _POINTS[cell.point](stage)
+
+
+def meanwhile(stage, cell):
+    """While the job is back: whether the old connection is still there."""
+    if cell.point != "before-ttl":
+        return None
+    if stage.mode != "sink" and cell.fault != "kill-worker":
+        stage.until(lambda: stage.input.consumers() == 2, "a new subscription beside the old one")
+        stage.source.let_expire()
+        return "the old subscription stands beside the new one"
+    return None
+
+
+def afterwards(stage, cell):
+    """When everything is done: what was on the way arrives after all."""
+    if cell.point == "before-ttl" and stage.mode in {"sink", "both"}:
+        sink = stage.sink
+        wait_until(lambda: sink.connections == sink.left_open, what="the end of all connections but the old ones")
+        stage.require(sink.left_open, "the broker has ended the old connection")
+        before = stage.sink.to_broker.octets
+        stage.sink.to_broker.release()
+        wait_until(lambda: stage.sink.to_broker.octets > before, what="the old COMMIT")
+        stage.sink.let_expire()
+        wait_until(lambda: not stage.sink.connections, what="the end of the old connection")
+        return "the old COMMIT arrived late"
+    return None
+
+
+# --- of the source -------------------------------------------------------------------------------
+
+
+def _in_the_third_batch(stage, **options):
+    """Halted before Spark learns what the third batch is: two are done, nothing is on the way."""
+    stage.start(maxMessagesPerTrigger=BATCH, **options)
+    stage.halt("latestOffset", _THIRD * BATCH)
+
+
+def _go_on(stage):
+    stage.driver.halts.release("latestOffset")
+
+
+def _received(stage):
+    _in_the_third_batch(stage)
+    segments = stage.input.segments() if stage.input.journal else None
+    before = stage.source.to_client.octets
+    stage.input.send(MORE)
+    stage.until(lambda: stage.source.to_client.octets > before + MORE * 200, "the arrival of the messages")
+    stage.require(stage.input.left() >= MORE, "messages were acknowledged")
+    stage.require(segments is None or stage.input.segments() == segments, "messages were made durable")
+    return f"{stage.input.in_delivery()} in delivery, in memory only"
+
+
+def _durable(stage):
+    _in_the_third_batch(stage)
+    segments = stage.input.segments()
+    stage.source.to_broker.hold_at(b"ACK\n")
+    stage.input.send(MORE)
+    _go_on(stage)
+    stage.held(stage.source.to_broker, "an ACK")
+    new = set(stage.input.segments()) - set(segments)
+    stage.require(new, "no segment was written before the ACK")
+    stage.require(stage.input.left() == MORE, "messages were acknowledged")
+    return f"segments {sorted(new)} written, their ACKs held: {stage.input.left()} on the broker"
+
+
+def _unconfirmed(stage):
+    """The ACKs of a batch (without a journal) or of what is durable (with one)."""
+    _in_the_third_batch(stage)
+    before = stage.input.left()
+    stage.source.to_client.hold_at(b"RECEIPT\n")
+    stage.input.send(MORE)
+    _go_on(stage)
+    stage.held(stage.source.to_client, "the receipt of ACKs")
+    now = stage.input.left()
+    stage.require(now < before + MORE, "nothing was acknowledged")
+    if stage.input.journal:
+        stage.require(set(stage.input.segments()) - stage.input.confirmed(), "every receipt was written down")
+    return f"{before + MORE - now} acknowledged, their receipt held"
+
+
+def _acknowledged(stage):
+    _in_the_third_batch(stage)
+    stage.driver.halts.want("latestOffset", (_THIRD + 2) * BATCH)
+    stage.input.send(MORE)
+    stage.until(lambda: stage.driver.halts.reached("latestOffset"), "the fifth batch")
+    end = stage.offset(max(stage.logged("offsets")))
+    acknowledged = stage.input.sent - stage.input.left()
+    stage.require(end < acknowledged, "everything acknowledged is offered")
+    unconfirmed = set(stage.input.segments()) - stage.input.confirmed()
+    return f"{acknowledged} acknowledged, {end} offered; {len(unconfirmed)} segments wait for their receipt"
+
+
+def _offered(stage):
+    if stage.mode == "sink":
+        return _files_offered(stage)
+    stage.start(maxMessagesPerTrigger=BATCH)
+    stage.halt("partitions", _THIRD * BATCH)
+    stage.input.send(MORE)
+    batch = max(stage.logged("offsets"))
+    stage.require(batch not in stage.logged("commits"), "the batch is done")
+    return f"batch {batch} is in Spark's log of offsets and was not planned"
+
+
+def _files_offered(stage):
+    """The nearest thing for a source of files: planned, and its first task is about to connect."""
+    batch = _hold_third(stage, b"CONNECT\n")
+    return f"batch {batch} is in Spark's log of offsets, nothing of it is sent"
+
+
+def _done(stage):
+    stage.start(maxMessagesPerTrigger=FIRST)
+    stage.halt("latestOffset", FIRST)
+    batch = max(stage.logged("commits"))
+    stage.require(stage.offset(batch) == FIRST, "the batch is not in Spark's log")
+    stage.input.send(MORE)
+    if stage.input.journal:
+        held = stage.input.segments()
+        stage.require(held, "the journal is empty")
+        return f"batch {batch} is in Spark's log, segments {held} in the journal"
+    stage.require(stage.input.left() > MORE, "the batch was acknowledged")
+    return f"batch {batch} is in Spark's log, {stage.input.left() - MORE} of it are not acknowledged"
+
+
+# --- of a batch ----------------------------------------------------------------------------------
+
+
+def _mid_batch(stage):
+    if stage.mode in {"sink", "both"}:
+        return _mid_transaction(stage)
+    stage.start(maxMessagesPerTrigger=BATCH)
+    stage.halt("task", _THIRD)
+    stage.input.send(MORE)
+    stage.require(not stage.output.has(_THIRD), "the batch is in the sink")
+    return f"a task of batch {_THIRD} has read a part"
+
+
+def _sink_done(stage):
+    if stage.mode in {"sink", "both"}:
+        return _all_committed(stage)
+    stage.start(maxMessagesPerTrigger=BATCH)
+    stage.halt("sink done", _THIRD)
+    stage.input.send(MORE)
+    stage.require(stage.output.has(_THIRD), "the batch is not in the sink")
+    stage.require(_THIRD not in stage.logged("commits"), "the batch is in Spark's log")
+    return f"batch {_THIRD} is in the sink and not in Spark's log"
+
+
+def _hold_third(stage, pattern):
+    """Hold the first of these frames that the third batch sends to the broker."""
+    if stage.mode == "sink":
+        stage.start()
+        stage.until(lambda: stage.logged("commits") == set(range(_THIRD)), "the second batch")
+    else:
+        _in_the_third_batch(stage)
+    stage.sink.to_broker.hold_at(pattern)
+    stage.input.send(MORE)
+    _go_on(stage)
+    stage.held(stage.sink.to_broker, f"{pattern} of the third batch")
+    batch = max(stage.logged("offsets"))
+    stage.require(batch not in stage.logged("commits"), "the batch is done")
+    return batch
+
+
+def _mid_transaction(stage):
+    before = stage.output.size()
+    batch = _hold_third(stage, b"COMMIT\n")
+    return f"rows of batch {batch} are sent and not committed; {stage.output.size()} in the queue, {before} before"
+
+
+def _commit_unconfirmed(stage):
+    batch = _hold_third(stage, b"COMMIT\n")
+    before = stage.output.size()
+    stage.sink.to_client.hold_at(b"RECEIPT\n", link=stage.sink.to_broker.held_link)
+    stage.sink.to_broker.release()
+    stage.held(stage.sink.to_client, "the COMMIT's receipt")
+    stage.until(lambda: stage.output.size() > before, "the rows of the COMMIT")
+    return f"a task of batch {batch} is committed, its receipt held"
+
+
+def _all_committed(stage):
+    batch = _hold_third(stage, b"COMMIT\n")
+    stage.sink.to_broker.hold_at(b"DISCONNECT\n")
+    stage.sink.to_broker.release()
+    stage.held(stage.sink.to_broker, "a DISCONNECT")
+    rows = stage.offset(batch) if stage.mode == "both" else (batch + 1) * BATCH
+    stage.until(lambda: stage.output.size() == rows, "the COMMIT of every task")
+    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
+    return f"all {rows} rows up to batch {batch} are committed, Spark's log ends before it"
+
+
+# --- after it ------------------------------------------------------------------------------------
+
+
+def _before_ttl(stage):
+    stage.source.leave_open()
+    stage.sink.leave_open()
+    if stage.mode in {"sink", "both"}:
+        batch = _hold_third(stage, b"SEND\ndestination:pyspark-jms.commits")
+        return f"rows of batch {batch} are sent, entry and COMMIT on the way; the broker will miss nobody"
+    if stage.input.journal:
+        return _durable(stage)
+    return _received(stage)
+
+
+_POINTS = {
+    "received": _received,
+    "durable": _durable,
+    "unconfirmed": lambda stage: (_commit_unconfirmed if stage.mode in {"sink", "both"} else _unconfirmed)(stage),
+    "acknowledged": _acknowledged,
+    "offered": _offered,
+    "mid-batch": _mid_batch,
+    "sink-done": _sink_done,
+    "done": _done,
+    "before-ttl": _before_ttl,
+}

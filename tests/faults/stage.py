@@ -1,0 +1,220 @@
+"""Where one cell plays: a broker, proxies before it, input and output, and the job that reads from one to the other."""
+
+import contextlib
+import json
+import re
+import shutil
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+from drivers import Drivers, JobError
+from proxy import Proxy
+from streams import FilesInput, FolderOutput, QueueInput, QueueOutput
+
+from pyspark_jms.testing import EmbeddedArtemis
+
+_PATIENCE_SECONDS = 180
+_ASK_SECONDS = 1.0
+"""Between two questions to the job whether it still runs."""
+_NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
+"""Spark 4.3, killed while it wrote the offset of its first batch, asks for another checkpoint."""
+_OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
+
+
+class NotReachedError(Exception):
+    """A cell did not get to its point: it says nothing about the product."""
+
+
+def _settings(cell):
+    """Options of the connections: defaults, save where the fault or the point is a matter of time."""
+    sink = {"reconnectAttempts": 3}  # the look-ups after a lost COMMIT: 7 s instead of 31
+    if cell.fault == "stall":
+        brisk = {"heartbeat": "1s", "connectTimeout": "3s"}
+        return {"source": brisk, "sink": sink | brisk}
+    if cell.point == "before-ttl":  # a broker misses a client after twice its heart-beat
+        return {"source": {"heartbeat": "3s"}, "sink": sink | {"heartbeat": "3s"}}
+    if cell.fault == "kill-broker":  # a slow machine may take longer to start one than a query tries to reach it
+        return {"source": {"reconnectAttempts": 20}, "sink": sink}
+    return {"source": {}, "sink": sink}
+
+
+class Slot:
+    """What cells share, one after the other: a broker and drivers that stand ready."""
+
+    def __init__(self):
+        self.broker = EmbeddedArtemis(heap="512m").start()
+        self.drivers = Drivers()
+
+    def close(self):
+        self.drivers.close()
+        self.broker.close()
+
+
+class Stage:
+    """``with Stage(slot, cell) as stage``: what the modules ``points`` and ``strikes`` play with."""
+
+    def __init__(self, slot, cell):
+        self.broker, self.mode = slot.broker, cell.mode
+        self.quiet_death = cell.point == "before-ttl"
+        """Whether the broker does not hear of a client's end."""
+        self._settings = _settings(cell)
+        self._drivers = slot.drivers
+        self._exits = contextlib.ExitStack()
+        self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
+        self.checkpoint = self.folder / "checkpoint"
+        self.driver = None
+        self._running = False
+        self.runs = 0
+        self.endings = []
+        """The codes of the errors that ended queries."""
+        self.errors = []
+        """Those errors in full."""
+
+    def __enter__(self):
+        self._exits.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
+        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
+        name = uuid.uuid4().hex[:12]
+        if self.mode == "sink":
+            self.input = FilesInput(self.folder / "files")
+        else:
+            journal = None if self.mode == "plain" else self.folder / "journal"
+            self.input = QueueInput(self.broker, self.source, f"in.{name}", journal)
+        if self.mode in {"sink", "both"}:
+            self.output = QueueOutput(self.broker, self.sink, f"out.{name}")
+        else:
+            self.output = FolderOutput(self.folder / "out")
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+        self._let_driver_go()
+        self._exits.close()
+
+    # --- the job ---------------------------------------------------------------------------------
+
+    def start(self, **options):
+        """The query, with a trigger that does not end; in the same driver as before, if it lives."""
+        if self.driver is None or not self.driver.alive:
+            self._change_driver()
+        self._start({"processingTime": "0 seconds"}, options)
+
+    def _start(self, trigger, options):
+        self.runs += 1
+        self._running = True
+        sink = self.output.sink(self.input.columns, **self._settings["sink"])
+        source = self.input.source(**self._settings["source"], **options)
+        self.driver.order("start", source=source, sink=sink, trigger=trigger, checkpoint=str(self.checkpoint))
+
+    def _change_driver(self):
+        old, self.driver = self.driver, self._drivers.take()
+        if old is not None:
+            self._drivers.give(old)
+
+    def ended(self):
+        """Whether the query is over; what ended it is noted."""
+        if not self._running or not self.driver.alive:
+            return True
+        state = self.driver.order("state")
+        self._running = state["active"]
+        if state["error"]:
+            self._note(state["error"])
+        return not self._running
+
+    def _note(self, error):
+        self.errors.append(error)
+        self.endings.append((_OURS.search(error) or _SPARKS.search(error) or [error])[0])
+        if _NO_FIRST_OFFSET in error:  # as it says itself, and as docs/guarantees.md does
+            shutil.rmtree(self.checkpoint)
+            self.endings[-1] = "new checkpoint"
+
+    def _let_driver_go(self):
+        driver, self.driver = self.driver, None
+        if driver is None:
+            return
+        if driver.alive and driver.order("state")["active"]:
+            driver.kill()
+        self._drivers.give(driver)
+
+    def release(self):
+        """Whatever was made to wait goes on."""
+        for proxy in (self.source, self.sink):
+            for way in (proxy.to_broker, proxy.to_client):
+                way.clear()
+        if self.driver is not None:
+            self.driver.halts.release()
+
+    # --- reaching a point ----------------------------------------------------------------------------
+
+    def until(self, true, what, seconds=_PATIENCE_SECONDS):
+        deadline = time.monotonic() + seconds
+        asked = time.monotonic()
+        while not true():
+            if time.monotonic() > asked + _ASK_SECONDS:
+                asked = time.monotonic()
+                if self.ended():
+                    raise NotReachedError(f"the query ended before {what}: {self.endings}")
+            if time.monotonic() > deadline:
+                raise NotReachedError(f"{what}: not within {seconds} s")
+            time.sleep(0.01)
+
+    def halt(self, place, number=0):
+        """Wait until the job stands there."""
+        self.driver.halts.want(place, number)
+        self.until(lambda: self.driver.halts.reached(place), f"a halt at {place} {number}")
+
+    def held(self, way, what):
+        self.until(way.held.is_set, what)
+
+    def logged(self, log):
+        """Numbers of the batches in Spark's log (``offsets`` or ``commits``)."""
+        folder = self.checkpoint / log
+        return {int(path.name) for path in folder.iterdir() if path.name.isdigit()} if folder.is_dir() else set()
+
+    def offset(self, batch):
+        """The end of a batch in Spark's log of offsets."""
+        return json.loads((self.checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])["seq"]
+
+    def require(self, true, what):
+        if not true:
+            raise NotReachedError(what)
+
+    # --- afterwards ----------------------------------------------------------------------------------
+
+    def go_on(self):
+        """A query that lives on does the rest by itself; returns whether it did."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self.ended():
+            if self.output.size() >= self.input.sent and not self.input.left():
+                self.driver.order("stop")
+                self._running = False
+                return True
+            if time.monotonic() > deadline:
+                self.endings.append("did not go on")
+                self.driver.kill()
+                return False
+            time.sleep(0.2)
+        return False
+
+    def recover(self, meanwhile=lambda: None):
+        """Start the job again, as a user would, until nothing is left. In another driver: the old one may be gone."""
+        self._change_driver()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            self._start({"availableNow": True}, {})
+            meanwhile()
+            meanwhile = lambda: None  # noqa: E731 - of the first run
+            noted = len(self.endings)
+            self.await_end()
+            if len(self.endings) == noted and not self.input.left():
+                return
+
+    def await_end(self):
+        """The query's, by whatever cause."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self.ended():
+            if time.monotonic() > deadline:
+                raise JobError(f"the job did not end:\n{self.driver.tail()}")
+            time.sleep(0.1)

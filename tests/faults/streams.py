@@ -1,0 +1,121 @@
+"""What goes in and what comes out: a queue or files, a folder of batches or a queue. Counted by identity."""
+
+import itertools
+import json
+from collections import Counter
+
+from rawstomp import RawStomp
+from streaming import access
+
+_FILE_LINES = 100
+FILES_A_BATCH = 2
+
+
+class QueueInput:
+    """Messages with their number as property ``n``, read by format jms; ``journal``: a folder, or None."""
+
+    def __init__(self, broker, proxy, queue, journal):
+        self._broker, self._proxy, self.queue, self.journal = broker, proxy, queue, journal
+        self.sent = 0
+
+    def send(self, count):
+        numbers = range(self.sent, self.sent + count)
+        with RawStomp(self._broker) as client:
+            client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
+        self.sent += count
+
+    def source(self, **options):
+        where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue, "idleTimeout": "500ms"}
+        where |= {"partitionBytes": "64k"} | ({"journalLocation": str(self.journal)} if self.journal else {})
+        return {"format": "halting_jms", "options": where | {name: str(value) for name, value in options.items()}}
+
+    columns = ("properties.n n", "text", "map('n', properties.n) properties")
+
+    def left(self):
+        return self._broker.message_count(self.queue)
+
+    def in_delivery(self):
+        return self._broker.delivering_count(self.queue)
+
+    def consumers(self):
+        return self._broker.consumer_count(self.queue)
+
+    # --- what the journal's folder tells -----------------------------------------------------------
+
+    def started(self):
+        return (self.journal / "books").exists()
+
+    def segments(self):
+        return sorted(int(path.name[8:]) for path in self.journal.glob("segment-*") if path.suffix != ".tmp")
+
+    def confirmed(self):
+        """First sequences of segments whose receipt is written down."""
+        entries = [json.loads(line[33:]) for line in (self.journal / "books").read_text().splitlines()]
+        return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
+
+
+class FilesInput:
+    """Lines with a number each, in files that Spark reads two a batch: what any process reads again as it was."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._names = itertools.count()
+        self.sent = 0
+        folder.mkdir()
+
+    def send(self, count):
+        for first in range(self.sent, self.sent + count, _FILE_LINES):
+            draft = self._folder / ".draft"
+            draft.write_text("\n".join(map(str, range(first, first + _FILE_LINES))))
+            draft.replace(self._folder / f"{next(self._names):06d}.txt")
+            self.sent += _FILE_LINES
+
+    def source(self, **_):
+        return {"format": "text", "options": {"maxFilesPerTrigger": FILES_A_BATCH}, "path": str(self._folder)}
+
+    columns = ("value n", "concat('line ', value) text", "map('n', value) properties")
+
+    def left(self):
+        return 0
+
+
+class FolderOutput:
+    """Batches that ``foreachBatch`` writes, each again when it is repeated."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+
+    def sink(self, columns, **_):
+        return {"folder": str(self.folder), "columns": columns[:2]}
+
+    def has(self, batch):
+        return (self.folder / f"batch-{batch}").exists()
+
+    def counted(self):
+        return Counter(int(row["n"]) for path in self.folder.glob("batch-*") for row in json.loads(path.read_text()))
+
+    def size(self):
+        return len(self.counted())
+
+
+class QueueOutput:
+    """A queue that format jms writes to, exactly once; ``counted`` empties it, when nobody writes any more."""
+
+    def __init__(self, broker, proxy, queue):
+        self._broker, self._proxy, self.queue = broker, proxy, queue
+        self._seen = Counter()
+
+    def sink(self, columns, **options):
+        where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue}
+        options = {name: str(value) for name, value in options.items()} | {"deliveryGuarantee": "exactly-once"}
+        return {"options": where | options, "columns": columns[1:]}
+
+    def counted(self):
+        while self._broker.message_count(self.queue):
+            with RawStomp(self._broker) as client:
+                self._seen.update(int(message.headers["n"]) for message in client.read(self.queue, quiet=0.5))
+        return self._seen
+
+    def size(self):
+        return self._broker.message_count(self.queue)

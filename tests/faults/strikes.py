@@ -1,0 +1,129 @@
+"""The faults: what happens to a job, its broker or their connection. Each returns when it is over."""
+
+import os
+import resource
+import signal
+import time
+
+import session
+
+FROZEN_SECONDS = 20
+"""How long the broker's process is stopped (SIGSTOP, then SIGCONT): its sockets stay, nobody answers."""
+STALLED_SECONDS = 6
+"""More than both ends wait with heart-beats of a second."""
+_BEFORE_RELEASE_SECONDS = 0.3
+_FOR_PROCESSES_SECONDS = 20
+
+
+def strike(stage, cell):
+    _STRIKES[cell.fault](stage)
+
+
+def _lost(stage, *proxies):
+    """What a dead process had on its way is lost with it, unless the broker does not hear of its death."""
+    if stage.quiet_death:
+        stage.driver.halts.release()
+        return
+    for proxy in proxies:
+        proxy.cut()
+    stage.release()
+
+
+def _kill_driver(stage):
+    stage.driver.kill()
+    _lost(stage, stage.source, stage.sink)
+    stage.endings.append("killed")
+
+
+def _kill_runner(stage):
+    stage.until(stage.driver.runners, "a runner", _FOR_PROCESSES_SECONDS)
+    session.kill(*stage.driver.runners())
+    _lost(stage, stage.source)
+    stage.await_end()
+
+
+def _kill_worker(stage):
+    stage.until(stage.driver.workers, "a worker", _FOR_PROCESSES_SECONDS)
+    session.kill(*stage.driver.workers())
+    _lost(stage, stage.sink)
+
+
+def _kill_broker(stage):
+    stage.broker.kill()
+    stage.source.cut()
+    stage.sink.cut()
+    stage.release()
+    stage.broker.start()
+
+
+def _freeze_broker(stage):
+    os.kill(stage.broker.pid, signal.SIGSTOP)
+    try:
+        stage.release()
+        time.sleep(FROZEN_SECONDS)
+    finally:
+        os.kill(stage.broker.pid, signal.SIGCONT)
+
+
+def _cut(stage):
+    if stage.quiet_death:
+        stage.source.cut_clients()
+        stage.sink.cut_clients()
+        stage.driver.halts.release()
+        return
+    stage.source.cut()
+    stage.sink.cut()
+    stage.release()
+
+
+def _stall(stage):
+    ways = [way for proxy in (stage.source, stage.sink) for way in (proxy.to_broker, proxy.to_client)]
+    for way in ways:
+        way.stall()
+        way.release()  # into the stall
+    stage.driver.halts.release()
+    time.sleep(STALLED_SECONDS)
+    stage.release()
+
+
+def _disk_full(stage):
+    """No file of the runner may grow beyond the books' size and some octets: a segment is cut short, a line torn.
+
+    Set on the living process (RLIMIT_FSIZE); the next one has the room it needs, as after a clean-up.
+    """
+    stage.until(lambda: stage.driver.runners() and stage.input.started(), "a runner", _FOR_PROCESSES_SECONDS)
+    limit = (stage.input.journal / "books").stat().st_size + 10
+    for pid in stage.driver.runners():
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
+    stage.release()
+    stage.await_end()
+
+
+def _stop(stage):
+    stage.driver.send("stop")
+    time.sleep(_BEFORE_RELEASE_SECONDS)
+    stage.release()
+    stage.driver.answer()
+    stage.endings.append("stopped")
+
+
+def _sigterm(stage):
+    stage.driver.signal(signal.SIGTERM)
+    time.sleep(_BEFORE_RELEASE_SECONDS)
+    stage.release()
+    stage.driver.await_exit()
+    stage.endings.append("terminated")
+
+
+_STRIKES = {
+    "kill-driver": _kill_driver,
+    "kill-runner": _kill_runner,
+    "kill-worker": _kill_worker,
+    "kill-broker": _kill_broker,
+    "freeze-broker": _freeze_broker,
+    "cut": _cut,
+    "stall": _stall,
+    "disk-full": _disk_full,
+    "stop": _stop,
+    "sigterm": _sigterm,
+}

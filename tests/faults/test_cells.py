@@ -1,0 +1,54 @@
+"""The matrix itself, and ten of its cells: those whose points are the narrowest. `make faults` runs them all."""
+
+import pytest
+from cells import FAULTS, MODES, POINTS, Cell, cells
+from play import play
+from stage import Slot
+
+BITING = [
+    "journal/kill-driver/durable",
+    "journal/kill-runner/unconfirmed",
+    "journal/disk-full/durable",
+    "journal/kill-driver/done",
+    "plain/kill-runner/done",
+    "plain/cut/mid-batch",
+    "sink/kill-worker/unconfirmed",
+    "sink/kill-driver/before-ttl",
+    "both/kill-runner/sink-done",
+    "both/kill-broker/mid-batch",
+]
+
+
+def test_every_cell_is_run_or_has_its_reason():
+    found = {(cell.mode, cell.fault, cell.point): cell for cell in cells()}
+    assert set(found) == {(mode, fault, point) for mode in MODES for fault in FAULTS for point in POINTS}
+    assert all(cell.reason is None or len(cell.reason) > 15 for cell in found.values())
+    run = [cell for cell in found.values() if cell.reason is None]
+    for names, which in ((MODES, "mode"), (FAULTS, "fault"), (POINTS, "point")):
+        assert {getattr(cell, which) for cell in run} == set(names)
+
+
+def test_the_ten_are_cells_that_are_run():
+    assert len(set(BITING)) == 10
+    assert set(BITING) <= {cell.name for cell in cells() if cell.reason is None}
+
+
+@pytest.fixture(scope="module")
+def slot():
+    slot = Slot()
+    yield slot
+    slot.close()
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.parametrize("name", BITING)
+def test_nothing_is_lost_and_nothing_comes_twice_where_that_is_promised(slot, name, report):
+    result = play(slot, Cell(*name.split("/")))
+    report(
+        f"{name}: {result.sent} sent, {result.lost} lost, {result.duplicated} twice, {result.seconds:.0f} s;"
+        f" {'; '.join(filter(None, result.evidence))}"
+    )
+    assert result.verdict == "ok", result
+    assert result.evidence[0]
+    assert result.seen == result.sent
