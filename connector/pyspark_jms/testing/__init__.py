@@ -2,9 +2,11 @@
 
 from pyspark_jms.testing.config import PERMISSIONS, AddressSettings, Tls, User
 from pyspark_jms.testing.embedded import EmbeddedArtemis
+from pyspark_jms.testing.embedded_classic import EmbeddedClassic
 from pyspark_jms.testing.external import ExternalBroker, broker
 from pyspark_jms.testing.jms_client import JmsClient, JmsMessage, Typed
 from pyspark_jms.testing.operations import Broker, DeadLetter
+from pyspark_jms.testing.rabbit import InstalledRabbit, RabbitUser
 
 __all__ = [
     "PERMISSIONS",
@@ -12,9 +14,12 @@ __all__ = [
     "Broker",
     "DeadLetter",
     "EmbeddedArtemis",
+    "EmbeddedClassic",
     "ExternalBroker",
+    "InstalledRabbit",
     "JmsClient",
     "JmsMessage",
+    "RabbitUser",
     "Tls",
     "Typed",
     "User",

@@ -18,16 +18,38 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.java import JavaMachine, spark_jars, tail
 
-__all__ = ["ARTEMIS_VERSION", "ResolverSettings", "broker_classpath", "cache_directory", "resolve"]
+__all__ = [
+    "ARTEMIS_VERSION",
+    "CLASSIC_VERSION",
+    "ResolverSettings",
+    "broker_classpath",
+    "cache_directory",
+    "classic_classpath",
+    "resolve",
+]
 
 ARTEMIS_VERSION = "2.55.0"
 """Pinned: the newest version whose server, STOMP and client jars were all found published."""
+
+CLASSIC_VERSION = "6.3.1"
 
 _PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-stomp-protocol:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-jakarta-client:{ARTEMIS_VERSION}",
     "jakarta.jms:jakarta.jms-api:3.1.0",  # by name: Ivy alone picks 2.0.3, which lacks classes the client needs
+    "org.slf4j:slf4j-jdk14:2.0.17",
+)
+
+# By name what Ivy leaves out; xstream and jettison are for the STOMP transformations of map messages.
+_CLASSIC_PACKAGES = (
+    *(
+        f"org.apache.activemq:activemq-{module}:{CLASSIC_VERSION}"
+        for module in ("broker", "client", "jaas", "stomp", "kahadb-store")
+    ),
+    "jakarta.jms:jakarta.jms-api:3.1.0",
+    "com.thoughtworks.xstream:xstream:1.4.21",
+    "org.codehaus.jettison:jettison:1.5.4",
     "org.slf4j:slf4j-jdk14:2.0.17",
 )
 
@@ -64,6 +86,10 @@ def cache_directory() -> Path:
 
 def broker_classpath() -> list[str]:
     return resolve(_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+
+
+def classic_classpath() -> list[str]:
+    return resolve(_CLASSIC_PACKAGES, ResolverSettings.from_environment(), cache_directory())
 
 
 def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) -> list[str]:

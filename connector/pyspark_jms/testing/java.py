@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Self
 
-from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway
+from py4j.protocol import get_return_value, is_error
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
@@ -73,6 +74,26 @@ def tail(log: Path) -> str:
     return "\n".join([f"The end of {log}:", *(f"    {line}" for line in lines[-_TAIL_LINES:] or ["(empty)"])])
 
 
+class _OwnErrors(GatewayClient):  # type: ignore[misc]  # py4j has no types
+    """Raises what Java threw by itself.
+
+    PySpark replaces py4j's own function for that, in every gateway of the process, by one that asks Spark's
+    machine what class the exception is: there the same number is some other object.
+    """
+
+    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
+        answer = super().send_command(command, retry, binary)
+        if not binary and is_error(answer)[0]:
+            _, target, name, *_ = (*command.split("\n", 3), "", "")
+            get_return_value(answer, self, target, name)
+        return answer
+
+
+class _Gateway(JavaGateway):  # type: ignore[misc]
+    def _create_gateway_client(self) -> GatewayClient:
+        return _OwnErrors(gateway_parameters=self.gateway_parameters)
+
+
 class JavaMachine:
     """One JVM with a py4j gateway. Everything Java prints goes to ``log``, nothing to our own streams."""
 
@@ -102,7 +123,7 @@ class JavaMachine:
         port, token = self._stdout.readline().strip(), self._stdout.readline().strip()
         if not port.isdigit() or not token:
             raise EmbeddedBrokerError("The Java virtual machine did not start.", tail(self._log))
-        self._gateway = JavaGateway(
+        self._gateway = _Gateway(
             gateway_parameters=GatewayParameters(
                 port=int(port),
                 auth_token=token.decode(),

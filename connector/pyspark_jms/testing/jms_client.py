@@ -3,10 +3,10 @@
 Python values in, Jakarta messages out, and back with the class every value has on the Java side.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
@@ -19,6 +19,7 @@ __all__ = ["JmsClient", "JmsMessage", "Typed"]
 
 Body: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | JavaObject | None
 
+_Read = TypeVar("_Read")
 _INT = range(-(2**31), 2**31)
 _AUTO_ACKNOWLEDGE = 1
 
@@ -79,7 +80,8 @@ class JmsClient:
             java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
             message = java.receive("orders")
 
-    Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``.
+    Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``. What ``temporary_queue()`` made ends with
+    the client.
     """
 
     def __init__(self, broker: EmbeddedArtemis, user: str | None = None, password: str | None = None) -> None:
@@ -90,6 +92,7 @@ class JmsClient:
         self._session = self._connection.createSession(False, _AUTO_ACKNOWLEDGE)  # noqa: FBT003 - not transacted
         self._producer = self._session.createProducer(None)
         self._types = JavaTypes(broker.jvm)
+        self._temporary: dict[Destination, Any] = {}
         self._connection.start()
 
     def close(self) -> None:
@@ -136,8 +139,17 @@ class JmsClient:
         self._gateway.detach(message)
         return message_id
 
+    def temporary_queue(self) -> str:
+        """A new one, as ``queue://NAME``: where a requester usually waits for its answers."""
+        queue = self._session.createTemporaryQueue()
+        destination = Destination(DestinationKind.QUEUE, str(queue.getQueueName()))
+        self._temporary[destination] = queue
+        return str(destination)
+
     def _destination(self, name: str) -> Any:
         destination = Destination.parse(name if "://" in name else f"queue://{name}")
+        if destination in self._temporary:
+            return self._temporary[destination]
         if destination.kind is DestinationKind.QUEUE:
             return self._session.createQueue(destination.name)
         return self._session.createTopic(destination.name)
@@ -186,13 +198,19 @@ class JmsClient:
 
     def receive(self, destination: str, timeout: float = 5.0, *, selector: str | None = None) -> JmsMessage | None:
         """The next message, or None when none came in time."""
+        return self.receive_as(self._read, destination, timeout, selector=selector)
+
+    def receive_as(
+        self, read: Callable[[Any], _Read], destination: str, timeout: float = 5.0, *, selector: str | None = None
+    ) -> _Read | None:
+        """What ``read`` makes of the next ``jakarta.jms.Message``, which it must not keep."""
         consumer = self._session.createConsumer(self._destination(destination), selector)
         try:
             message = consumer.receive(round(timeout * 1000))
             if message is None:
                 return None
             try:
-                return self._read(message)
+                return read(message)
             finally:
                 self._gateway.detach(message)
         finally:

@@ -18,8 +18,8 @@ class DeadLetter:
     queue: str | None
     """The queue it came from."""
 
-    message_id: int
-    """The broker's id in that queue: the part of a STOMP ``message-id`` after the comma."""
+    message_id: int | str
+    """The broker's id in that queue: on Artemis the part of a STOMP ``message-id`` after the comma."""
 
 
 class Broker(ABC):

@@ -10,9 +10,11 @@ _ANSWER_LIMIT = 64 * 1024
 """Octets of an answer to CONNECT; Artemis' is under 200."""
 
 
-def stomp_answer(host: str, port: int, user: str, password: str, *, tls: bool, timeout: float) -> str:
+def stomp_answer(
+    host: str, port: int, user: str, password: str, *, tls: bool, timeout: float, virtual_host: str | None = None
+) -> str:
     """The frame that answers a CONNECT with these credentials; an ``OSError`` when nobody answers in time."""
-    head = f"CONNECT\naccept-version:1.2\nhost:{host}\nlogin:{user}\npasscode:{password}\n\n\0"
+    head = f"CONNECT\naccept-version:1.2\nhost:{virtual_host or host}\nlogin:{user}\npasscode:{password}\n\n\0"
     answer = b""
     with _connection(host, port, tls=tls, timeout=timeout) as link:
         link.sendall(head.encode())

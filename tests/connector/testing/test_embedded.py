@@ -207,7 +207,7 @@ def test_a_taken_port_is_told_before_anything_starts():
 
 
 def test_a_port_taken_meanwhile_is_told_too(monkeypatch):
-    monkeypatch.setattr("pyspark_jms.testing.embedded.is_free", lambda *_: True)
+    monkeypatch.setattr("pyspark_jms.testing.lifecycle.is_free", lambda *_: True)
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(EmbeddedBrokerError, match=r"did not become active(.|\n)*Address already in use"),

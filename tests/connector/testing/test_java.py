@@ -3,6 +3,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.java import JavaMachine, find_java, spark_jars, tail
@@ -123,3 +124,15 @@ def test_tail_leaves_stack_frames_out(tmp_path):
     assert tail(log).splitlines()[1:] == [f"    {line}" for line in range(80, 100)]
     log.unlink()
     assert tail(log).endswith("(empty)")
+
+
+@pytest.mark.spark
+def test_an_exception_of_java_is_its_own_with_spark_in_the_process(spark, tmp_path):
+    """PySpark looks up what other gateways throw in its own machine, where the number is another object's."""
+    machine = JavaMachine([], log=tmp_path / "java.log").connect()
+    for _ in range(200):  # past the objects that Spark's machine keeps for Python
+        with pytest.raises(Py4JJavaError, match="NumberFormatException"):
+            machine.jvm.Integer.valueOf("x")
+    with pytest.raises(Py4JJavaError, match=r"calling o\d+\.charAt"):
+        machine.jvm.StringBuilder("abc").charAt(7)
+    machine.kill()

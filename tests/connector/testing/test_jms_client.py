@@ -125,6 +125,12 @@ def test_delayed_message(java, queue):
     assert message.delivery_time >= message.timestamp + 50
 
 
+def test_the_message_itself(java, queue):
+    java.send(queue, "x", properties={"n": 7})
+    assert java.receive_as(lambda message: message.getStringProperty("n"), queue) == "7"
+    assert java.receive_as(lambda message: message, queue, timeout=0.05) is None
+
+
 def test_selector_and_nothing(java, queue):
     java.send(queue, "a", properties={"n": 1})
     java.send(queue, "b", properties={"n": 2})
@@ -141,6 +147,21 @@ def test_what_a_stomp_client_sent(java, broker, connect, queue):
     assert message.properties["n"] == Typed("string", "1")
     assert (message.message_id, message.reply_to) == (None, "answers")
     assert message.delivery_mode is DeliveryMode.NON_PERSISTENT
+
+
+def test_a_temporary_queue_ends_with_its_client(java, broker, queue):
+    own, other = java.temporary_queue(), java.temporary_queue()
+    assert own != other
+    java.send(queue, "question", reply_to=own)
+    with JmsClient(broker) as answerer:
+        theirs = answerer.temporary_queue().removeprefix("queue://")
+        reply_to = answerer.receive(queue).reply_to
+        assert reply_to == own
+        answerer.send(reply_to, "answer")
+        assert broker.has_queue(theirs)
+    assert not broker.has_queue(theirs)
+    assert java.receive(own).body == "answer"
+    assert java.receive(other, timeout=0.05) is None
 
 
 def test_wrong_password(broker):

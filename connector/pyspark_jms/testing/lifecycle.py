@@ -1,0 +1,277 @@
+"""The life of a broker that is ours: its folder, its ports, start, stop, kill. Knows no broker by name.
+
+``OwnBroker`` is any process, ``JavaBroker`` one in a Java virtual machine of its own.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing.config import logging_properties
+from pyspark_jms.testing.java import JavaMachine, tail
+from pyspark_jms.testing.ports import free_port, is_free
+from pyspark_jms.testing.probe import stomp_answer
+
+__all__ = ["JavaBroker", "OwnBroker"]
+
+_STOP_SECONDS = 30
+
+
+class OwnBroker(ABC):
+    """``directory`` keeps the data (None: a temporary one, removed at the end); ``port`` 0 is any free one, the same
+    over restarts.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None,
+        port: int,
+        user: str,
+        password: str,
+        *,
+        host: str,
+        start_timeout: float,
+    ) -> None:
+        self.host, self.user, self.password = host, user, password
+        self.port = port or free_port(host)
+        self.directory = Path(directory or tempfile.mkdtemp(prefix="broker-")).resolve()
+        self._start_timeout = start_timeout
+        self._lock: IO[str] | None = None
+        self._forget = (lambda: None) if directory else _removal(self, self.directory)
+
+    @property
+    def url(self) -> str:
+        return f"stomp://{self.host}:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "broker.log"
+
+    @property
+    @abstractmethod
+    def running(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def pid(self) -> int: ...
+
+    def start(self) -> Self:
+        """Start and wait until a STOMP client is answered CONNECTED; what is stored is there again."""
+        if self.running:
+            return self
+        self._fetch()
+        self._claim()
+        try:
+            self._configure()
+            if self.log.exists():  # one earlier log is kept; an error then quotes this start only
+                self.log.replace(self.log.with_suffix(".log.1"))
+            self._launch(time.monotonic() + self._start_timeout)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop as an operator would; what is stored stays."""
+
+    def kill(self) -> None:
+        """Stop as a crash would (SIGKILL); what was acknowledged as stored stays."""
+        self._end()
+        if self._lock is not None:
+            self._lock.close()
+        self._lock = None
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Block until the broker's process ends, by whatever cause."""
+
+    def restart(self) -> Self:
+        """Stop cleanly, unless it was killed before, and start on the same port and folder."""
+        self.stop()
+        return self.start()
+
+    def close(self) -> None:
+        """Stop; a temporary folder goes too."""
+        self.stop()
+        self._forget()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "stopped"
+        return f"<{type(self).__name__} {self.url} user={self.user} in {self.directory}, {state}>"
+
+    # --- what a broker fills in ----------------------------------------------------------------
+
+    @abstractmethod
+    def _fetch(self) -> None:
+        """Have what is needed to start, before anything is claimed."""
+
+    def _ports(self) -> tuple[int, ...]:
+        return (self.port,)
+
+    @abstractmethod
+    def _configure(self) -> None:
+        """Write what the broker reads."""
+
+    @abstractmethod
+    def _launch(self, deadline: float) -> None:
+        """Start the process, and return when it is ready."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Kill the process, if there is one, and forget it."""
+
+    # --- starting ------------------------------------------------------------------------------
+
+    def _claim(self) -> None:
+        """Take folder and ports, or say who has them: a broker itself might wait for its lock for ever."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        lock = (self.directory / "embedded.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise EmbeddedBrokerError(
+                f"Another broker runs in {self.directory}.", "Stop it, or choose another directory."
+            ) from None
+        taken = [port for port in self._ports() if not is_free(self.host, port)]
+        if taken:
+            lock.close()
+            raise EmbeddedBrokerError(
+                f"Port {taken[0]} of {self.host} is in use.", "Choose another port, or 0 for any free one."
+            )
+        self._lock = lock
+
+    def _wait_until_ready(
+        self, deadline: float, port: int, *, tls: bool = False, virtual_host: str | None = None
+    ) -> None:
+        answer = "nothing"
+        while not answer.startswith("CONNECTED"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not self.running:
+                raise EmbeddedBrokerError(f"The broker answered {answer!r} to a CONNECT.", tail(self.log))
+            try:
+                answer = stomp_answer(
+                    self.host, port, self.user, self.password, tls=tls, timeout=left, virtual_host=virtual_host
+                )
+            except OSError as error:
+                answer = str(error)
+                time.sleep(0.05)
+
+    def _require_running(self) -> None:
+        if not self.running:
+            raise EmbeddedBrokerError("The broker is not running.", "start() it first.")
+
+
+class JavaBroker(OwnBroker):
+    """A broker whose own classes are driven through py4j."""
+
+    _machine: JavaMachine | None = None
+    _java_options: Sequence[str] = ()
+
+    @abstractmethod
+    def _classpath(self) -> list[str]:
+        """The jars; the first call may fetch them."""
+
+    @abstractmethod
+    def _boot(self, jvm: Any) -> None:
+        """Make the broker's objects and start them."""
+
+    @abstractmethod
+    def _shut_down(self) -> None:
+        """Stop them."""
+
+    def _await_ready(self, deadline: float) -> None:
+        self._wait_until_ready(deadline, self.port)
+
+    @property
+    def running(self) -> bool:
+        return self._machine is not None and self._machine.alive()
+
+    @property
+    def pid(self) -> int:
+        return self._running_machine.pid
+
+    @property
+    def jvm(self) -> Any:
+        """The broker's own JVM: ``broker.jvm.java.lang.System``, and every class on its class path."""
+        return self._running_machine.jvm
+
+    @property
+    def gateway(self) -> Any:
+        """The py4j gateway to it, for arrays and the like."""
+        return self._running_machine.gateway
+
+    @property
+    def _running_machine(self) -> JavaMachine:
+        self._require_running()
+        assert self._machine is not None
+        return self._machine
+
+    def stop(self) -> None:
+        if self._machine is not None and self.running:
+            with contextlib.suppress(Py4JError), self._machine.killed_after(_STOP_SECONDS):
+                self._shut_down()
+        self.kill()
+
+    def wait(self) -> None:
+        if self._machine is not None:
+            self._machine.wait()
+
+    def _fetch(self) -> None:
+        self._classpath()
+
+    def _configure(self) -> None:
+        (self.directory / "logging.properties").write_text(logging_properties())
+
+    def _launch(self, deadline: float) -> None:
+        options = (*self._java_options, f"-Djava.util.logging.config.file={self.directory}/logging.properties")
+        self._machine = JavaMachine(self._classpath(), log=self.log, options=options)
+        try:
+            with self._machine.killed_after(max(deadline - time.monotonic(), 0.0)):
+                self._boot(self._machine.connect().jvm)
+                self._await_ready(deadline)
+        except Py4JError as error:
+            fact = f"The broker did not start: {_cause(error)}."
+            self.kill()  # its log is complete then
+            raise EmbeddedBrokerError(fact, tail(self.log)) from None
+
+    def _end(self) -> None:
+        if self._machine is not None:
+            self._machine.kill()
+        self._machine = None
+
+    def _release(self, _reference: Any) -> None:
+        self.gateway.detach(_reference)
+
+
+def _cause(error: Py4JError) -> str:
+    """To be asked while Java still answers."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString())
+    return "its virtual machine ended, or took too long and was killed"
+
+
+def _removal(broker: OwnBroker, directory: Path) -> Any:
+    """Removes a temporary folder on call, and at the latest when broker or process end."""
+    return weakref.finalize(broker, shutil.rmtree, directory, ignore_errors=True)

@@ -1,0 +1,236 @@
+"""A RabbitMQ of a test's own, from the ``rabbitmq-server`` that is installed: own ports, own folder, never the service.
+
+Its Erlang asks a port mapper (epmd) for other nodes and would leave one running behind; here that is a child, too.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing.amqp import Amqp
+from pyspark_jms.testing.java import tail
+from pyspark_jms.testing.lifecycle import OwnBroker
+from pyspark_jms.testing.ports import free_port, is_free
+
+__all__ = ["InstalledRabbit", "RabbitUser"]
+
+_SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+"""Where Debian has it; what its PATH has insists on being root or a user of its own."""
+
+_STOP_SECONDS = 60
+_END_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitUser:
+    """Regular expressions of names, as RabbitMQ has them: what the user may declare, send to and read from."""
+
+    name: str
+    password: str = field(repr=False)
+    configure: str = ".*"
+    write: str = ".*"
+    read: str = ".*"
+
+
+class InstalledRabbit(OwnBroker):
+    """``with InstalledRabbit() as broker: …``; ``InstalledRabbit.installed()`` says whether there is one."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        port: int = 0,
+        user: str = "guest",
+        password: str = "guest",
+        *,
+        host: str = "127.0.0.1",
+        users: Sequence[RabbitUser] = (),
+        start_timeout: float = 180,
+    ) -> None:
+        super().__init__(directory, port, user, password, host=host, start_timeout=start_timeout)
+        self.amqp_port, self._node_port, self._mapper_port = free_port(host), free_port(host), free_port(host)
+        self._users = (RabbitUser(user, password), *users)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._mapper: subprocess.Popen[bytes] | None = None
+
+    @staticmethod
+    def installed() -> bool:
+        return _server() is not None and shutil.which("epmd") is not None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the Erlang machine, not of the shell that started it."""
+        self._require_running()
+        return int((self.directory / "pid").read_text())
+
+    def stop(self) -> None:
+        if self._process is not None and self.running:
+            with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
+                os.kill(self.pid, signal.SIGTERM)
+                self._process.wait(_STOP_SECONDS)
+        self.kill()
+
+    def wait(self) -> None:
+        if self._process is not None:
+            self._process.wait()
+
+    # --- starting ------------------------------------------------------------------------------
+
+    def _fetch(self) -> None:
+        if not self.installed():
+            raise EmbeddedBrokerError("No rabbitmq-server is installed.", "apt-get install rabbitmq-server.")
+
+    def _ports(self) -> tuple[int, ...]:
+        return (self.port, self.amqp_port, self._node_port, self._mapper_port)
+
+    def _configure(self) -> None:
+        settings = [
+            f"listeners.tcp.1 = {self.host}:{self.amqp_port}",
+            f"stomp.listeners.tcp.1 = {self.host}:{self.port}",
+            f"load_definitions = {self.directory}/definitions.json",
+        ]
+        (self.directory / "rabbitmq.conf").write_text("\n".join([*settings, ""]))
+        (self.directory / "enabled_plugins").write_text("[rabbitmq_stomp].\n")
+        (self.directory / "definitions.json").write_text(json.dumps(self._definitions()))
+
+    def _definitions(self) -> dict[str, object]:
+        return {
+            "vhosts": [{"name": "/"}],
+            "users": [
+                {"name": user.name, "password_hash": _hashed(user.password), "tags": "administrator"}
+                for user in self._users
+            ],
+            "permissions": [
+                {"user": user.name, "vhost": "/", "configure": user.configure, "write": user.write, "read": user.read}
+                for user in self._users
+            ],
+        }
+
+    def _launch(self, deadline: float) -> None:
+        server = _server()
+        assert server is not None
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        mapper = ["epmd", "-port", str(self._mapper_port), "-address", self.host]
+        self._mapper = subprocess.Popen(mapper, start_new_session=True, **quiet)  # type: ignore[call-overload]
+        (self.directory / "pid").unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(server)],
+                env=os.environ | self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                start_new_session=True,  # the shell and the machine it starts are one group, to be killed at once
+            )
+        try:
+            self._wait_until_ready(deadline, self.port, virtual_host="/")
+            self._wait_for_amqp(deadline)
+        except EmbeddedBrokerError as error:
+            raise EmbeddedBrokerError(f"RabbitMQ did not start: {error.fact}", tail(self.log)) from None
+
+    def _wait_for_amqp(self, deadline: float) -> None:
+        """It listens for STOMP first."""
+        while True:
+            try:
+                with self.amqp():
+                    return
+            except (OSError, EmbeddedBrokerError):
+                if time.monotonic() > deadline or not self.running:
+                    raise EmbeddedBrokerError("nobody answers at its AMQP port.") from None
+                time.sleep(0.05)
+
+    def _environment(self) -> dict[str, str]:
+        folder = str(self.directory)
+        return {
+            "HOME": folder,  # of the cookie
+            "RABBITMQ_NODENAME": f"test{self.port}@localhost",
+            "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq.conf",
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",  # the service's
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{folder}/enabled_plugins",
+            "RABBITMQ_MNESIA_BASE": f"{folder}/mnesia",
+            "RABBITMQ_LOG_BASE": folder,
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_PID_FILE": f"{folder}/pid",
+            "RABBITMQ_DIST_PORT": str(self._node_port),
+            "ERL_EPMD_PORT": str(self._mapper_port),
+            "ERL_EPMD_ADDRESS": self.host,
+        }
+
+    def _end(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._mapper is not None:
+            self._mapper.kill()
+            self._mapper.wait()
+            self._await_freed_ports()  # the machine is the shell's child, not ours to wait for
+        self._process = self._mapper = None
+
+    def _await_freed_ports(self) -> None:
+        deadline = time.monotonic() + _END_SECONDS
+        while time.monotonic() < deadline and not all(is_free(self.host, port) for port in self._ports()):
+            time.sleep(0.02)
+
+    # --- what a test asks ------------------------------------------------------------------------
+
+    def amqp(self) -> Amqp:
+        """A connection of another protocol: to ask, and to send what is not ours."""
+        self._require_running()
+        return Amqp(self.host, self.amqp_port, self.user, self.password)
+
+    def has_queue(self, queue: str) -> bool:
+        try:
+            with self.amqp() as amqp:
+                amqp.count(queue)
+        except EmbeddedBrokerError as error:
+            if "NOT_FOUND" not in error.fact:
+                raise
+            return False
+        return True
+
+    def message_count(self, queue: str) -> int:
+        """Messages that wait, those in delivery not among them; 0 where there is no queue."""
+        if not self.has_queue(queue):
+            return 0
+        with self.amqp() as amqp:
+            return amqp.count(queue)[0]
+
+    def consumer_count(self, queue: str) -> int:
+        with self.amqp() as amqp:
+            return amqp.count(queue)[1]
+
+    def create_queue(self, name: str, arguments: dict[str, str] | None = None) -> None:
+        with self.amqp() as amqp:
+            amqp.declare(name, arguments)
+
+    def purge(self, queue: str) -> int:
+        """Delete what waits in the queue; returns how many that were."""
+        with self.amqp() as amqp:
+            return amqp.purge(queue)
+
+
+def _server() -> Path | None:
+    if _SERVER.exists():
+        return _SERVER
+    found = shutil.which("rabbitmq-server")
+    return None if found is None else Path(found)
+
+
+def _hashed(password: str) -> str:
+    salt = os.urandom(4)
+    return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()

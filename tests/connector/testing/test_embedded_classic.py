@@ -1,0 +1,110 @@
+"""The embedded Classic's promises, asked of it over a raw socket."""
+
+import os
+
+import pytest
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing import EmbeddedClassic, User
+
+pytestmark = pytest.mark.broker
+
+
+@pytest.fixture(scope="module")
+def classic():
+    limited = User("limited", "pw", permissions=set(), at={"no.read": {"send"}, "no.write": {"consume"}})
+    with EmbeddedClassic(users=[limited]) as broker:
+        yield broker
+
+
+def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(connect, queue, tmp_path):
+    with EmbeddedClassic(tmp_path / "a b&ü") as broker:
+        port, url, pid = broker.port, broker.url, broker.pid
+        stomp, answer = connect(broker)
+        assert answer.startswith("CONNECTED\nserver:ActiveMQ/6.3.1\n")
+        for text in ("eins", "zwei", "drei"):
+            assert stomp.send(queue, text) == "RECEIPT\nreceipt-id:r\n\n"
+        broker.kill()
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        assert not broker.running
+        for _ in range(2):
+            broker.restart()
+            assert (broker.port, broker.url) == (port, url)
+            stomp, _ = connect(broker)
+            stomp.subscribe(queue)
+            bodies = [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(3)]
+            assert bodies == ["eins", "zwei", "drei"]
+
+
+def test_what_it_knows_of_its_queues(classic, connect, queue, eventually):
+    assert not classic.has_queue(queue)
+    assert classic.message_count(queue) == 0
+    with pytest.raises(EmbeddedBrokerError, match="has no queue"):
+        classic.delivering_count(queue)
+    stomp, _ = connect(classic)
+    for text in ("a", "b"):
+        stomp.send(queue, text)
+    assert (classic.message_count(queue), classic.consumer_count(queue)) == (2, 0)
+    stomp.subscribe(queue)
+    eventually(lambda: classic.delivering_count(queue) == 2)
+    assert classic.consumer_count(queue) == 1
+    stomp.link.close()
+    eventually(lambda: classic.delivery_counts(queue) == [1, 1])
+    assert classic.purge(queue) == 2
+    assert classic.message_count(queue) == 0
+
+
+def test_a_queue_made_by_hand_is_there(classic, queue):
+    classic.create_queue(queue)
+    assert classic.has_queue(queue)
+
+
+def test_dead_letters_tell_where_they_come_from(classic, connect, queue, eventually):
+    stomp, _ = connect(classic)
+    assert classic.dead_letters() == []
+    stomp.ask(f"SEND\ndestination:{queue}\npersistent:true\nexpires:1000\nreceipt:r\n\nstale")
+    eventually(lambda: [letter.queue for letter in classic.dead_letters()] == [queue])
+
+
+def test_restricted_users(classic, connect):
+    for name in ("no.read", "no.write", "open"):
+        classic.create_queue(name)
+    stomp, _ = connect(classic, "limited", "pw")
+    assert stomp.send("no.read", "x").startswith("RECEIPT")
+    assert "not authorized to write" in stomp.send("no.write", "x")
+    stomp, _ = connect(classic, "limited", "pw")
+    stomp.subscribe("no.write")
+    assert stomp.next_frame("RECEIPT", "ERROR").startswith("RECEIPT")
+    stomp, _ = connect(classic, "limited", "pw")
+    stomp.subscribe("open")
+    assert "not authorized to read" in stomp.next_frame("RECEIPT", "ERROR")
+
+
+def test_wrong_password_is_refused(classic, connect):
+    _, answer = connect(classic, password="wrong")
+    assert answer.startswith("ERROR\n")
+    assert "password is invalid" in answer
+
+
+@pytest.mark.parametrize("scheduler", [True, False])
+def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queue, eventually):
+    with EmbeddedClassic(scheduler=scheduler) as broker:
+        broker.create_queue(queue)
+        stomp, _ = connect(broker)
+        delay = "AMQ_SCHEDULED_DELAY:3600000"
+        stomp.ask(f"SEND\ndestination:{queue}\npersistent:true\n{delay}\nreceipt:r\n\nlater")
+        assert broker.message_count(queue) == (0 if scheduler else 1)
+        stomp.send(queue, "now")
+        eventually(lambda: broker.message_count(queue) == (1 if scheduler else 2))
+
+
+def test_asking_a_stopped_broker(tmp_path):
+    broker = EmbeddedClassic(tmp_path)
+    for question in (lambda: broker.message_count("q"), lambda: broker.jvm, lambda: broker.server):
+        with pytest.raises(EmbeddedBrokerError, match="not running"):
+            question()
+
+
+def test_repr_holds_no_password(tmp_path):
+    assert "sesame" not in repr(EmbeddedClassic(tmp_path, password="sesame"))
