@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.job import TIME_LIMIT, Job, Measured
+from bench.job import Job, Measured
 
 __all__ = ["in_child"]
 
@@ -26,7 +26,7 @@ def in_child(client: Callable[[Job], Measured], job: Job) -> Measured:
         capture_output=True,
         text=True,
         cwd=_ROOT,
-        timeout=2 * TIME_LIMIT,
+        timeout=2 * job.time_limit,
         check=False,
     )
     if told.returncode:

@@ -3,22 +3,21 @@
 Base case of the benchmarks: 1 KB of text and five properties, frames as Artemis writes them, one header
 layout. Escaped: two colons in one of the values. Mixed: escapes, text and bytes, with and without
 JMSCorrelationID, JMSReplyTo and a sixth property, so that no two neighbours are alike. The frame ends are
-given, as the receiver found them.
+given, as the receiver found them; what finding them costs there is ``scan``. ``python -m bench.decode``.
 """
 
 import json
-import time
 from array import array
-from statistics import median
 
-import pyarrow as pa
-
+from bench.one_core import Case, rates
 from pyspark_jms.columns.decode import decode
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.model import Destination
+from pyspark_jms.wire.scan import FrameScanner
 
 SEGMENT_BYTES = 8 << 20  # partitionBytes: what one task reads
-ROUNDS = 31
+READ_BYTES = 64 << 10
+TURNS = 31
 _FIRST_ID = 2_147_483_700
 _NOW_MS = 1_760_000_000_000
 
@@ -55,7 +54,7 @@ def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
     return ("\n".join(["MESSAGE", *filter(None, headers)]) + f"\n\n{body}\0\n").encode()
 
 
-def rows_per_second(*, body_bytes: int, mixed: bool, escaped: bool) -> float:
+def case(*, body_bytes: int, mixed: bool, escaped: bool) -> Case:
     heads, ends, octets = array("q"), array("q"), bytearray()
     while len(octets) < SEGMENT_BYTES:
         one = frame(len(ends), body_bytes=body_bytes, mixed=mixed, escaped=escaped)
@@ -63,28 +62,35 @@ def rows_per_second(*, body_bytes: int, mixed: bool, escaped: bool) -> float:
         octets += one
         ends.append(len(octets))
     source = Destination.parse("queue://orders")
-    seconds = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        decode(octets, heads, ends, dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto")
-        seconds.append(time.process_time() - start)
-    return len(ends) / median(seconds)
+    return Case(
+        len(ends),
+        lambda: decode(octets, heads, ends, dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto"),
+    )
 
 
-def run() -> dict[str, float]:
-    """Figures of one core: Arrow may not use a second one meanwhile."""
-    threads = pa.cpu_count()
-    pa.set_cpu_count(1)
-    try:
-        return {
-            "decode.rows_per_s": rows_per_second(body_bytes=1024, mixed=False, escaped=False),
-            "decode.mixed_rows_per_s": rows_per_second(body_bytes=1024, mixed=True, escaped=True),
-            "decode.escaped_rows_per_s": rows_per_second(body_bytes=1024, mixed=False, escaped=True),
-            "decode.100_b_rows_per_s": rows_per_second(body_bytes=100, mixed=False, escaped=False),
-        }
-    finally:
-        pa.set_cpu_count(threads)
+def scan() -> Case:
+    """The receiver's part: frame ends and message ids, in reads of the size a socket gives."""
+    frames = [frame(i, body_bytes=1024, mixed=False, escaped=False) for i in range(5000)]
+    octets = memoryview(b"".join(frames))
+    reads = [octets[at : at + READ_BYTES] for at in range(0, len(octets), READ_BYTES)]
+
+    def feed() -> None:
+        scanner = FrameScanner(max_body_bytes=1 << 20)
+        for read in reads:
+            scanner.feed(read)
+
+    return Case(len(frames), feed)
+
+
+def cases() -> dict[str, Case]:
+    return {
+        "scan.frames_per_s": scan(),
+        "decode.rows_per_s": case(body_bytes=1024, mixed=False, escaped=False),
+        "decode.mixed_rows_per_s": case(body_bytes=1024, mixed=True, escaped=True),
+        "decode.escaped_rows_per_s": case(body_bytes=1024, mixed=False, escaped=True),
+        "decode.100_b_rows_per_s": case(body_bytes=100, mixed=False, escaped=False),
+    }
 
 
 if __name__ == "__main__":
-    print(json.dumps({key: round(value) for key, value in run().items()}, indent=2))
+    print(json.dumps({key: round(value) for key, value in rates(cases(), turns=TURNS).items()}, indent=2))

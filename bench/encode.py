@@ -1,21 +1,20 @@
 """Rows of a RecordBatch encoded to SEND frames, on one core and in memory: no Spark, no broker.
 
 Base case of the benchmarks: 1 KB of text and five properties. ``encode.rows_per_s`` has nulls in the header
-columns and in the properties, and values to escape; the clean case beside it has none.
+columns and in the properties, and values to escape; the clean case beside it has none. ``python -m bench.encode``.
 """
 
 import json
-import time
-from statistics import median
 
 import pyarrow as pa
 
+from bench.one_core import Case, rates
 from pyspark_jms.columns.encode import SendDefaults, encode
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.model import DeliveryMode, Destination
 
 ROWS = 10_000  # Spark's spark.sql.execution.arrow.maxRecordsPerBatch
-ROUNDS = 31
+TURNS = 31
 _NOW_MS = 1_760_000_000_000
 
 
@@ -45,7 +44,7 @@ def _properties(i: int, *, plain: bool) -> list[tuple[str, str | None]]:
     ]
 
 
-def rows_per_second(rows: pa.RecordBatch) -> float:
+def case(*, body_bytes: int, plain: bool) -> Case:
     defaults = SendDefaults(
         destination=Destination.parse("queue://orders"),
         delivery_mode=DeliveryMode.PERSISTENT,
@@ -53,34 +52,27 @@ def rows_per_second(rows: pa.RecordBatch) -> float:
         time_to_live_ms=0,
         delivery_delay_ms=0,
     )
-    seconds = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        encode(
+    rows = batch(body_bytes=body_bytes, plain=plain)
+    return Case(
+        rows.num_rows,
+        lambda: encode(
             rows,
             dialect=ARTEMIS,
             defaults=defaults,
             transaction="task-0",
             now_ms=_NOW_MS,
             max_frame_bytes=100 << 20,
-        )
-        seconds.append(time.process_time() - start)
-    return float(rows.num_rows / median(seconds))
+        ),
+    )
 
 
-def run() -> dict[str, float]:
-    """Figures of one core: Arrow may not use a second one meanwhile."""
-    threads = pa.cpu_count()
-    pa.set_cpu_count(1)
-    try:
-        return {
-            "encode.rows_per_s": rows_per_second(batch(body_bytes=1024, plain=False)),
-            "encode.plain_rows_per_s": rows_per_second(batch(body_bytes=1024, plain=True)),
-            "encode.100_b_rows_per_s": rows_per_second(batch(body_bytes=100, plain=False)),
-        }
-    finally:
-        pa.set_cpu_count(threads)
+def cases() -> dict[str, Case]:
+    return {
+        "encode.rows_per_s": case(body_bytes=1024, plain=False),
+        "encode.plain_rows_per_s": case(body_bytes=1024, plain=True),
+        "encode.100_b_rows_per_s": case(body_bytes=100, plain=False),
+    }
 
 
 if __name__ == "__main__":
-    print(json.dumps({key: round(value) for key, value in run().items()}, indent=2))
+    print(json.dumps({key: round(value) for key, value in rates(cases(), turns=TURNS).items()}, indent=2))

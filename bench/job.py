@@ -8,7 +8,6 @@ __all__ = ["TIME_LIMIT", "Job", "Measured"]
 TIME_LIMIT = 120.0
 """Seconds that one measured part may take: a stuck broker ends the benchmark, and does not hang it."""
 
-BODY_BYTES = 1024
 _REGIONS = ("north", "south", "east", "west")
 
 
@@ -24,11 +23,30 @@ class Job:
     queue: str
     messages: int
     per_transaction: int
+    body_bytes: int = 1024
+    persistent: bool = True
+    properties: int = 5
+    time_limit: float = TIME_LIMIT
 
     def transactions(self) -> Iterator[range]:
         """The numbers of the messages that are sent in one transaction each."""
         for first in range(0, self.messages, self.per_transaction):
             yield range(first, min(first + self.per_transaction, self.messages))
+
+    def properties_of(self, i: int) -> dict[str, str]:
+        """The properties of message ``i``; ``spark_write`` and ``CoreClient`` make the same five."""
+        named = {
+            "customer": f"C{i % 1000}",
+            "region": _REGIONS[i % 4],
+            "amount": f"{i * 7 % 100_000}.50",
+            "created": f"2026-01-01T12.{i % 60}",
+            "note": f"path {i}",
+        }
+        more = {f"p{number}": f"{number}-{i}" for number in range(len(named), self.properties)}
+        return dict(list((named | more).items())[: self.properties])
+
+    def text_of(self, i: int) -> str:
+        return f"{i:012d}" + "x" * (self.body_bytes - 12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +65,3 @@ class Measured:
     def microseconds(self) -> dict[str, float]:
         """CPU of each role for one message."""
         return {role: seconds / self.messages * 1e6 for role, seconds in self.cpu.items()}
-
-
-def properties(i: int) -> dict[str, str]:
-    """The five properties of message ``i``; ``spark_side`` makes the same ones."""
-    return {
-        "customer": f"C{i % 1000}",
-        "region": _REGIONS[i % 4],
-        "amount": f"{i * 7 % 100_000}.50",
-        "created": f"2026-01-01T12.{i % 60}",
-        "note": f"path {i}",
-    }
-
-
-def text(i: int) -> str:
-    return f"{i:012d}" + "x" * (BODY_BYTES - 12)

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import stomp
+
 from bench.job import TIME_LIMIT, Job, Measured
 from bench.raw import meter
 

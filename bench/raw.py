@@ -1,29 +1,32 @@
 """The ceilings: a socket that drains a queue, and sockets that fill one, with no more Python than that takes.
 
-Nothing is parsed but ``message-id``. Frames to send are made before the clock starts.
+Nothing is parsed but ``message-id``. Frames to send are made before the clock starts, save by ``fill``.
 """
 
 import os
 import re
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from bench.job import TIME_LIMIT, Job, Measured, properties, text
+from bench.job import Job, Measured
 from bench.processes import Meter
 
-__all__ = ["drain", "meter", "send"]
+__all__ = ["connect", "drain", "fill", "frame", "meter", "paced", "send", "smaller"]
 
 _READ_BYTES = 1 << 18
 _ACK_EVERY = 1000
 _CONNECTIONS = 2
+_PACE_SECONDS = 0.02
 _MESSAGE_ID = re.compile(rb"\nmessage-id:([^\n]+)\n")
 _LONGEST_LINE = 64
 
 
 def drain(job: Job) -> Measured:
     """SUBSCRIBE to the receipt of the last ACK: one ACK a message, a thousand in a write, no window."""
-    connection = _connect(job)
+    connection = connect(job)
     with connection, meter(job) as measuring:
         connection.sendall(
             b"SUBSCRIBE\nid:1\nsubscription-type:ANYCAST\nack:client-individual\nconsumer-window-size:-1\n"
@@ -53,17 +56,49 @@ def _ids(connection: socket.socket) -> Iterator[list[bytes]]:
         for match in _MESSAGE_ID.finditer(data):
             found.append(match[1])
             end = match.end()
-        rest = data[max(end - 1, len(data) - _LONGEST_LINE) :]
+        rest = data[max(end - 1, len(data) - _LONGEST_LINE, 0) :]
         if found:
             yield found
 
 
 def send(job: Job) -> Measured:
     """Transactions on two connections at once, each with its COMMIT's receipt before the next begins."""
-    shares: list[list[bytes]] = [[] for _ in range(_CONNECTIONS)]
-    for number, rows in enumerate(job.transactions()):
-        shares[number % _CONNECTIONS].append(_transaction(job.queue, rows))
-    connections = [_connect(job) for _ in shares]
+    return _send(job, [list(share) for share in _shares(job)])
+
+
+def fill(job: Job) -> Measured:
+    """The same for queues that are only to be full: frames are made as they are sent, so that memory is no limit."""
+    return _send(job, _shares(job))
+
+
+def paced(job: Job) -> Measured:
+    """``per_transaction`` messages a second, a fiftieth of them at a time; a late write does not delay the next."""
+    with connect(job) as connection, meter(job) as measuring:
+        began, sent = time.monotonic(), 0
+        while sent < job.messages:
+            due = min(job.messages, int((time.monotonic() - began + _PACE_SECONDS) * job.per_transaction))
+            connection.sendall(b"".join(frame(job, i) for i in range(sent, due)))
+            sent = due
+            time.sleep(_PACE_SECONDS)
+        connection.sendall(b"DISCONNECT\nreceipt:last\n\n\0")
+        _await(connection, b"receipt-id:last\n")
+    return measuring.measured(job.messages)
+
+
+def smaller(job: Job, messages: int) -> Job:
+    """So many of the job's messages, in one transaction."""
+    return replace(job, messages=messages, per_transaction=messages)
+
+
+def _shares(job: Job) -> list[Iterable[bytes]]:
+    def share(number: int) -> Iterator[bytes]:
+        return (_transaction(job, rows) for n, rows in enumerate(job.transactions()) if n % _CONNECTIONS == number)
+
+    return [share(number) for number in range(_CONNECTIONS)]
+
+
+def _send(job: Job, shares: Sequence[Iterable[bytes]]) -> Measured:
+    connections = [connect(job) for _ in shares]
     failures: list[Exception] = []
     threads = [
         threading.Thread(target=_send_all, args=(connection, share, failures), daemon=True)
@@ -73,15 +108,15 @@ def send(job: Job) -> Measured:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(TIME_LIMIT)
+            thread.join(job.time_limit)
     for connection in connections:
         connection.close()
     if failures or any(thread.is_alive() for thread in threads):
-        raise failures[0] if failures else TimeoutError(f"not sent within {TIME_LIMIT:g} s")
+        raise failures[0] if failures else TimeoutError(f"not sent within {job.time_limit:g} s")
     return measuring.measured(job.messages)
 
 
-def _send_all(connection: socket.socket, transactions: list[bytes], failures: list[Exception]) -> None:
+def _send_all(connection: socket.socket, transactions: Iterable[bytes], failures: list[Exception]) -> None:
     try:
         for octets in transactions:
             connection.sendall(octets)
@@ -90,16 +125,18 @@ def _send_all(connection: socket.socket, transactions: list[bytes], failures: li
         failures.append(error)
 
 
-def _transaction(queue: str, rows: range) -> bytes:
-    frames = (_frame(queue, i) for i in rows)
+def _transaction(job: Job, rows: range) -> bytes:
+    frames = (frame(job, i, "transaction:t\n") for i in rows)
     return b"BEGIN\ntransaction:t\n\n\0" + b"".join(frames) + b"COMMIT\ntransaction:t\nreceipt:c\n\n\0"
 
 
-def _frame(queue: str, i: int) -> bytes:
-    """As a TextMessage: without content-length."""
-    own = "".join(f"{name}:{value}\n" for name, value in properties(i).items())
+def frame(job: Job, i: int, more: str = "") -> bytes:
+    """SEND of a TextMessage, so without content-length; ``more`` headers."""
+    own = "".join(f"{name}:{value}\n" for name, value in job.properties_of(i).items())
+    persistent = "true" if job.persistent else "false"
     return (
-        f"SEND\ndestination:{queue}\ndestination-type:ANYCAST\npersistent:true\ntransaction:t\n{own}\n{text(i)}\0"
+        f"SEND\ndestination:{job.queue}\ndestination-type:ANYCAST\npersistent:{persistent}\n{more}{own}\n"
+        f"{job.text_of(i)}\0"
     ).encode()
 
 
@@ -108,8 +145,8 @@ def meter(job: Job) -> Meter:
     return Meter(lambda: {job.broker_pid: "broker", os.getpid(): "client"})
 
 
-def _connect(job: Job) -> socket.socket:
-    connection = socket.create_connection((job.host, job.port), TIME_LIMIT)
+def connect(job: Job) -> socket.socket:
+    connection = socket.create_connection((job.host, job.port), job.time_limit)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     login = f"login:{job.user}\npasscode:{job.password}\n"
     connection.sendall(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:0,0\n{login}\n\0".encode())

@@ -1,51 +1,74 @@
-"""Interleaved rounds of every case on one broker → what each case measured in each round."""
+"""Interleaved rounds of every case → what each case measured in each round.
 
+Neighbours in a round are compared with each other: what disturbs the machine disturbs both.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Self
 
 from bench import peers, raw
 from bench.child import in_child
+from bench.java_side import JavaSide
 from bench.job import Job, Measured
-from bench.spark_side import SparkSide
+from bench.naive import NaiveSource
+from bench.spark_rate import rate_source
+from bench.spark_read import Reading
+from bench.spark_session import SparkSide
+from bench.spark_write import Writing
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
-from pyspark_jms.testing import EmbeddedArtemis
-
-__all__ = ["Outcome", "run"]
+__all__ = ["AXIS", "BASE", "JOURNAL", "QUICK", "TASKS", "Figures", "Stage", "Variant", "base_job", "measure"]
 
 TASKS = 8
 """Transactions of a round: the tasks of the sink's batch, and as many of the raw sender."""
 
+BASE = (
+    "write.jms", "write.raw", "read.raw", "read.jms", "read.naive", "read.java", "read.java_transacted",
+    "read.stomp_py", "read.rate", "write.java",
+)  # fmt: skip
+QUICK = ("write.jms", "write.raw", "read.raw", "read.jms", "read.journal", "read.naive")
+AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
+JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
+
+Figures = dict[str, list[Measured]]
+"""By case; of each case one a round."""
+
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    figures: dict[str, list[Measured]]
-    """By case; of each case one a round."""
-    per_transaction: int
-    versions: dict[str, str]
+class Stage:
+    """What runs all the time. ``java`` None: no Java client, and why stands in ``skipped``."""
+
+    broker: EmbeddedArtemis
+    spark: SparkSide
+    java: JavaSide | None
+    skipped: dict[str, str]
+
+    @classmethod
+    @contextmanager
+    def built(cls, *, java: bool, paging_bytes: int | None = None) -> Iterator["Stage"]:
+        """``paging_bytes``: what an address may take of the broker's memory before it is paged."""
+        settings = [AddressSettings(match="bench.#", max_size_bytes=paging_bytes)] if paging_bytes else []
+        with ExitStack() as stack:
+            broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=settings))
+            side = stack.enter_context(SparkSide(broker))
+            side.spark.dataSource.register(NaiveSource)
+            client, skipped = _java(stack, broker) if java else (None, {})
+            yield cls(broker, side, client, skipped)
+
+    def versions(self) -> dict[str, str]:
+        return self.spark.versions() | {"artemis": str(self.broker.server.getVersion().getFullVersion())}
 
 
-def run(*, messages: int, rounds: int) -> Outcome:
-    """One round to warm up the broker and Spark, then ``rounds`` that count."""
-    with EmbeddedArtemis(benchmark=True, heap="3g") as broker, SparkSide(broker, tasks=TASKS) as spark:
-        job = _job(broker, messages)
-        _round(job, spark)
-        every = [_round(job, spark) for _ in range(rounds)]
-        versions = spark.versions() | {"artemis": str(broker.server.getVersion().getFullVersion())}
-    return Outcome({case: [one[case] for one in every] for case in every[0]}, job.per_transaction, versions)
+def _java(stack: ExitStack, broker: EmbeddedArtemis) -> tuple[JavaSide | None, dict[str, str]]:
+    reason = JavaSide.missing()
+    if reason is None:
+        return stack.enter_context(JavaSide(broker)), {}
+    return None, dict.fromkeys((case for case in BASE if ".java" in case), reason)
 
 
-def _round(job: Job, spark: SparkSide) -> dict[str, Measured]:
-    """Neighbours are compared with each other: what disturbs the machine disturbs both."""
-    measured = {"write.raw": in_child(raw.send, job)}
-    measured["read.raw"] = in_child(raw.drain, job)
-    in_child(raw.send, replace(job, queue=spark.queue))
-    measured["read.jms"] = spark.read(job.messages)
-    in_child(raw.send, job)
-    measured["read.stomp_py"] = in_child(peers.stomp_py, job)
-    measured["write.jms"] = spark.write(job.messages)
-    return measured
-
-
-def _job(broker: EmbeddedArtemis, messages: int) -> Job:
+def base_job(broker: EmbeddedArtemis, messages: int) -> Job:
     return Job(
         host=broker.host,
         port=broker.port,
@@ -56,3 +79,119 @@ def _job(broker: EmbeddedArtemis, messages: int) -> Job:
         messages=messages,
         per_transaction=-(-messages // TASKS),
     )
+
+
+class Variant:
+    """One kind of message, and the queries that read and write it. ``measure`` one case of it."""
+
+    def __init__(self, stage: Stage, job: Job, cases: Sequence[str]) -> None:
+        self._stage, self.job = stage, job
+        self.cases = [case for case in cases if case not in stage.skipped]
+        self._open = ExitStack()
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        with self._open:
+            if "read.jms" in self.cases:
+                self._reading = self._open.enter_context(self._query("bench.read", {}))
+            if "read.journal" in self.cases:
+                location = str(self._stage.spark.folder / "journal")
+                self._journal = self._open.enter_context(self._query("bench.journal", {"journalLocation": location}))
+            if "write.jms" in self.cases:
+                write = replace(self.job, queue="bench.write")
+                self._writing = self._open.enter_context(Writing(self._stage.spark, write, tasks=TASKS))
+            self._open = self._open.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _query(self, queue: str, options: dict[str, str]) -> Reading:
+        return Reading(self._stage.spark, replace(self.job, queue=queue), options)
+
+    def measure(self, case: str) -> Measured:
+        before = _collecting(self._stage.broker)
+        measured = _CASES[case](self)
+        measured.notes["broker_collecting_seconds"] = _collecting(self._stage.broker) - before
+        return measured
+
+    # --- cases -----------------------------------------------------------------------------------
+
+    def _fill(self, queue: str | None = None) -> Job:
+        job = replace(self.job, queue=queue or self.job.queue)
+        in_child(raw.fill, job)
+        return job
+
+    def raw_write(self) -> Measured:
+        return in_child(raw.send, self.job)
+
+    def raw_read(self) -> Measured:
+        """What ``raw_write`` has sent; a round has them one after the other."""
+        if self._stage.broker.message_count(self.job.queue) < self.job.messages:
+            self._fill()
+        return in_child(raw.drain, self.job)
+
+    def stomp_py(self) -> Measured:
+        return in_child(peers.stomp_py, self._fill())
+
+    def jms_read(self) -> Measured:
+        self._fill(self._reading.job.queue)
+        return self._reading.measure()
+
+    def journal(self) -> Measured:
+        self._fill(self._journal.job.queue)
+        return self._journal.measure()
+
+    def naive(self) -> Measured:
+        """Started for each round: it polls without a pause, which the other cases would feel."""
+        self._count += 1
+        job = replace(self.job, queue=f"bench.naive.{self._count}")
+        with Reading(self._stage.spark, job, source="naive_stomp", acknowledges=False) as reading:
+            self._fill(job.queue)
+            return reading.measure()
+
+    def rate(self) -> Measured:
+        return rate_source(self._stage.spark, self.job)
+
+    def jms_write(self) -> Measured:
+        return self._writing.measure()
+
+    def java_read(self, acknowledgement: str) -> Measured:
+        assert self._stage.java is not None
+        return self._stage.java.drain(self._fill(), acknowledgement)
+
+    def java_write(self) -> Measured:
+        assert self._stage.java is not None
+        measured = self._stage.java.send(self.job)
+        self._stage.broker.purge(self.job.queue)
+        return measured
+
+
+_CASES: dict[str, Callable[[Variant], Measured]] = {
+    "write.jms": Variant.jms_write,
+    "write.raw": Variant.raw_write,
+    "write.java": Variant.java_write,
+    "read.raw": Variant.raw_read,
+    "read.jms": Variant.jms_read,
+    "read.journal": Variant.journal,
+    "read.naive": Variant.naive,
+    "read.java": lambda variant: variant.java_read("individual"),
+    "read.java_transacted": lambda variant: variant.java_read("transacted"),
+    "read.stomp_py": Variant.stomp_py,
+    "read.rate": Variant.rate,
+}
+
+
+def measure(variant: Variant, *, rounds: int) -> Figures:
+    """One round that warms everything up, which is the first of the list, then ``rounds`` that count."""
+    figures: Figures = {case: [] for case in variant.cases}
+    for _ in range(1 + rounds):
+        for case in variant.cases:
+            figures[case].append(variant.measure(case))
+    return figures
+
+
+def _collecting(broker: EmbeddedArtemis) -> float:
+    """Seconds the broker's machine has spent on its garbage: large ones would decide a figure."""
+    beans = broker.jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+    return sum(int(bean.getCollectionTime()) for bean in beans) / 1000

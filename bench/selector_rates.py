@@ -1,13 +1,15 @@
-"""Selector rates: parse, one message, Arrow batches, a Spark column. `python bench/selector_rates.py [--no-spark]`."""
+"""Selectors: parse, one message, Arrow batches, a Spark column. ``python -m bench.selector_rates [--no-spark]``."""
 
 import os
 import sys
 import time
-from collections.abc import Callable
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
+from bench.one_core import Case, rates
 from jms_selector import Message, arrow, column, evaluate
 from jms_selector.parse import _parse
 
@@ -15,16 +17,7 @@ SELECTOR = "color = 'red' AND weight > 2500"
 MIXED = "JMSPriority >= 4 AND (color IN ('red', 'blue') OR NOT (name LIKE 'a%')) AND weight BETWEEN 10 AND 4000"
 LONG = " OR ".join(f"a{n} = {n}" for n in range(3000))
 ROWS = 1_000_000
-
-
-def best(action: Callable[[], object], times: int = 5) -> float:
-    """Seconds of the fastest of several runs: the others measured the machine."""
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
-        action()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+TURNS = 5
 
 
 def batch(rows: int) -> pa.RecordBatch:
@@ -48,27 +41,25 @@ def batch(rows: int) -> pa.RecordBatch:
     )
 
 
-def run(*, spark: bool = True) -> dict[str, float]:
-    """Operations or rows a second, by name."""
+def cases() -> dict[str, Case]:
     parsed = _parse.__wrapped__
     parsed(SELECTOR, False, "spec")  # noqa: FBT003 - the grammar is compiled by the first call
     message = Message.of(color="red", weight=3000)
-    found = {
-        "parse, short (1/s)": 100 / best(lambda: [parsed(SELECTOR, False, "spec") for _ in range(100)]),  # noqa: FBT003
-        "parse, 3,000 terms (1/s)": 1 / best(lambda: parsed(LONG, False, "spec"), 3),  # noqa: FBT003
-        "evaluate one message (1/s)": 10_000 / best(lambda: [evaluate(SELECTOR, message) for _ in range(10_000)]),
-    }
     rows = batch(ROWS)
-    for dialect in ("spec", "artemis"):
-        for name, text in (("short", SELECTOR), ("mixed", MIXED)):
-            rate = ROWS / best(lambda text=text, dialect=dialect: arrow.keep(text, rows, dialect))  # type: ignore[misc]
-            found[f"Arrow, {name}, {dialect} (rows/s)"] = rate
     unique = SELECTOR.replace("weight", '"order"')
-    found["Arrow, every value another (rows/s)"] = ROWS / best(lambda: arrow.keep(unique, rows), 3)
-    return found | (_spark_rates() if spark else {})
+    found = {
+        "parse, short (1/s)": Case(100, lambda: [parsed(SELECTOR, False, "spec") for _ in range(100)]),  # noqa: FBT003
+        "parse, 3,000 terms (1/s)": Case(1, lambda: parsed(LONG, False, "spec")),  # noqa: FBT003
+        "evaluate one message (1/s)": Case(10_000, lambda: [evaluate(SELECTOR, message) for _ in range(10_000)]),
+        "Arrow, every value another (rows/s)": Case(ROWS, lambda: arrow.keep(unique, rows)),
+    }
+    for dialect, (name, text) in product(("spec", "artemis"), (("short", SELECTOR), ("mixed", MIXED))):
+        found[f"Arrow, {name}, {dialect} (rows/s)"] = Case(ROWS, partial(arrow.keep, text, rows, dialect))
+    return found
 
 
-def _spark_rates() -> dict[str, float]:
+def spark_rate() -> float:
+    """Rows a second of a condition as a Spark column, on one core, by the clock: it is the JVM that works."""
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
@@ -90,11 +81,16 @@ def _spark_rates() -> dict[str, float]:
         frame.count()
         matching = frame.where(column(SELECTOR))
         matching.count()
-        return {"Spark column, one core (rows/s)": ROWS / best(matching.count, 3)}
+        began = time.perf_counter()
+        for _ in range(TURNS):
+            matching.count()
+        return ROWS * TURNS / (time.perf_counter() - began)
     finally:
         session.stop()
 
 
 if __name__ == "__main__":
-    for name, rate in run(spark="--no-spark" not in sys.argv).items():
+    for name, rate in rates(cases(), turns=TURNS).items():
         print(f"{name:40} {rate:>14,.0f}")
+    if "--no-spark" not in sys.argv:
+        print(f"{'Spark column, one core (rows/s)':40} {spark_rate():>14,.0f}")

@@ -1,116 +1,146 @@
-"""What was measured → the JSON document, and the document → the table."""
+"""The JSON document → the tables that a run prints and docs/performance.md shows."""
 
-from statistics import median
 from typing import Any
 
-from bench.job import Measured
+from bench.figures import ROLES
+from bench.targets import judged
 
-__all__ = ["as_json", "as_text"]
+__all__ = ["CASES", "as_text"]
 
-_ROLES = ("broker", "jvm", "runner", "workers", "client")
-_SPARK_ROLES = ("jvm", "runner", "workers")
-_CASES = {
+CASES = {
     "read.raw": "raw socket, ids found and nothing parsed",
-    "read.stomp_py": "stomp.py listener, only ACKs",
     "read.jms": 'format("jms") through Spark to noop',
+    "read.journal": "the same with a journal",
+    "read.naive": "stomp.py in a simple Spark source",
+    "read.stomp_py": "stomp.py listener, only ACKs, no Spark",
+    "read.java": "Java JMS (CORE), individual ACKs",
+    "read.java_transacted": "Java JMS (CORE), 1000 a transaction",
+    "read.rate": "Spark's rate source to noop, no broker",
     "write.raw": "raw sockets, 2 connections",
     "write.jms": 'Spark to format("jms"), 2 tasks at a time',
-}
-_FOLLOWED = {
-    "read.ratio_to_raw": ("read.jms", "read.raw"),
-    "read.ratio_to_stomp_py": ("read.jms", "read.stomp_py"),
-    "write.ratio_to_raw": ("write.jms", "write.raw"),
+    "write.java": "Java JMS (CORE), 2 connections",
 }
 _EXPLANATION = """\
-Messages of 1 KB text and five string properties, persistent. Medians of {rounds} interleaved rounds
-(lowest-highest) of {messages:,} messages each, after one round that is not counted. Broker, Spark and clients
-share the machine.
-Read: a full queue is drained, one ACK a message. Raw socket and stomp.py: SUBSCRIBE to the last ACK's receipt.
-Spark: trigger time of the batches with rows from the moment the broker lets messages go: planning, offset and
-commit logs are in it, the query's start-up and the last batch's ACK are not (by the clock: that ACK too).
-Write: {messages_per_transaction:,} messages a transaction. Raw: first BEGIN to last COMMIT's receipt, connected before.
-Spark: trigger time of one batch, a connection and a transaction each task.
+Messages of 1 KB text and five string properties, persistent, one ACK a message. Medians of {rounds} interleaved rounds
+(lowest-highest) of {messages:,} messages each, after one round that is not counted. Broker, Spark and clients share
+the machine.
+Read: a full queue is drained. Clients: start of delivery to the last ACK's receipt. Spark: trigger time of the batches
+with rows from the moment the broker lets messages go: planning, offset and commit logs are in it, the query's start-up
+and the last batch's ACK are not (by the clock: that ACK too).
+Write: {messages_per_transaction:,} messages a transaction. Clients: first BEGIN to last COMMIT's receipt, connected
+before. Spark: trigger time of one batch, a connection and a transaction each task.
 CPU in microseconds a message, user and system; runner is the Python process of source or sink on the driver."""
-
-
-def as_json(figures: dict[str, list[Measured]], *, per_transaction: int) -> dict[str, Any]:
-    """Flat keys for the figures that are followed over time, ``cases`` for all that was measured."""
-    document: dict[str, Any] = {}
-    for key, (ours, theirs) in _FOLLOWED.items():
-        document[key] = _spread(_ratios(figures[ours], figures[theirs]))["median"]
-    for way in ("read", "write"):
-        document[f"{way}.messages_per_s"] = _spread([one.per_second for one in figures[f"{way}.jms"]])["median"]
-        document[f"{way}.cpu_us_per_message"] = _spread([_spark_cpu(one) for one in figures[f"{way}.jms"]])["median"]
-    document["messages"] = figures["read.jms"][0].messages
-    document["messages_per_transaction"] = per_transaction
-    document["rounds"] = len(figures["read.jms"])
-    document["cases"] = {case: _case(every, figures[_raw(case)]) for case, every in figures.items()}
-    return document
-
-
-def _raw(case: str) -> str:
-    return case.partition(".")[0] + ".raw"
-
-
-def _ratios(ours: list[Measured], theirs: list[Measured]) -> list[float]:
-    """Round by round: what disturbed one round does not enter the ratio of another."""
-    return [one.per_second / other.per_second for one, other in zip(ours, theirs, strict=True)]
-
-
-def _spark_cpu(measured: Measured) -> float:
-    spent = measured.microseconds()
-    return sum(spent.get(role, 0.0) for role in _SPARK_ROLES)
-
-
-def _spread(values: list[float]) -> dict[str, float]:
-    return {name: round(of(values), 3) for name, of in (("median", median), ("lowest", min), ("highest", max))}
-
-
-def _case(every: list[Measured], raw: list[Measured]) -> dict[str, Any]:
-    cpu = [one.microseconds() for one in every]
-    roles = [role for role in _ROLES if any(role in one for one in cpu)]
-    return {
-        "messages_per_s": _spread([one.per_second for one in every]),
-        "ratio_to_raw": _spread(_ratios(every, raw)),
-        "cpu_us_per_message": {role: _spread([one.get(role, 0.0) for one in cpu]) for role in roles},
-        "notes": {note: _spread([one.notes[note] for one in every]) for note in every[0].notes},
-    }
-
-
-# --- the table ---------------------------------------------------------------------------------
+_WIDTH = 42
+_AXIS_WIDTHS = (29, 29, 19, 11, 11)
 
 
 def as_text(document: dict[str, Any]) -> str:
-    lines = [_EXPLANATION.format(**document), ""]
-    for way in ("read", "write"):
-        heading = _row(way, "messages/s", "ratio to raw", list(_ROLES))
-        lines += [heading, "-" * len(heading)]
-        lines += [_line(_CASES[case], document["cases"][case]) for case in _CASES if case.startswith(way)]
-        lines.append("")
-    lines += [f"{key} {document[key]:.2f}" for key in _FOLLOWED]
-    lines += [_beside(document, way) for way in ("read", "write")]
-    lines.append(", ".join(f"{name} {value}" for name, value in document["machine"].items()))
-    return "\n".join(lines)
+    parts = [_EXPLANATION.format(**document), *(_cases(document, way) for way in ("read", "write"))]
+    if document.get("axes"):
+        parts.append(_axes(document))
+    parts += [_beside(document), _targets(document)]
+    if document.get("skipped"):
+        parts.append("\n".join(f"{case} was not measured: {reason}" for case, reason in document["skipped"].items()))
+    parts.append(", ".join(f"{name} {value}" for name, value in document["machine"].items()))
+    return "\n\n".join(parts)
+
+
+# --- one kind of message -------------------------------------------------------------------------
+
+
+def _cases(document: dict[str, Any], way: str) -> str:
+    heading = _row(way, "messages/s", "ratio to raw", list(ROLES))
+    cases = document["cases"]
+    rows = [_line(title, cases[case]) for case, title in CASES.items() if case.startswith(way) and case in cases]
+    return "\n".join([heading, "-" * len(heading), *rows])
 
 
 def _row(name: str, rate: str, ratio: str, cpu: list[str]) -> str:
-    return f"{name:<40}{rate:>25}{ratio:>19}" + "".join(f"{one:>9}" for one in cpu)
+    return f"{name:<{_WIDTH}}{rate:>29}{ratio:>19}" + "".join(f"{one:>9}" for one in cpu)
 
 
 def _line(name: str, figures: dict[str, Any]) -> str:
-    rate, ratio, cpu = figures["messages_per_s"], figures["ratio_to_raw"], figures["cpu_us_per_message"]
+    cpu = figures["cpu_us_per_message"]
     return _row(
         name,
-        "{median:,.0f} ({lowest:,.0f}-{highest:,.0f})".format(**rate),
-        "{median:.2f} ({lowest:.2f}-{highest:.2f})".format(**ratio),
-        [f"{cpu[role]['median']:.1f}" if role in cpu else "-" for role in _ROLES],
+        _rate(figures["messages_per_s"]),
+        _ratio(figures["ratio_to_raw"]),
+        [f"{cpu[role]['median']:.1f}" if role in cpu else "-" for role in ROLES],
     )
 
 
-def _beside(document: dict[str, Any], way: str) -> str:
+def _rate(spread: dict[str, float]) -> str:
+    return "{median:,.0f} ({lowest:,.0f}-{highest:,.0f})".format(**spread)
+
+
+def _ratio(spread: dict[str, float]) -> str:
+    return "{median:.2f} ({lowest:.2f}-{highest:.2f})".format(**spread)
+
+
+# --- other kinds ---------------------------------------------------------------------------------
+
+
+def _axes(document: dict[str, Any]) -> str:
+    heading = _axis_row(["otherwise as above, but", "raw/s", "Spark/s", "ratio to raw", "broker us", "Spark us"])
+    lines = [heading, "-" * len(heading)]
+    for name, axis in document["axes"].items():
+        for way, case in (("read", "read.jms"), ("read", "read.journal"), ("write", "write.jms")):
+            if case in axis["cases"] and not (case == "read.jms" and "read.journal" in axis["cases"]):
+                lines.append(_axis_line(f"{name}, {way}", axis["cases"][f"{way}.raw"], axis["cases"][case]))
+    return "\n".join(lines)
+
+
+def _axis_row(cells: list[str]) -> str:
+    return f"{cells[0]:<{_WIDTH}}" + "".join(
+        f"{cell:>{width}}" for cell, width in zip(cells[1:], _AXIS_WIDTHS, strict=True)
+    )
+
+
+def _axis_line(name: str, raw: dict[str, Any], spark: dict[str, Any]) -> str:
+    cpu = {role: figures["median"] for role, figures in spark["cpu_us_per_message"].items()}
+    ours = sum(spent for role, spent in cpu.items() if role != "broker")
+    rates = _rate(raw["messages_per_s"]), _rate(spark["messages_per_s"])
+    return _axis_row([name, *rates, _ratio(spark["ratio_to_raw"]), f"{cpu['broker']:.1f}", f"{ours:.1f}"])
+
+
+# --- beside the tables ---------------------------------------------------------------------------
+
+
+def _beside(document: dict[str, Any]) -> str:
+    lines = [_warm_up(document, way) for way in ("read", "write")]
+    if "latency" in document:
+        lines.append(
+            "latency at {per_second} messages/s, SEND to Spark's commit log: p50 {p50_ms:.0f} ms, p99 {p99_ms:.0f} ms;"
+            " CPU meanwhile: broker {broker_percent:.0f} %, JVM {jvm_percent:.0f} %, runner {runner_percent:.1f} %,"
+            " workers {workers_percent:.0f} % of a core".format(**document["latency"])
+        )
+    if "idle" in document:
+        lines.append(
+            "idle, percent of a core: {percent:.1f} with a query that waits (broker {broker:.1f}, JVM {jvm:.1f}, runner"
+            " {runner:.1f}), {without_percent:.1f} without one".format(**document["idle"])
+        )
+    return "\n".join(lines)
+
+
+def _warm_up(document: dict[str, Any], way: str) -> str:
     notes = {name: spread["median"] for name, spread in document["cases"][f"{way}.jms"]["notes"].items()}
     rate = document["messages"] / notes["by_the_clock_seconds"]
     return (
-        f"Spark, {way}: {rate:,.0f} messages/s by the clock, {notes['batches']:.0f} batches; of the JVM's CPU"
-        f" {notes['jvm_compiling_us_per_message']:.1f} us a message went into compiling itself"
+        f"Spark, {way}: {rate:,.0f} messages/s by the clock, {notes['batches']:.0f} batches; CPU of Spark's processes"
+        f" {document[f'{way}.cpu_us_per_message']:.1f} us a message, in the first round"
+        f" {document[f'{way}.cpu_us_per_message_first_round']:.1f}, without what the JVM spends on compiling itself"
+        f" {document[f'{way}.cpu_us_per_message_without_compiler']:.1f}"
     )
+
+
+def _targets(document: dict[str, Any]) -> str:
+    heading = f"{'target':<58}{'wanted':>14}{'measured':>14}"
+    lines = [heading, "-" * len(heading)]
+    for target, value, met in judged(document):
+        wanted = f"{'<=' if target.most else '>='} {_short(target.bound)}"
+        lines.append(f"{target.what:<58}{wanted:>14}{_short(value):>14}{'' if met else '  not met'}")
+    return "\n".join(lines)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -10,13 +10,18 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CASES = {"read.raw", "read.stomp_py", "read.jms", "write.raw", "write.jms"}
+CASES = {"read.raw", "read.jms", "read.journal", "read.naive", "write.raw", "write.jms"}
 FOLLOWED = {
     "read.ratio_to_raw",
     "read.ratio_to_stomp_py",
     "read.cpu_us_per_message",
     "write.ratio_to_raw",
     "write.cpu_us_per_message",
+    "journal.ratio",
+    "decode.rows_per_s",
+    "encode.rows_per_s",
+    "latency.p50_ms",
+    "latency.p99_ms",
 }
 
 
@@ -24,7 +29,8 @@ FOLLOWED = {
 def outcome(tmp_path_factory):
     """What a run of 400 messages a case printed, and what it wrote."""
     folder = tmp_path_factory.mktemp("bench")
-    command = [sys.executable, "bench/quick.py", "--messages", "400", "--rounds", "2", "--out", folder / "out.json"]
+    sizes = ["--messages", "400", "--rounds", "2", "--seconds", "2", "--turns", "1"]
+    command = [sys.executable, "-m", "bench.quick", *sizes, "--out", folder / "out.json"]
     ran = subprocess.run(
         command,
         cwd=ROOT,
@@ -56,10 +62,19 @@ def test_every_case_is_measured_in_every_round(outcome):
     assert document["read.ratio_to_raw"] == document["cases"]["read.jms"]["ratio_to_raw"]["median"]
     assert document["cases"]["read.jms"]["notes"]["batches"]["lowest"] >= 1
 
-    for title in ("raw socket", "stomp.py listener", 'format("jms") through Spark', 'Spark to format("jms")'):
+    titles = (
+        "raw socket",
+        "stomp.py in a",
+        "the same with a journal",
+        'format("jms") through',
+        'Spark to format("jms")',
+    )
+    for title in titles:
         assert any(line.startswith(title) for line in printed.splitlines()), title
     assert f"{document['cases']['read.jms']['messages_per_s']['median']:,.0f} (" in printed
-    assert f"read.ratio_to_raw {document['read.ratio_to_raw']:.2f}" in printed
+    assert "read through Spark, of the raw drain" in printed
+    assert document["latency.p50_ms"] <= document["latency.p99_ms"]
+    assert document["latency"]["messages"] == 200
 
     left = [path.name for path in folder.iterdir() if path.name.startswith(("bench-", "artemis-"))]
     assert not left, "the run left files behind"
@@ -70,8 +85,9 @@ def test_every_case_is_measured_in_every_round(outcome):
 def test_cpu_is_told_apart_by_process(outcome):
     _, document, _ = outcome
     roles = {case: set(figures["cpu_us_per_message"]) for case, figures in document["cases"].items()}
-    assert roles["read.raw"] == roles["read.stomp_py"] == roles["write.raw"] == {"broker", "client"}
+    assert roles["read.raw"] == roles["write.raw"] == {"broker", "client"}
     assert roles["read.jms"] >= {"broker", "jvm", "runner", "workers"}
+    assert roles["read.naive"] >= {"broker", "jvm", "runner"}
     assert roles["write.jms"] >= {"broker", "jvm", "workers"}
     assert all(document["cases"][case]["cpu_us_per_message"]["jvm"]["lowest"] > 0 for case in ("read.jms", "write.jms"))
 

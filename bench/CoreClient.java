@@ -1,0 +1,151 @@
+import jakarta.jms.BytesMessage;
+import jakarta.jms.Connection;
+import jakarta.jms.DeliveryMode;
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
+import jakarta.jms.MessageConsumer;
+import jakarta.jms.MessageProducer;
+import jakarta.jms.Session;
+import jakarta.jms.TextMessage;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.activemq.artemis.api.jms.ActiveMQJMSConstants;
+import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
+
+/**
+ * What a Java application would do: Artemis' JMS client on its own protocol (CORE), as a consumer and as a producer.
+ *
+ * A job a line on standard input, prepared, then "ready"; at the next line it runs, then "done".
+ */
+public final class CoreClient {
+    private static final int CONNECTIONS = 2;
+    private static final int TRANSACTED = 1000;
+    private static final String[] REGIONS = {"north", "south", "east", "west"};
+
+    private final ActiveMQConnectionFactory factory;
+    private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+    private long seen;
+
+    private CoreClient(String url, String user, String password) {
+        factory = new ActiveMQConnectionFactory(url, user, password);
+        factory.setConsumerWindowSize(-1);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        new CoreClient(arguments[0], arguments[1], System.getenv("CORE_CLIENT_PASSWORD")).serve();
+    }
+
+    private void serve() throws Exception {
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] job = line.split(" ");
+            if (job[0].equals("drain")) {
+                drain(job[1], Integer.parseInt(job[2]), job[3].equals("transacted"));
+            } else {
+                send(job[1], Integer.parseInt(job[2]), Integer.parseInt(job[3]), Integer.parseInt(job[4]),
+                    Boolean.parseBoolean(job[5]));
+            }
+            say("done");
+        }
+    }
+
+    private static void say(String word) {
+        System.out.println(word);
+        System.out.flush();
+    }
+
+    private void awaitGo() throws Exception {
+        say("ready");
+        in.readLine();
+    }
+
+    /** One session; each message is read as a whole and acknowledged by itself, or a thousand with one commit. */
+    private void drain(String queue, int messages, boolean transacted) throws Exception {
+        int mode = transacted ? Session.SESSION_TRANSACTED : ActiveMQJMSConstants.INDIVIDUAL_ACKNOWLEDGE;
+        try (Connection connection = factory.createConnection();
+             Session session = connection.createSession(transacted, mode)) {
+            MessageConsumer consumer = session.createConsumer(session.createQueue(queue));
+            awaitGo();
+            connection.start();
+            for (int i = 1; i <= messages; i++) {
+                Message message = consumer.receive(60_000);
+                if (message == null) {
+                    throw new IllegalStateException(messages - i + 1 + " messages did not come");
+                }
+                look(message);
+                if (!transacted) {
+                    message.acknowledge();
+                } else if (i % TRANSACTED == 0 || i == messages) {
+                    session.commit();
+                }
+            }
+        }
+    }
+
+    private void look(Message message) throws JMSException {
+        if (message instanceof TextMessage text) {
+            seen += text.getText().length();
+        } else if (message instanceof BytesMessage bytes) {
+            seen += bytes.getBodyLength();
+        }
+        for (var names = message.getPropertyNames(); names.hasMoreElements();) {
+            seen += message.getStringProperty((String) names.nextElement()).length();
+        }
+    }
+
+    /** Transactions on two connections at once; each COMMIT returns before the next transaction begins. */
+    private void send(String queue, int messages, int perTransaction, int bodyBytes, boolean persistent)
+            throws Exception {
+        List<Connection> connections = new ArrayList<>();
+        List<Thread> threads = new ArrayList<>();
+        List<Throwable> failures = new ArrayList<>();
+        for (int number = 0; number < CONNECTIONS; number++) {
+            Connection connection = factory.createConnection();
+            connections.add(connection);
+            Session session = connection.createSession(true, Session.SESSION_TRANSACTED);
+            MessageProducer producer = session.createProducer(session.createQueue(queue));
+            producer.setDeliveryMode(persistent ? DeliveryMode.PERSISTENT : DeliveryMode.NON_PERSISTENT);
+            int share = number;
+            threads.add(new Thread(() -> {
+                try {
+                    sendShare(session, producer, share, messages, perTransaction, bodyBytes);
+                } catch (Exception failure) {
+                    synchronized (failures) {
+                        failures.add(failure);
+                    }
+                }
+            }));
+        }
+        awaitGo();
+        for (Thread thread : threads) {
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        for (Connection connection : connections) {
+            connection.close();
+        }
+        if (!failures.isEmpty()) {
+            throw new IllegalStateException(failures.get(0));
+        }
+    }
+
+    private void sendShare(Session session, MessageProducer producer, int share, int messages, int perTransaction,
+            int bodyBytes) throws JMSException {
+        String filling = "x".repeat(bodyBytes - 12);
+        for (int first = share * perTransaction; first < messages; first += CONNECTIONS * perTransaction) {
+            for (int i = first; i < Math.min(messages, first + perTransaction); i++) {
+                TextMessage message = session.createTextMessage(String.format("%012d", i) + filling);
+                message.setStringProperty("customer", "C" + i % 1000);
+                message.setStringProperty("region", REGIONS[i % 4]);
+                message.setStringProperty("amount", (long) i * 7 % 100_000 + ".50");
+                message.setStringProperty("created", "2026-01-01T12." + i % 60);
+                message.setStringProperty("note", "path " + i);
+                producer.send(message);
+            }
+            session.commit();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+"""What the commands share: their arguments, the costs that need no broker, and where the figures go."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from bench import decode, encode
+from bench.job import Job
+from bench.machine import facts
+from bench.one_core import rates
+from bench.small_costs import import_ms
+from bench.table import as_text
+
+__all__ = ["ROOT", "arguments", "finish", "fixed_costs"]
+
+ROOT = Path(__file__).resolve().parent.parent
+_IMPORTS = 9
+_FLAT = {"latency": ("p50_ms", "p99_ms"), "idle": ("percent",), "task": ("workers_ms", "jvm_ms")}
+
+
+def arguments(what: str | None, *, messages: int, rounds: int) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=messages, help="of each case in a round")
+    parser.add_argument("--rounds", type=int, default=rounds, help="that count; one that does not comes first")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement that takes its time")
+    parser.add_argument("--turns", type=int, default=15, help="of what is measured in memory")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "latest.json")
+    parser.add_argument("--docs", action="store_true", help="put tables and chart into docs/performance.md")
+    options = parser.parse_args()
+    if min(options.messages, options.rounds, options.seconds, options.turns) < 1:
+        parser.error("--messages, --rounds, --seconds and --turns begin at 1")
+    return options
+
+
+def fixed_costs(*, turns: int) -> dict[str, Any]:
+    """On one core, in memory."""
+    found = rates(decode.cases() | encode.cases(), turns=turns)
+    document: dict[str, Any] = {name: round(rate) for name, rate in found.items()}
+    return document | {"import.ms": round(import_ms(times=_IMPORTS), 2)}
+
+
+def finish(
+    document: dict[str, Any], options: argparse.Namespace, job: Job, *, versions: dict[str, str], load: float
+) -> None:
+    """Write the JSON, print the tables and, if wanted, put them into the documentation."""
+    document |= {"messages": job.messages, "messages_per_transaction": job.per_transaction, "rounds": options.rounds}
+    for part, names in _FLAT.items():
+        document |= {f"{part}.{name}": document[part][name] for name in names if part in document}
+    document["machine"] = facts(versions, load)
+    options.out.write_text(json.dumps(document, indent=2) + "\n")
+    text = as_text(document)
+    print(text)
+    print(f"written to {options.out}")
+    if options.docs:
+        from bench.publish import publish  # with matplotlib, which only this needs
+
+        publish(document, ROOT / "docs")

@@ -1,0 +1,90 @@
+"""What was measured → the JSON document: flat keys to follow over time, and everything beside them."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from bench.job import Measured
+
+__all__ = ["ROLES", "cases_of", "followed", "spread"]
+
+ROLES = ("broker", "jvm", "runner", "workers", "client")
+SPARK_ROLES = ("jvm", "runner", "workers")
+
+Spread = dict[str, float]
+Figures = Mapping[str, Sequence[Measured]]
+"""By case; of each case the round that warmed up, then those that count."""
+
+_RATIOS = {
+    "read.ratio_to_raw": ("read.jms", "read.raw"),
+    "read.ratio_to_stomp_py": ("read.jms", "read.naive"),
+    "read.ratio_to_stomp_py_listener": ("read.jms", "read.stomp_py"),
+    "read.ratio_to_java": ("read.jms", "read.java"),
+    "read.ratio_to_rate_source": ("read.jms", "read.rate"),
+    "write.ratio_to_raw": ("write.jms", "write.raw"),
+    "write.ratio_to_java": ("write.jms", "write.java"),
+    "journal.ratio": ("read.journal", "read.jms"),
+}
+_OURS = {"read": "read.jms", "write": "write.jms"}
+
+
+def spread(values: Sequence[float]) -> Spread:
+    return {name: round(of(values), 3) for name, of in (("median", median), ("lowest", min), ("highest", max))}
+
+
+def cases_of(figures: Figures) -> dict[str, Any]:
+    """Of each case medians and ranges over the rounds that count, and what the first round was like."""
+    return {case: _case(every, figures.get(case.partition(".")[0] + ".raw")) for case, every in figures.items()}
+
+
+def _case(every: Sequence[Measured], raw: Sequence[Measured] | None) -> dict[str, Any]:
+    first, counted = every[0], every[1:]
+    cpu = [one.microseconds() for one in counted]
+    roles = [role for role in ROLES if any(role in one for one in cpu)]
+    case: dict[str, Any] = {"messages_per_s": spread([one.per_second for one in counted])}
+    if raw is not None:
+        case["ratio_to_raw"] = spread(_ratios(counted, raw[1:]))
+    case["cpu_us_per_message"] = {role: spread([one.get(role, 0.0) for one in cpu]) for role in roles}
+    case["notes"] = {note: spread([one.notes[note] for one in counted]) for note in first.notes}
+    case["first_round"] = {
+        "messages_per_s": round(first.per_second, 3),
+        "cpu_us_per_message": {role: round(spent, 3) for role, spent in first.microseconds().items()},
+    }
+    return case
+
+
+def followed(figures: Figures) -> dict[str, float]:
+    """The flat keys that these cases give."""
+    document = {
+        key: spread(_ratios(figures[ours][1:], figures[theirs][1:]))["median"]
+        for key, (ours, theirs) in _RATIOS.items()
+        if ours in figures and theirs in figures
+    }
+    for way, case in _OURS.items():
+        if case in figures:
+            document |= {f"{way}.{name}": value for name, value in _ours(figures[case]).items()}
+    return document
+
+
+def _ours(every: Sequence[Measured]) -> dict[str, float]:
+    first, counted = every[0], every[1:]
+    compiling = [one.notes["jvm_compiling_us_per_message"] for one in counted]
+    return {
+        "messages_per_s": round(median(one.per_second for one in counted), 1),
+        "cpu_us_per_message": round(median(map(_spark_cpu, counted)), 3),
+        "cpu_us_per_message_first_round": round(_spark_cpu(first), 3),
+        "cpu_us_per_message_without_compiler": round(
+            median(_spark_cpu(one) - spent for one, spent in zip(counted, compiling, strict=True)), 3
+        ),
+    }
+
+
+def _ratios(ours: Sequence[Measured], theirs: Sequence[Measured]) -> list[float]:
+    """Round by round: what disturbed one round does not enter the ratio of another."""
+    return [one.per_second / other.per_second for one, other in zip(ours, theirs, strict=True)]
+
+
+def _spark_cpu(measured: Measured) -> float:
+    """Spark's processes together; the broker is not ours."""
+    spent = measured.microseconds()
+    return sum(spent.get(role, 0.0) for role in SPARK_ROLES)

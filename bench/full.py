@@ -1,0 +1,68 @@
+"""`make bench`: one base case beside everything a user could pick instead, then one thing at a time made different.
+
+``--messages`` and ``--rounds`` scale it; ``--docs`` puts tables and chart into docs/performance.md.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from bench.command import arguments, finish, fixed_costs
+from bench.figures import cases_of, followed
+from bench.job import Job
+from bench.latency import latency
+from bench.machine import load_average
+from bench.rounds import AXIS, BASE, JOURNAL, Stage, Variant, base_job, measure
+from bench.small_costs import idle_percent, start_seconds, task_ms
+
+_AXIS_ROUNDS = 3
+_LARGE_IN_A_SMALL = 5
+"""So many times fewer of the large messages, so that a round moves about as many octets."""
+
+
+def main() -> None:
+    options = arguments(__doc__, messages=150_000, rounds=5)
+    load = load_average()
+    document = fixed_costs(turns=options.turns)
+    with Stage.built(java=True) as stage:
+        job = base_job(stage.broker, options.messages)
+        with Variant(stage, job, BASE) as variant:
+            figures = measure(variant, rounds=options.rounds)
+        document |= followed(figures) | {"cases": cases_of(figures), "skipped": stage.skipped}
+        document |= _single(stage, job, options.seconds)
+        document["axes"] = _axes(stage, job, document, min(options.rounds, _AXIS_ROUNDS))
+        versions = stage.versions()
+    finish(document, options, job, versions=versions, load=load)
+
+
+def _single(stage: Stage, job: Job, seconds: float) -> dict[str, Any]:
+    """One query alone."""
+    side = stage.spark
+    small = replace(job, body_bytes=100, messages=min(job.messages, 20_000))
+    return {
+        "latency": latency(side, job, per_second=100, seconds=3 * seconds),
+        "idle": idle_percent(side, job, seconds=2 * seconds),
+        "task": task_ms(side, small, turns=_AXIS_ROUNDS),
+        "start.seconds": round(start_seconds(side, job, times=_AXIS_ROUNDS), 2),
+    }
+
+
+def _axes(stage: Stage, job: Job, document: dict[str, Any], rounds: int) -> dict[str, Any]:
+    fewer = max(1, job.messages // _LARGE_IN_A_SMALL)
+    variants = {
+        "100 B": (replace(job, body_bytes=100), AXIS),
+        "10 KB": (replace(job, body_bytes=10_240, messages=fewer, per_transaction=-(-fewer // 8)), AXIS),
+        "non-persistent": (replace(job, persistent=False), AXIS),
+        "journal": (job, JOURNAL),
+    }
+    axes = {}
+    for name, (job_of, cases) in variants.items():
+        with Variant(stage, job_of, cases) as variant:
+            figures = measure(variant, rounds=rounds)
+        axes[name] = {"messages": job_of.messages, "cases": cases_of(figures)}
+        if "read.journal" in figures:
+            document["journal.ratio"] = followed(figures)["journal.ratio"]
+    return axes
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""One thing made larger step by step: what a read then costs in time, CPU and memory, point by point."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from bench import raw
+from bench.child import in_child
+from bench.job import TIME_LIMIT, Job, Measured
+from bench.memory import Sampler
+from bench.rounds import Stage
+from bench.spark_read import Reading
+
+__all__ = ["AXES", "PAGING_BYTES", "Point", "measured_points", "sized"]
+
+PAGING_BYTES = 100 << 20
+"""An address above this is paged by the broker of these measurements."""
+
+_OCTETS_A_ROUND = 200 << 20
+_SLOWEST = 1000  # messages a second that a point may take before it counts as stuck
+_SAMPLE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One place on an axis: what is read, and how."""
+
+    value: str
+    job: Job
+    options: Mapping[str, str] = field(default_factory=dict)
+    queues: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """What was measured there; CPU in seconds and peaks of memory in octets by role. ``raw_per_s``: the raw drain."""
+
+    axis: str
+    value: str
+    messages: int
+    octets: int
+    batches: int
+    tasks: int
+    seconds: float
+    raw_per_s: float | None
+    cpu: dict[str, float]
+    peaks: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def sized(job: Job, body_bytes: int) -> Job:
+    """As many messages of that size as a round can move: at most the job's own number, at least 20."""
+    messages = max(20, min(job.messages, _OCTETS_A_ROUND // (body_bytes + 300)))
+    return replace(job, body_bytes=body_bytes, messages=messages, per_transaction=-(-messages // 8))
+
+
+def _sizes(job: Job, _most: int) -> Iterator[Step]:
+    for name, size in {"100 B": 100, "1 KB": 1 << 10, "10 KB": 10 << 10, "100 KB": 100 << 10}.items():
+        yield Step(value=name, job=sized(job, size))
+    for name, size in {"1 MB": 1 << 20, "10 MB": 10 << 20}.items():
+        yield Step(value=name, job=sized(job, size))
+
+
+def _properties(job: Job, _most: int) -> Iterator[Step]:
+    for number in (0, 1, 5, 20, 100):
+        yield Step(value=str(number), job=replace(job, properties=number))
+
+
+def _backlog(job: Job, most: int) -> Iterator[Step]:
+    messages = 10_000
+    while messages <= most:
+        limit = max(TIME_LIMIT, messages / _SLOWEST)
+        job_of = replace(job, body_bytes=100, messages=messages, per_transaction=5_000, time_limit=limit)
+        yield Step(value=f"{messages:,}", job=job_of)
+        messages *= 10
+
+
+def _partitions(job: Job, _most: int) -> Iterator[Step]:
+    for size in ("64m", "32m", "8m", "2m", "512k"):
+        yield Step(value=f"partitionBytes={size}", job=job, options={"partitionBytes": size})
+
+
+def _batches(job: Job, _most: int) -> Iterator[Step]:
+    for most in (100_000, 20_000, 5_000, 1_000):
+        yield Step(value=f"maxMessagesPerTrigger={most}", job=job, options={"maxMessagesPerTrigger": str(most)})
+
+
+def _queues(job: Job, _most: int) -> Iterator[Step]:
+    for number in (1, 2, 5, 20, 50):
+        each = max(1, job.messages // number)
+        yield Step(value=str(number), job=replace(job, messages=each, per_transaction=each), queues=number)
+
+
+AXES: dict[str, Callable[[Job, int], Iterator[Step]]] = {
+    "size": _sizes,
+    "properties": _properties,
+    "backlog": _backlog,
+    "partitions": _partitions,
+    "batches": _batches,
+    "queues": _queues,
+}
+
+
+def measured_points(stage: Stage, job: Job, axis: str, *, most: int, rounds: int) -> Iterator[Point]:
+    """``rounds`` of each step, after the warm-up that a reading does itself; ``most``: the largest backlog."""
+    for step in AXES[axis](job, most):
+        job_of = replace(step.job, queue=f"bench.{axis}")
+        with Reading(stage.spark, job_of, step.options, queues=step.queues) as reading:
+            for _ in range(rounds):
+                yield _point(stage, reading, step, axis)
+
+
+def _point(stage: Stage, reading: Reading, step: Step, axis: str) -> Point:
+    drained = _raw(step) if step.queues == 1 and axis != "backlog" else None
+    for queue in reading.queues:
+        in_child(raw.fill, replace(step.job, queue=queue))
+    before = stage.spark.tasks_of(reading.query)
+    with Sampler(stage.spark.roles, every=_SAMPLE_SECONDS) as sampler:
+        measured = reading.measure(step.job.messages * step.queues)
+    return Point(
+        axis=axis,
+        value=step.value,
+        messages=measured.messages,
+        octets=measured.messages * len(raw.frame(step.job, 0)),
+        batches=int(measured.notes["batches"]),
+        tasks=stage.spark.tasks_of(reading.query) - before,
+        seconds=measured.seconds,
+        raw_per_s=None if drained is None else drained.per_second,
+        cpu=measured.cpu,
+        peaks=sampler.peaks(),
+    )
+
+
+def _raw(step: Step) -> Measured:
+    in_child(raw.fill, step.job)
+    return in_child(raw.drain, step.job)

@@ -1,0 +1,120 @@
+"""A Java application on the same broker: ``CoreClient`` in a virtual machine of its own, warm after its first jobs.
+
+Its loops run in Java; Python only says when. Needs a Java with a compiler (a JDK).
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, Self
+
+from bench.job import Job, Measured
+from bench.processes import Meter
+from pyspark_jms.testing import EmbeddedArtemis
+from pyspark_jms.testing.jars import broker_classpath
+from pyspark_jms.testing.java import find_java
+
+__all__ = ["JavaSide"]
+
+_SOURCE = Path(__file__).parent / "CoreClient.java"
+_COMPILER = "jdk.compiler"
+
+
+class JavaSide:
+    """``with JavaSide(broker) as java: java.drain(job); java.send(job)``."""
+
+    def __init__(self, broker: EmbeddedArtemis) -> None:
+        self._broker = broker
+
+    @staticmethod
+    def missing() -> str | None:
+        """Why there can be no Java client here, if there cannot."""
+        told = subprocess.run([find_java(), "--list-modules"], capture_output=True, text=True, timeout=60, check=True)
+        if any(line.startswith(f"{_COMPILER}@") for line in told.stdout.splitlines()):
+            return None
+        return "this Java has no compiler (a JRE, not a JDK)"
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="bench-java-"))
+        classpath = os.pathsep.join(broker_classpath())
+        try:
+            self._compile(classpath)
+            self._process = self._start(os.pathsep.join([str(self._folder), classpath]))
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _compile(self, classpath: str) -> None:
+        command = [find_java(), "-m", f"{_COMPILER}/com.sun.tools.javac.Main", "-d", str(self._folder)]
+        told = subprocess.run(
+            [*command, "-classpath", classpath, str(_SOURCE)], capture_output=True, text=True, timeout=120, check=False
+        )
+        if told.returncode:
+            raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{told.stderr}")
+
+    def _start(self, classpath: str) -> subprocess.Popen[str]:
+        url = f"tcp://{self._broker.host}:{self._broker.port}"
+        with (self._folder / "log").open("w") as log:
+            return subprocess.Popen(
+                [find_java(), "-Xmx1g", "-classpath", classpath, "CoreClient", url, self._broker.user],
+                env=os.environ | {"CORE_CLIENT_PASSWORD": self._broker.password},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    @property
+    def _stdin(self) -> IO[str]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> IO[str]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def drain(self, job: Job, acknowledgement: str = "individual") -> Measured:
+        """``connection.start()`` to the end of the closed session; a message's text and properties are read."""
+        return self._run(job, f"drain {job.queue} {job.messages} {acknowledgement}")
+
+    def send(self, job: Job) -> Measured:
+        """Messages are made as they are sent, as an application does; connected before."""
+        size, persistent = job.body_bytes, str(job.persistent).lower()
+        return self._run(job, f"send {job.queue} {job.messages} {job.per_transaction} {size} {persistent}")
+
+    def _run(self, job: Job, line: str) -> Measured:
+        limit = threading.Timer(job.time_limit, self._process.kill)
+        limit.start()
+        try:
+            self._say(line)
+            self._hear("ready")
+            with Meter(lambda: {job.broker_pid: "broker", self._process.pid: "client"}) as meter:
+                self._say("go")
+                self._hear("done")
+        finally:
+            limit.cancel()
+        return meter.measured(job.messages)
+
+    def _say(self, line: str) -> None:
+        self._stdin.write(line + "\n")
+        self._stdin.flush()
+
+    def _hear(self, word: str) -> None:
+        if (heard := self._stdout.readline().strip()) != word:
+            log = (self._folder / "log").read_text()[-2000:]
+            raise RuntimeError(f"the Java client said {heard!r} instead of {word!r}:\n{log}")

@@ -1,0 +1,82 @@
+"""`make bench-long`: growth and soak, by hand. Name what to measure: size properties backlog partitions batches queues
+soak; nothing named is everything (about two hours, of which the soak is 30 minutes).
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.command import ROOT
+from bench.cost_model import Load, fitted
+from bench.growth import AXES, PAGING_BYTES, Point, measured_points
+from bench.growth_table import as_text
+from bench.machine import facts, load_average
+from bench.rounds import Stage, base_job
+from bench.soak import soak
+
+SOAK = "soak"
+
+
+def main() -> None:
+    options = _arguments()
+    load = load_average()
+    document: dict[str, Any] = _known(options.out)
+    with Stage.built(java=False, paging_bytes=PAGING_BYTES) as stage:
+        job = base_job(stage.broker, options.messages)
+        for axis in options.what or [*AXES, SOAK]:
+            if axis == SOAK:
+                document[SOAK] = soak(stage, job, minutes=options.minutes, per_second=options.per_second)
+            else:
+                points = measured_points(stage, job, axis, most=options.most, rounds=options.rounds)
+                document["growth"][axis] = [point.as_json() for point in _told(points)]
+            document["machine"] = facts(stage.versions(), load)
+            _fit(document)
+            options.out.write_text(json.dumps(document, indent=2) + "\n")  # what is measured is not lost with the rest
+    print(as_text(document))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", choices=[*AXES, SOAK, []], metavar="WHAT")
+    parser.add_argument("--messages", type=int, default=100_000, help="of a point, where that is not the axis")
+    parser.add_argument("--rounds", type=int, default=3, help="points of each step")
+    parser.add_argument("--most", type=int, default=10_000_000, help="the largest backlog")
+    parser.add_argument("--minutes", type=float, default=30, help="of the soak")
+    parser.add_argument("--per-second", type=int, default=5_000, help="messages of the soak")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "growth.json")
+    return parser.parse_args()
+
+
+def _known(path: Path) -> dict[str, Any]:
+    """What an earlier run has measured stays where this one does not."""
+    return json.loads(path.read_text()) if path.exists() else {"growth": {}}
+
+
+def _told(points: Any) -> Sequence[Point]:
+    found = []
+    for point in points:
+        print(f"{point.axis} {point.value}: {point.messages / point.seconds:,.0f} messages/s", flush=True)
+        found.append(point)
+    return found
+
+
+def _fit(document: dict[str, Any]) -> None:
+    loads = [
+        Load(
+            messages=point["messages"],
+            octets=point["octets"],
+            batches=point["batches"],
+            tasks=point["tasks"],
+            seconds=sum(spent for role, spent in point["cpu"].items() if role != "broker"),
+        )
+        for points in document["growth"].values()
+        for point in points
+    ]
+    if len(loads) > 4:
+        document["cost"] = dict(fitted([load for load in loads if load.seconds]).as_json())
+
+
+if __name__ == "__main__":
+    main()

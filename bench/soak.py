@@ -1,0 +1,63 @@
+"""A query that reads at a steady pace for a long time: does memory grow, does it keep up."""
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+from bench import raw
+from bench.child import in_child
+from bench.job import Job
+from bench.memory import Sampler, Trend, trend
+from bench.processes import Meter
+from bench.rounds import Stage
+from bench.spark_read import Reading
+from bench.spark_session import until
+
+__all__ = ["soak"]
+
+_SAMPLES = 180
+_WARM_UP = 1 / 3
+"""Of the time; what memory does in it is not counted."""
+
+_MEGABYTE = 1 << 20
+
+
+def soak(stage: Stage, job: Job, *, minutes: float, per_second: int) -> dict[str, Any]:
+    """Slopes in MB an hour, with twice their standard error; the heap of Spark's JVM as it is after a collection."""
+    side, seconds = stage.spark, minutes * 60
+    messages = int(seconds * per_second)
+    job = replace(job, queue="bench.soak", messages=messages, per_transaction=per_second, time_limit=2 * seconds + 120)
+    heap: list[tuple[float, float]] = []
+    waiting: list[int] = []
+    with Reading(side, job) as reading:
+        reading.release()
+        first = reading.sequence()
+        sender = threading.Thread(target=in_child, args=(raw.paced, job), daemon=True)
+        with Sampler(side.roles, every=seconds / _SAMPLES) as sampler, Meter(side.roles) as meter:
+            began = time.monotonic()
+            sender.start()
+            while sender.is_alive():
+                sender.join(seconds / 30)
+                heap.append((time.monotonic() - began, side.used_heap()))
+                waiting.append(stage.broker.message_count(job.queue))
+            until(reading.query, lambda: reading.sequence() >= first + messages, job.time_limit)
+    late = [(at, used) for at, used in heap if at >= _WARM_UP * seconds]
+    trends = sampler.trends(after=_WARM_UP * seconds) | {"heap": trend(*zip(*late, strict=True))}
+    return {
+        "minutes": minutes,
+        "per_second": per_second,
+        "messages": messages,
+        "most_waiting": max(waiting),
+        "busy_percent": {role: round(100 * spent / meter.seconds, 1) for role, spent in meter.cpu.items()},
+        "peaks_mb": {role: round(peak / _MEGABYTE, 1) for role, peak in sampler.peaks().items()},
+        "mb_per_hour": {role: _slope(one) for role, one in trends.items()},
+    }
+
+
+def _slope(one: Trend) -> dict[str, Any]:
+    return {
+        "slope": round(one.per_hour / _MEGABYTE, 2),
+        "error": round(one.error / _MEGABYTE, 2),
+        "flat": one.flat,
+    }

@@ -1,0 +1,139 @@
+"""A Spark of the benchmark's own, beside a broker: session, processes, and what queries tell of themselves."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bench.job import TIME_LIMIT
+from bench.processes import spark_roles
+from pyspark_jms.testing import EmbeddedArtemis
+
+__all__ = ["Progress", "SparkSide", "began", "ended", "last_batch", "last_progress", "progress_since", "until"]
+
+Progress = dict[str, Any]
+"""What Spark tells of a batch; ``StreamingQueryProgress`` as JSON."""
+
+_ROOT = Path(__file__).resolve().parent.parent
+_POLL_SECONDS = 0.02
+_CONFIGURATION = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",  # one that ended could not be asked
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "FATAL",  # a stopped query logs its cancelled tasks as errors; a failed one raises
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.sql.files.maxPartitionBytes": "1m",  # one task a file: the sink's transactions
+}
+
+
+class SparkSide:
+    """``with SparkSide(broker) as side:`` and then ``Reading`` and ``Writing`` on it. ``folder`` goes at the end."""
+
+    def __init__(self, broker: EmbeddedArtemis, configuration: Mapping[str, str] | None = None) -> None:
+        self.broker = broker
+        self._configuration = dict(configuration or {})
+
+    def __enter__(self) -> Self:
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-"))
+        try:
+            self.spark = _session(self.folder, self._configuration)
+            self.jvm_pid = int(self._java.lang.ProcessHandle.current().pid())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        spark = getattr(self, "spark", None)
+        if spark is not None:
+            for query in spark.streams.active:
+                query.stop()
+            spark.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def versions(self) -> dict[str, str]:
+        return {"spark": self.spark.version, "java": str(self._java.lang.System.getProperty("java.version"))}
+
+    @property
+    def _java(self) -> Any:
+        """Packages of Spark's JVM; PySpark has no public way to it."""
+        jvm: Any = self.spark._jvm  # noqa: SLF001
+        return jvm.java
+
+    def used_heap(self) -> int:
+        """Octets that live after a collection: what a leak would raise."""
+        self._java.lang.System.gc()
+        memory = self._java.lang.management.ManagementFactory.getMemoryMXBean()
+        return int(memory.getHeapMemoryUsage().getUsed())
+
+    def roles(self) -> dict[int, str]:
+        return {self.broker.pid: "broker", **spark_roles(self.jvm_pid)}
+
+    def access(self) -> dict[str, str]:
+        return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}
+
+    def tasks_of(self, query: StreamingQuery) -> int:
+        """How many tasks the query's jobs had so far, of those Spark remembers."""
+        tracker = self.spark.sparkContext.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(query.runId)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        return sum(stage.numTasks for stage in stages if stage)
+
+
+def _session(folder: Path, configuration: Mapping[str, str]) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master("local[2]").appName("pyspark-jms bench")
+    every = _CONFIGURATION | {"spark.sql.warehouse.dir": str(folder / "warehouse")} | dict(configuration)
+    for name, value in every.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def until(query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME_LIMIT) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if not query.isActive or time.monotonic() > deadline:
+            raise RuntimeError(f"the query did not get there: {query.exception() or query.lastProgress}")
+        time.sleep(_POLL_SECONDS)
+
+
+def last_progress(query: StreamingQuery) -> Progress | None:
+    """Cheap enough to be asked all the time, unlike all of ``recentProgress``."""
+    progress = query.lastProgress
+    return None if progress is None else json.loads(progress.json)
+
+
+def last_batch(query: StreamingQuery) -> int:
+    """The number of the last one with rows; -1 before there was one."""
+    last = last_progress(query)
+    if last is None:
+        return -1
+    # A trigger without rows bears the number of the batch that would have come.
+    return int(last["batchId"]) - (0 if last["numInputRows"] else 1)
+
+
+def progress_since(query: StreamingQuery, batch: int = -1) -> list[Progress]:
+    """Of the batches with rows that came after ``batch``."""
+    every = [json.loads(progress.json) for progress in query.recentProgress]
+    return [one for one in every if one["numInputRows"] and one["batchId"] > batch]
+
+
+def began(batch: Progress) -> float:
+    return datetime.fromisoformat(batch["timestamp"]).timestamp()
+
+
+def ended(batch: Progress) -> float:
+    return float(began(batch) + batch["durationMs"]["triggerExecution"] / 1000)

@@ -1,0 +1,74 @@
+"""A query that writes rows to a queue, and waits at an empty folder until there are some.
+
+The rows are numbers in small files, made into messages by Spark's own code: the cheapest source there is.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bench.job import Job, Measured
+from bench.processes import Meter
+from bench.spark_read import noting, trigger_time
+from bench.spark_session import SparkSide, last_batch, until
+
+__all__ = ["Writing", "message_columns"]
+
+_WARM_UP = 200
+
+
+class Writing:
+    """``with Writing(side, job, tasks=8) as writing: writing.measure()``: one batch of ``tasks`` tasks."""
+
+    def __init__(self, side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, tasks: int) -> None:
+        self.job = job
+        self._side, self._tasks, self._options = side, tasks, dict(options or {})
+        self._options.setdefault("deliveryMode", "persistent" if job.persistent else "non_persistent")
+
+    def __enter__(self) -> Self:
+        self._folder = self._side.folder / f"writing-{time.time_ns()}"
+        (self._folder / "in" / "nothing").mkdir(parents=True)
+        self._side.broker.create_queue(self.job.queue)
+        self.query = self._start()
+        self.measure(_WARM_UP)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.query.stop()
+
+    def _start(self) -> StreamingQuery:
+        numbers = self._side.spark.readStream.schema("id long").parquet(str(self._folder / "in" / "*"))
+        rows = numbers.select(*message_columns(self.job))
+        writer = rows.writeStream.format("jms").options(**self._side.access(), queue=self.job.queue, **self._options)
+        writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
+        return writer.trigger(processingTime="500 milliseconds").start()
+
+    def measure(self, messages: int | None = None) -> Measured:
+        """``seconds`` is the trigger time of the batch."""
+        messages = messages or self.job.messages
+        staged, arrived = self._folder / "staged", self._folder / "in" / f"batch-{time.time_ns()}"
+        self._side.spark.range(0, messages, 1, self._tasks).write.parquet(str(staged))
+        before = last_batch(self.query)
+        with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
+            staged.rename(arrived)
+            until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
+        stored = self._side.broker.message_count(self.job.queue)
+        if stored != messages:
+            raise RuntimeError(f"{messages} rows were written, {stored} messages arrived")
+        self._side.broker.purge(self.job.queue)
+        return trigger_time(meter, noted, messages)
+
+
+def message_columns(job: Job) -> list[Any]:
+    """What ``Job.text_of`` and ``Job.properties_of`` make, as columns of ``id``."""
+    return [
+        f.expr(f"concat(lpad(id, 12, '0'), '{'x' * (job.body_bytes - 12)}')").alias("text"),
+        f.expr(
+            "map('customer', concat('C', id % 1000), 'region', elt(id % 4 + 1, 'north', 'south', 'east', 'west'),"
+            " 'amount', concat(id * 7 % 100000, '.50'), 'created', concat('2026-01-01T12.', id % 60),"
+            " 'note', concat('path ', id))"
+        ).alias("properties"),
+    ]

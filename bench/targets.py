@@ -1,0 +1,42 @@
+"""What the connector is to reach on two shared cores, and whether a run did."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TARGETS", "Target", "judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``bound`` is the least value of ``key`` that will do, or, where ``most``, the largest."""
+
+    what: str
+    key: str
+    bound: float
+    most: bool = False
+
+    def met(self, value: float) -> bool:
+        return value <= self.bound if self.most else value >= self.bound
+
+
+TARGETS = (
+    Target("read through Spark, of the raw drain", "read.ratio_to_raw", 0.8),
+    Target("read through Spark, of the naive source", "read.ratio_to_stomp_py", 3),
+    Target("read: CPU of all of Spark's processes, us a message", "read.cpu_us_per_message", 20, most=True),
+    Target("read with a journal, of read without", "journal.ratio", 0.85),
+    Target("write through Spark, of the raw transactions", "write.ratio_to_raw", 0.85),
+    Target("decode, one header layout, rows/s on a core", "decode.rows_per_s", 700_000),
+    Target("decode, mixed layouts, rows/s on a core", "decode.mixed_rows_per_s", 350_000),
+    Target("encode with nulls and escapes, frames/s on a core", "encode.rows_per_s", 1_500_000),
+    Target("one more read task, ms of CPU of its Python worker", "task.workers_ms", 15, most=True),
+    Target("latency at 100 messages/s, median, ms", "latency.p50_ms", 200, most=True),
+    Target("idle query, broker and Spark, percent of a core", "idle.percent", 2, most=True),
+    Target("load() to the first row, warm JVM, s", "start.seconds", 5, most=True),
+    Target("import pyspark_jms, ms", "import.ms", 10, most=True),
+)
+
+
+def judged(document: Mapping[str, Any]) -> list[tuple[Target, float, bool]]:
+    """Of the targets whose figure the document has."""
+    return [(one, document[one.key], one.met(document[one.key])) for one in TARGETS if one.key in document]

@@ -1,0 +1,39 @@
+"""Batches as Spark tells them → how long each message took."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bench.latency import delays, percentile
+
+BEGAN = 1_760_000_000.0
+
+
+def batch(number, end, *, began, took):
+    """``began`` seconds after the first message was sent; sequences below ``end`` are in it or an earlier one."""
+    timestamp = datetime.fromtimestamp(BEGAN + began, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {
+        "batchId": number,
+        "timestamp": timestamp,
+        "durationMs": {"triggerExecution": took},
+        "sources": [{"endOffset": {"seq": end}}],
+    }
+
+
+def test_a_message_took_until_its_batch_ended():
+    batches = [batch(2, 13, began=0.200, took=100), batch(1, 12, began=0.050, took=100)]
+    sent = [BEGAN, BEGAN + 0.010, BEGAN + 0.020]
+    assert delays(sent, 10, batches) == pytest.approx([150, 140, 280], abs=0.01)
+
+
+def test_batches_before_the_first_message_are_nobodys():
+    batches = [batch(0, 10, began=-5, took=100), batch(1, 11, began=0, took=30)]
+    assert delays([BEGAN], 10, batches) == pytest.approx([30], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [([1], 50, 1), ([1, 2, 3], 50, 2), ([4, 1, 3, 2], 50, 2), (range(1, 101), 99, 99), (range(1, 11), 99, 10)],
+)
+def test_percentile(values, percent, expected):
+    assert percentile(list(values), percent) == expected

@@ -1,0 +1,76 @@
+"""What is compared is the same: raw sockets, Spark and Java send the same text and properties."""
+
+from dataclasses import replace
+
+import pytest
+from rawstomp import RawStomp
+
+from bench import raw
+from bench.java_side import JavaSide
+from bench.job import Job
+from bench.spark_write import message_columns
+
+MESSAGES = 7
+
+
+@pytest.fixture
+def job(broker, queue):
+    return Job(
+        host=broker.host,
+        port=broker.port,
+        user=broker.user,
+        password=broker.password,
+        broker_pid=broker.pid,
+        queue=queue,
+        messages=MESSAGES,
+        per_transaction=3,
+        body_bytes=100,
+    )
+
+
+def wanted(job):
+    return [(job.text_of(i).encode(), job.properties_of(i)) for i in range(job.messages)]
+
+
+def arrived(broker, job):
+    """Text and properties of what lies in the queue, in the order of the texts: two connections sent it."""
+    with RawStomp(broker) as client:
+        frames = client.read(job.queue, wanted=job.messages)
+    names = job.properties_of(0)
+    assert {frame.headers["persistent"] for frame in frames} == {str(job.persistent).lower()}
+    return sorted((frame.body, {name: frame.headers[name] for name in names}) for frame in frames)
+
+
+@pytest.mark.parametrize("send", [raw.send, raw.fill])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_raw_sockets(broker, job, send, persistent):
+    job = replace(job, persistent=persistent)
+    send(job)
+    assert arrived(broker, job) == wanted(job)
+
+
+def test_a_raw_drain_leaves_nothing(broker, job):
+    raw.send(job)
+    assert raw.drain(job).messages == MESSAGES
+    assert broker.message_count(job.queue) == 0
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_java(broker, job, persistent):
+    reason = JavaSide.missing()
+    if reason:
+        pytest.skip(reason)
+    job = replace(job, persistent=persistent)
+    broker.create_queue(job.queue)
+    with JavaSide(broker) as java:
+        java.send(job)
+        assert arrived(broker, job) == wanted(job)
+        for acknowledgement in ("individual", "transacted"):
+            raw.send(job)
+            assert java.drain(job, acknowledgement).messages == MESSAGES
+            assert broker.message_count(job.queue) == 0
+
+
+def test_spark(spark, job):
+    rows = spark.range(0, MESSAGES).select(*message_columns(job)).collect()
+    assert sorted((row.text.encode(), row.properties) for row in rows) == wanted(job)
