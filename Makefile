@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SHARED := $(VENV)/spark.jsa
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror reference format test unit demo bench-quick broker clean
+.PHONY: help setup check lint types layers mirror reference format test test-all unit faults soak demo bench bench-quick bench-long broker clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,15 +38,27 @@ mirror: $(READY)
 reference: $(READY)
 	$(BIN)/python tools/reference.py --check
 
+$(SHARED): $(READY) tests/support/class_archive.py # drivers start with half the CPU; all works without it
+	-$(BIN)/python tests/support/class_archive.py $@
+
 format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: check ## everything a change must pass, on a real broker and a real Spark
+test: check $(SHARED) ## everything a change must pass, on a real broker and a real Spark
+	$(BIN)/python -m pytest -m 'not slow'
+
+test-all: check $(SHARED) ## that, and what takes long: every promise on every broker
 	$(BIN)/python -m pytest
 
 unit: $(READY) ## the tests that need neither broker nor Spark
 	$(BIN)/python -m pytest -m 'not broker and not spark'
+
+faults: $(SHARED) ## every fault at every point: what is lost, what comes twice (an hour; ARGS="--mode journal --list")
+	$(BIN)/python tests/faults/matrix.py $(ARGS)
+
+soak: $(SHARED) ## random kills, N=200 of them; SEED=… plays the same plan again
+	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED))
 
 demo: $(READY) ## a broker, a Spark job, orders in and out: the main job in one command
 	$(BIN)/pyspark-jms demo
@@ -53,8 +66,14 @@ demo: $(READY) ## a broker, a Spark job, orders in and out: the main job in one 
 broker: $(READY) ## run the embedded broker until Ctrl-C
 	$(BIN)/pyspark-jms broker
 
-bench-quick: $(READY) ## raw socket, stomp.py and Spark on one queue, under 3 minutes
-	$(BIN)/python bench/quick.py
+bench: $(READY) ## the connector beside everything a user could pick instead, under 25 minutes; docs/performance.md
+	$(BIN)/python -m bench.full --docs
+
+bench-quick: $(READY) ## raw socket, a naive source and ours on one queue, under 3 minutes
+	$(BIN)/python -m bench.quick
+
+bench-long: $(READY) ## growth and a soak, hours; WHAT="size soak" for some of it
+	$(BIN)/python -m bench.long $(WHAT)
 
 clean: ## remove what the targets above made
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

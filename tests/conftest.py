@@ -5,10 +5,15 @@ import os
 import sys
 import uuid
 
+import class_archive
 import pytest
 
 from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
+
+
+def pytest_configure():
+    os.environ.update(class_archive.environment())
 
 
 def pytest_collection_modifyitems(items):

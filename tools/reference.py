@@ -6,9 +6,11 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pyspark_jms.dialect import DIALECTS, Dialect
+from pyspark_jms.dialect.base import BodyRule, WindowUnit
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options import OPTIONS, Option
 
@@ -53,7 +55,85 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-PAGES = {"docs/options.md": options_table, "docs/errors.md": errors_table}
+def _yes(said: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for a flag
+    return "yes" if said else otherwise
+
+
+def _guarantee(dialect: Dialect) -> str:
+    return (
+        "at least once, or exactly once with a journal" if dialect.stable_id_separator is not None else "at least once"
+    )
+
+
+def _sink(dialect: Dialect) -> str:
+    if dialect.duplicate_id_header is not None:
+        return "at least once, or exactly once"
+    return "at least once" if dialect.transactions else "at least once, row by row"
+
+
+def _selectors(dialect: Dialect) -> str:
+    return "none: in Spark only" if dialect.selector_dialect is None else "evaluated by the broker"
+
+
+def _window(dialect: Dialect) -> str:
+    most = f", at most {dialect.largest_window:,}" if dialect.largest_window < _UNBOUNDED else ""
+    unit = "messages, one for 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "octets"
+    return f"`{dialect.window_header}`, {unit}{most}"
+
+
+def _delay(dialect: Dialect) -> str:
+    headers = dialect.send_headers
+    return _yes(headers.delivery_delay is not None or headers.delivery_time is not None)
+
+
+def _message_id(dialect: Dialect) -> str:
+    given = "JMSMessageID" in dialect.message_headers.values()
+    return _yes(dialect.jms_message_id, "if the producer gave one" if given else "no")
+
+
+def _maps(dialect: Dialect) -> str:
+    if dialect.body_rule is BodyRule.CONTENT_TYPE:  # what it carries has no JMS type
+        return "not tried"
+    return "with their content" if dialect.transformation is not None else "without their content"
+
+
+def _stops(dialect: Dialect) -> str:
+    if dialect.unsubscribe_is_free:
+        return "none"
+    return "one of each message in flight" + ("" if dialect.attempts_limited else "; there is no limit")
+
+
+_UNBOUNDED = (1 << 31) - 1
+
+_CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
+    ("measured on", lambda d: d.measured_on),
+    ("queue → Spark", _guarantee),
+    ("a message is known again (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None)),
+    ("`JMSMessageID`", _message_id),
+    ("Spark → queue", _sink),
+    ("a task's rows go together (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),
+    ("rows of `transaction=none` are confirmed", lambda d: "each" if d.send_receipts else "all at the end"),
+    ("a repeated task is not sent again", lambda d: _yes(d.duplicate_id_header is not None, "refused")),
+    ("selectors", _selectors),
+    ("what is in flight is bounded by", _window),
+    ("delivery attempts that a stop costs", _stops),
+    ("an acknowledged message stays away after `kill -9` of the broker", lambda d: _yes(d.honest_ack_receipts)),
+    ("`spark.read` counts no delivery", lambda d: _yes(d.unsubscribe_is_free or d.browse_headers is not None)),
+    ("time to live", lambda d: _yes(bool(d.send_headers.expiration or d.send_headers.time_to_live))),
+    ("delivery delay", _delay),
+    ("maps, streams and objects of our own", lambda d: "in envelopes" if d.envelopes else "no"),
+    ("maps of Java producers", _maps),
+    ("questions about itself (management)", lambda d: _yes(d.management is not None)),
+)
+
+
+def brokers_table() -> str:
+    dialects = list(DIALECTS.values())
+    rows = [(fact, *(say(dialect) for dialect in dialects)) for fact, say in _CAPABILITIES]
+    return _table(("", *(f"`{dialect.name}`" for dialect in dialects)), rows)
+
+
+PAGES = {"docs/options.md": options_table, "docs/errors.md": errors_table, "docs/brokers.md": brokers_table}
 
 
 def rewritten(page: str, table: str) -> str:

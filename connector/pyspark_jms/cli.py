@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-jms {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_broker):
+    for add in (_add_demo, _add_broker, _add_check):
         add(commands)
     return parser
 
@@ -126,6 +126,72 @@ def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
     urls = " ".join(filter(None, dict.fromkeys((broker.url, broker.plain_url))))
     shown = f" password={broker.password}" if broker.password == _DEFAULT_PASSWORD else ""
     return f"{urls} user={broker.user}{shown} (ready in {seconds:.1f} s, data in {broker.directory}; Ctrl-C stops it)"
+
+
+# --- check -----------------------------------------------------------------------------------
+
+
+def _add_check(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="what can this broker do for me, and what is on that queue?",
+        description="Connect, try on a scratch queue what source and sink rely on, and say what they can promise here. "
+        "With --queue also what lies there: depth, body types, messages that no reader over STOMP will "
+        "receive; none is taken. The exit code is 1 when there is a problem.",
+        epilog="What is on a queue is asked of the broker, for which a user needs the permission to manage; without "
+        "it the rest is checked.",
+    )
+    parser.set_defaults(run=_run_check)
+    add = parser.add_argument
+    shown = "(default: %(default)s)"
+    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add("--user")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
+    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
+    add("--queue", metavar="NAME", help="look at this queue, too")
+    add(
+        "--receive",
+        action="store_true",
+        help="also receive what is there and give it back: exact, but until then no other consumer sees it",
+    )
+    add("--max", default=10_000, type=int, metavar="N", help=f"receive, or look at in delivery, so many {shown}")
+    add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"where to try things {shown}")
+    add("--option", action="append", default=[], type=_option, metavar="NAME=VALUE", help="any other: sslCaFile=ca.pem")
+    add("--json", action="store_true", help="for programs")
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    from pyspark_jms.check.findings import as_json, as_table, failed
+    from pyspark_jms.check.run import CheckRequest, run_checks
+    from pyspark_jms.options import SourceOptions
+
+    given = {
+        "brokerUrl": options.broker_url,
+        "user": options.user,
+        "passwordFile": options.password_file,
+        "passwordEnv": options.password_env,
+        "queue": options.scratch_queue,
+        **dict(options.option),
+    }
+    parsed = SourceOptions.parse({name: value for name, value in given.items() if value is not None})
+    request = CheckRequest(
+        settings=parsed.connection,
+        queue=options.queue,
+        most=options.max,
+        receive=options.receive,
+        scratch_queue=options.scratch_queue,
+    )
+    findings = run_checks(request)
+    print(as_json(findings) if options.json else as_table(findings))
+    return int(failed(findings))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@
     ├── MessageError                  one message or row
     │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
     │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]      MessageFormatException
+    │   ├── MessageEOFError           [JMS_MESSAGE_EOF]         MessageEOFException
+    │   ├── NumberFormatError         [JMS_NUMBER_FORMAT]       Java's NumberFormatException, a ValueError
+    │   ├── NullValueError            [JMS_NULL_VALUE]          Java's NullPointerException, a ValueError
     │   └── BadMessageError           [JMS_BAD_MESSAGE]         onBadMessage=fail met a body_error
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     nobody can say what became of a COMMIT, transient
@@ -192,6 +195,24 @@ class MessageFormatError(MessageError):
     """``MessageFormatException``: a row or property that JMS or the broker's protocol cannot hold."""
 
     code = "JMS_MESSAGE_FORMAT"
+
+
+class MessageEOFError(MessageError):
+    """``MessageEOFException``: a StreamMessage has no element of that number."""
+
+    code = "JMS_MESSAGE_EOF"
+
+
+class NumberFormatError(MessageError, ValueError):
+    """``NumberFormatException``: a string or a null, to be read as a number, is none or out of its range."""
+
+    code = "JMS_NUMBER_FORMAT"
+
+
+class NullValueError(MessageError, ValueError):
+    """``NullPointerException``: a null read as float, double or char. ``valueOf`` throws it, and so JMS does."""
+
+    code = "JMS_NULL_VALUE"
 
 
 class BadMessageError(MessageError):

@@ -1,10 +1,34 @@
-"""The words of JMS 3.1 that every station shares: destinations, delivery modes, body types."""
+"""The words of JMS 3.1 that every station shares: destinations, delivery modes, body types, typed values."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Self
 
-__all__ = ["BodyType", "DeliveryMode", "Destination", "DestinationKind"]
+from pyspark_jms.conversions import READABLE_AS, JmsValue, ValueType, convert, render
+
+__all__ = [
+    "BODY_MARKER",
+    "OCTET_STREAM",
+    "READABLE_AS",
+    "TYPES_MARKER",
+    "BodyType",
+    "DeliveryMode",
+    "Destination",
+    "DestinationKind",
+    "JmsValue",
+    "ValueType",
+    "convert",
+    "render",
+]
+
+BODY_MARKER = "spark_jms_body"
+"""Property of an envelope (docs/typed-messages.md): the body type where the broker's STOMP has no word for it."""
+
+OCTET_STREAM = "application/octet-stream"
+"""The content type of a body that is no text, for brokers that tell the two apart by nothing else."""
+
+TYPES_MARKER = "spark_jms_types"
+"""Property that carries ``property_types``: a JSON object, property name -> JMS type."""
 
 
 class DestinationKind(StrEnum):

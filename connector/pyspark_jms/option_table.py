@@ -9,13 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.dialect import DIALECTS
 from pyspark_jms.link.address import parse_broker_url
 from pyspark_jms.model import DeliveryMode
+from pyspark_jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.units import octets, seconds
 
 __all__ = ["OPTIONS", "Option", "Scope"]
 
+_SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
 _LARGEST_TIME = 1 << 53
 _WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
@@ -152,6 +155,20 @@ def _destinations(text: str) -> tuple[str, ...]:
     return tuple(_text(name) for name in names)
 
 
+def _property_columns(text: str) -> tuple[str, ...]:
+    """Columns whose names are names of properties."""
+    names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
+    for name in names:
+        problem = property_name_problem(name)
+        if problem is not None:
+            raise ValueError(f"names of properties; the name of {name!r} {problem}")
+        if name in SET_BY_PROVIDER or name.lower() in _SINK_COLUMNS:
+            raise ValueError(f"columns that mean nothing else to the sink, as {name} does")
+    if len({name.lower() for name in names}) != len(names):
+        raise ValueError("columns that differ from each other")
+    return names
+
+
 OPTIONS: tuple[Option, ...] = (
     Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`; a"
            " comma-separated list is tried in order (live and backup of one broker)"),
@@ -165,6 +182,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("sslKeyPassword", "both", None, _secret, "password of that key", secret=True),
     Option("sslVerifyHostname", "both", "true", _flag, "whether the certificate must name the host"),
     Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "the broker's dialect; auto reads it from CONNECTED"),
+    Option("virtualHost", "both", "/", _text, "RabbitMQ's; the other brokers have one only"),
     Option("queue", "both", None, _destinations, "queue to read (several as a JSON array, one connection each), or"
            " the default destination of rows without one"),
     Option("topic", "both", None, _text, "topic to read (as a plain subscription), or the default destination"),
@@ -175,7 +193,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxMessagesPerTrigger", "source", None, _number(1), "upper bound of messages in a batch"),
     Option("maxBytesPerTrigger", "source", "64m", _size(1), "upper bound of octets in a batch; one message fits"),
     Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
-           " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB"),
+           " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB. A broker that counts"
+           " messages (Classic, RabbitMQ) is told one for each 4 KB"),
     Option("maxMessageBytes", "both", "100m", _size(1), "a larger message stops the query"),
     Option("minMessagesPerTrigger", "source", None, _number(1), "wait for so many messages, a full window, or"
            " maxTriggerDelay; AvailableNow does not wait"),
@@ -205,6 +224,10 @@ OPTIONS: tuple[Option, ...] = (
            " rows than the first time: fail (default), or send them too"),
     Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
            " same when it is tried again"),
+    Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "a row that cannot be sent (a name or value that JMS"
+           " does not allow, too large, no destination): fail the task, or leave it out, counted in the log"),
+    Option("propertyColumns", "sink", None, _property_columns, "columns to be sent as properties of their own type:"
+           " boolean, tinyint, smallint, int, bigint, float, double, string. Comma-separated, or a JSON array"),
     Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
     Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pyspark_jms.columns.selection import Selector, selection
-from pyspark_jms.dialect import DIALECTS, Dialect
+from pyspark_jms.dialect import DIALECTS, Dialect, dialect_named
+from pyspark_jms.dialect.base import ASSUMED_MESSAGE_BYTES
+from pyspark_jms.dialect.refusals import (
+    require_duplicate_detection,
+    require_enough_unacknowledged,
+    require_stable_ids,
+    require_transactions,
+)
 from pyspark_jms.errors import (
     InvalidOptionError,
     MissingOptionError,
@@ -25,8 +32,6 @@ from pyspark_jms.option_table import OPTIONS, Option, Scope
 __all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
-ASSUMED_MESSAGE_BYTES = 4 << 10
-"""With maxMessagesPerTrigger alone the window is set before any message was seen: this many octets each."""
 
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 _OF_A_BATCH = frozenset({"maxmessages", "maxbytes"})
@@ -42,6 +47,10 @@ _OF_A_STREAM = frozenset(
         "journalshared",
         "failondataloss",
     ]
+)
+_TO_CONSUME = (
+    " It only looks, since it has no commit after which messages could be acknowledged: to consume what is there and"
+    " stop, use spark.readStream with trigger(availableNow=True)."
 )
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 """Spark hands a sink these of its own."""
@@ -125,6 +134,8 @@ class SinkOptions:
     exactly_once: bool
     send_on_mismatch: bool
     write_id: str | None
+    property_columns: tuple[str, ...]
+    drop_bad_rows: bool
 
     @classmethod
     def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
@@ -147,10 +158,13 @@ class SinkOptions:
             exactly_once=_exactly_once(values),
             send_on_mismatch=values["onReplayMismatch"] == "send",
             write_id=values["writeId"],
+            property_columns=values["propertyColumns"] or (),
+            drop_bad_rows=values["onBadRow"] == "drop",
         )
 
 
 def _exactly_once(values: Mapping[str, Any]) -> bool:
+    """Whether it is; and what the broker, if it is named, must be able to do for that or for ``transaction``."""
     exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
     if exactly_once and values["transaction"] != "task":
         raise OptionConflictError(
@@ -163,6 +177,11 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
             raise OptionConflictError(
                 f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both, or neither."
             )
+    if (dialect := _named(values)) is not None:
+        if exactly_once:
+            require_duplicate_detection(dialect)
+        if values["transaction"] != "none":
+            require_transactions(dialect)
     return exactly_once
 
 
@@ -213,11 +232,13 @@ def _refuse_the_others(raw: Mapping[str, str], reading: Literal["stream", "batch
             other = "batch" if reading == "stream" else "stream"
             raise UnknownOptionError(
                 f"Option {_BY_KEY[key.lower()].name} is for a {other}, and this reads a {reading}.",
-                f"A {reading} is bounded by {instead} and its like.",
+                f"A {reading} is bounded by {instead} and its like.{_TO_CONSUME if reading == 'batch' else ''}",
             )
 
 
 def _in_order(values: Mapping[str, Any]) -> None:
+    if (dialect := _named(values)) is not None:
+        require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
     least, most = values["minMessagesPerTrigger"], values["maxMessagesPerTrigger"]
     if least is not None and most is not None and least > most:
         raise OptionConflictError(
@@ -225,9 +246,16 @@ def _in_order(values: Mapping[str, Any]) -> None:
         )
 
 
+def _named(values: Mapping[str, Any]) -> Dialect | None:
+    """The dialect, where it need not be found out."""
+    return None if values["broker"] == "auto" else dialect_named(values["broker"])
+
+
 def _journal(values: Mapping[str, Any]) -> Journal | None:
     if values["journalLocation"] is None:
         return None
+    if (dialect := _named(values)) is not None:
+        require_stable_ids(dialect)
     return Journal(
         location=values["journalLocation"],
         max_octets=values["maxJournalBytes"],
@@ -296,6 +324,7 @@ def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
             verify_hostname=values["sslVerifyHostname"],
         ),
         broker=values["broker"],
+        virtual_host=values["virtualHost"],
         connect_timeout=values["connectTimeout"],
         receipt_timeout=values["receiptTimeout"],
         heartbeat=values["heartbeat"],

@@ -1,5 +1,6 @@
 """The command is run as a user runs it: a process, its output, its exit code."""
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 from pyspark_jms import __version__, cli
+from pyspark_jms.testing import JmsClient
 
 
 @pytest.fixture
@@ -95,14 +97,55 @@ def test_tls_options_without_a_certificate(capsys):
     assert "Give --tls-cert." in capsys.readouterr().err
 
 
+@pytest.mark.broker
+def test_check_is_a_table_or_json_and_0_or_1(broker, queue, capsys, monkeypatch):
+    monkeypatch.setenv("CHECK_PASSWORD", broker.password)
+    command = ["check", "--broker-url", broker.url, "--user", broker.user, "--password-env", "CHECK_PASSWORD"]
+    assert cli.main([*command, "--queue", queue, "--scratch-queue", f"{queue}.scratch"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert "  broker                ActiveMQ-Artemis/" in told.out
+    assert broker.password not in told.out.replace("as artemis", "").replace("dialect artemis", "")
+    with JmsClient(broker) as java:
+        java.send(queue, {"a": 1})
+    assert cli.main([*command, "--queue", queue, "--scratch-queue", f"{queue}.scratch", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is False
+    (bodies,) = [finding for finding in told["findings"] if finding["name"] == "body types"]
+    assert bodies["figures"] == {"seen": 1, "bodyTypes": {"map": 1}}
+    assert broker.message_count(queue) == 1
+    assert broker.has_queue(f"{queue}.scratch")
+    assert broker.message_count(f"{queue}.scratch") == 0
+
+
+def test_check_says_what_is_wrong_before_it_connects(capsys):
+    command = ["check", "--broker-url", "stomp://127.0.0.1:1"]
+    assert cli.main([*command, "--option", "sslCafile=ca.pem"]) == 1
+    assert "[JMS_OPTION_CONFLICT] Option sslCaFile is given and no address" in capsys.readouterr().err
+    assert cli.main([*command, "--option", "nope=1"]) == 1
+    assert "[JMS_UNKNOWN_OPTION]" in capsys.readouterr().err
+    assert cli.main(["check", "--broker-url", "tcp://x"]) == 1
+    assert "[JMS_INVALID_OPTION] Option brokerUrl" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--option", "nope"])
+    assert "'nope' is not NAME=VALUE" in capsys.readouterr().err
+
+
+def test_check_of_a_broker_that_is_not_there(capsys):
+    assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1"]) == 1
+    assert capsys.readouterr().out.startswith("! connection            stomp://127.0.0.1:1 cannot be connected")
+
+
 def test_help_and_version(capsys):
-    for arguments in (["--help"], ["broker", "--help"], ["--version"]):
+    for arguments in (["--help"], ["broker", "--help"], ["check", "--help"], ["--version"]):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 0
     told = capsys.readouterr().out
     assert "run a real Artemis broker on this machine" in told
     assert "folder of messages" in told
+    assert "look at this queue, too" in told
+    assert " --password " not in told.partition("usage: pyspark-jms check")[2]
     assert f"pyspark-jms {__version__}\n" in told
 
 

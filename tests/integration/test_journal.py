@@ -1,17 +1,20 @@
 """The receiver with a journal, on a real broker: acknowledged when durable, read again as it was, known again."""
 
 import contextlib
+import json
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
-from streaming import left, wait_until
+from streaming import left, read, run_available, wait_until
 
-from pyspark_jms.errors import DataLossError, JournalLockedError
+from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
 from pyspark_jms.journal.durable import partitions_of
 from pyspark_jms.journal.store import Position, read_stretch
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 
 def options(broker, queue, folder, **more):
@@ -89,9 +92,12 @@ def test_deletes_what_is_done_and_goes_on_counting(broker, queue, tmp_path):
     with receiving(broker, queue, tmp_path) as receiver:
         arrived(receiver, 10)
         assert receiver.admit() == 10
+        ledger, connection = receiver._ledger, receiver._consumers[0].connection
+        wait_until(lambda: connection.has_receipt(ledger.unconfirmed(0)), what="the receipt of the ACKs")
         receiver.settle(10)
         assert receiver.journal().position == Position(10, 10)
         assert receiver.journal().segments() == []
+        assert receiver.journal().bytes_used == 0  # no tombstone: the receipt was here
     fill(broker, queue, 5, first=10)
     with receiving(broker, queue, tmp_path, start=10) as receiver:
         arrived(receiver, 5)
@@ -180,3 +186,69 @@ def test_a_journal_that_does_not_reach_the_checkpoint_is_data_loss(broker, queue
     with receiving(broker, queue, tmp_path, start=77, failOnDataLoss="false") as receiver:
         arrived(receiver, 3)
         assert receiver.admit() == 80
+
+
+def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_is_not_done(broker, queue, tmp_path):
+    fill(broker, queue, 30)
+    with receiving(broker, queue, tmp_path, maxMessagesPerTrigger=10) as receiver:
+        arrived(receiver, 30)
+        assert receiver.admit() == 10
+        assert receiver.admit() == 20
+        receiver.settle(10)
+    reader = JmsStreamReader(options(broker, queue, tmp_path))
+    try:
+        assert reader.initialOffset() == {"seq": 10}
+        assert reader.latestOffset({"seq": 10}, ReadMaxBytes(1)) == {"seq": 30}
+        rows = [batch for part in reader.partitions({"seq": 10}, {"seq": 30}) for batch in reader.read(part)]
+        assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(10, 30)
+    finally:
+        reader.stop()
+
+
+def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path, monkeypatch):
+    broker, other = fresh_broker(), fresh_broker()
+    fill(broker, "q", 10)
+    fill(other, "q", 10, first=100)  # two fresh brokers count alike
+    with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
+        arrived(receiver, 10)
+        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
+        assert receiver.admit() == 10
+    with receiving(other, "q", tmp_path, start=10) as receiver:
+        arrived(receiver, 10)
+        with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
+            receiver.admit()
+    assert other.message_count("q") == 10
+    with receiving(broker, "q", tmp_path, start=10) as receiver:
+        wait_until(lambda: receiver.admit() == 10 and receiver.progress()["recognised"] == 10)
+        assert left(broker, "q") == 0
+
+
+def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, monkeypatch):
+    """The same message in two queues has the same id and content in both, and is a message of each."""
+    names = [f"{queue}::{queue}.{k}" for k in range(2)]
+    both = json.dumps(names)
+    with RawStomp(broker) as client:
+        for k, name in enumerate(names):
+            client.request("SUBSCRIBE", [("id", str(k)), ("destination", name), ("subscription-type", "MULTICAST")])
+            client.request("UNSUBSCRIBE", [("id", str(k))])  # the queue stays
+        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(10)], topic=True)
+    with monkeypatch.context() as patch, receiving(broker, both, tmp_path, crash=True) as receiver:
+        arrived(receiver, 20)
+        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
+        assert receiver.admit() == 20
+        assert sorted(flat(texts(receiver, 0, 20))) == sorted(2 * numbered(0, 10))
+    with receiving(broker, both, tmp_path, start=20) as receiver:
+        wait_until(lambda: receiver.admit() == 20 and receiver.progress()["recognised"] == 20)
+        assert [left(broker, name.partition("::")[2]) for name in names] == [0, 0]
+
+
+@pytest.mark.spark
+def test_tasks_that_see_the_folder_read_it_themselves(spark, broker, queue, tmp_path):
+    fill(broker, queue, 200)
+    where = {"queue": queue, "journalLocation": str(tmp_path / "journal"), "journalShared": True}
+    frame = read(spark, broker, **where, partitionBytes="4k", maxMessagesPerTrigger=90, idleTimeout="500ms")
+    query = run_available(frame, tmp_path / "checkpoint", name="shared_journal")
+    rows = spark.sql("select text from shared_journal order by sequence").collect()
+    assert [row.text for row in rows] == numbered(0, 200)
+    assert query.lastProgress["batchId"] >= 2
+    assert left(broker, queue) == 0

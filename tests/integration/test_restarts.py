@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from rawstomp import RawStomp
-from streaming import access, left, wait_until
+from streaming import access, batches_done, left, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -70,11 +70,6 @@ def rows(spark, folder):
     """How often each message is in the sink; the file sink's own log says which files count."""
     read = spark.read.parquet(str(folder / "out"))
     return Counter(int(row.n) for row in read.select("n").toLocalIterator())
-
-
-def batches_done(folder):
-    commits = folder / "checkpoint" / "commits"
-    return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
 
 def finish(job, broker, queue, **choices):

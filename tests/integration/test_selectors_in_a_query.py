@@ -48,13 +48,24 @@ def test_what_does_not_match_stays_on_the_queue_for_others(spark, broker, queue,
 def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
     fill(broker, queue)
     selector = "JMSRedelivered = FALSE AND color = 'red'"
+    named = access(broker) | {"queue": queue, "selector": selector, "broker": "artemis"}
     with pytest.raises(AnalysisException, match=r"JMS_SELECTOR_RESIDUAL"):
-        read(spark, broker, queue=queue, selector=selector)
+        spark.readStream.format("jms").options(**named).load()
     frame = read(spark, broker, queue=queue, selector=selector, selectorResidual="spark", idleTimeout="500ms")
     query = run_available(frame, tmp_path, name="split")
     assert numbers(spark, "split") == [n for n in range(30) if n % 3 == 0]
     assert left(broker, queue, 20) == 20
     assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["selectorDropped"] == 0
+    broker.purge(queue)
+
+
+def test_one_kind_of_envelopes(spark, broker, queue, tmp_path):
+    rows = spark.sql("SELECT map('n', named_struct('type', 'int', 'value', '1')) map UNION ALL SELECT NULL")
+    rows.write.format("jms").mode("append").options(**access(broker), queue=queue).save()
+    frame = read(spark, broker, queue=queue, selector="spark_jms_body = 'map'", idleTimeout="500ms")
+    run_available(frame, tmp_path, name="envelopes")
+    assert [row.map["n"].value for row in spark.table("envelopes").collect()] == ["1"]
+    assert left(broker, queue, 1) == 1
     broker.purge(queue)
 
 
@@ -87,9 +98,9 @@ def _figures(query):
 class _DeafToSelectors(Direction):
     """On its way to the broker the selector becomes a header that means nothing: a broker that ignores it."""
 
-    def _admit(self, tail, octets):
-        passed, cut = super()._admit(tail, octets)
-        return passed.replace(b"\nselector:", b"\nforgotten:"), cut
+    def _admit(self, link, tail, octets):
+        passed, trap = super()._admit(link, tail, octets)
+        return passed.replace(b"\nselector:", b"\nforgotten:"), trap
 
 
 @pytest.mark.parametrize("check", ["on", "off"])

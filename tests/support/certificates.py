@@ -24,19 +24,19 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self.cert = self._write(f"{name}.pem", self._signed(name, self._key, [], authority=True))
 
-    def issue(self, name, *, hosts=(), password=None):
+    def issue(self, name, *, hosts=(), password=None, expired=False):
         key = ec.generate_private_key(ec.SECP256R1())
         sealed = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
         pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, sealed)
-        cert = self._signed(name, key, hosts, authority=False)
+        cert = self._signed(name, key, hosts, authority=False, expired=expired)
         return Pair(self._write(f"{name}.pem", cert), self._write(f"{name}.key", pem))
 
     def _write(self, file, octets):
         (self._folder / file).write_bytes(octets)
         return str(self._folder / file)
 
-    def _signed(self, name, key, hosts, *, authority):
-        now = dt.datetime.now(dt.UTC)
+    def _signed(self, name, key, hosts, *, authority, expired=False):
+        now = dt.datetime.now(dt.UTC) - dt.timedelta(days=2 if expired else 0)
         usage = dict.fromkeys(
             ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only",
              "decipher_only", "crl_sign"), False,

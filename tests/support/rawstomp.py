@@ -45,7 +45,7 @@ class Received:
 class RawStomp:
     """``with RawStomp(broker) as client: …`` — errors of the broker raise ``AssertionError``."""
 
-    def __init__(self, broker, *, user=None, password=None, timeout=20):
+    def __init__(self, broker, *, user=None, password=None, timeout=60):
         url = urlsplit(broker.url)
         self._socket = socket.create_connection((url.hostname, url.port), timeout)
         self._buffer = bytearray()
@@ -54,9 +54,13 @@ class RawStomp:
         head = b"".join(
             f"{name}:{value}\n".encode() for name, value in (("accept-version", "1.2"), ("host", "x"), *login)
         )
-        self._socket.sendall(b"CONNECT\n" + head + b"heart-beat:0,0\n\n\0")
-        answer = self.receive()
-        assert answer.command == "CONNECTED", answer
+        try:
+            self._socket.sendall(b"CONNECT\n" + head + b"heart-beat:0,0\n\n\0")
+            answer = self.receive()
+            assert answer.command == "CONNECTED", answer
+        except BaseException:
+            self._socket.close()
+            raise
 
     def __enter__(self):
         return self

@@ -34,3 +34,9 @@ def left(broker, queue, expected=0, seconds=10):
     while broker.message_count(queue) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
     return broker.message_count(queue)
+
+
+def batches_done(folder):
+    """How many batches are in the commit log of ``folder/checkpoint``."""
+    commits = folder / "checkpoint" / "commits"
+    return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0

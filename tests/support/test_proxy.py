@@ -105,3 +105,111 @@ def test_cuts_at_a_pattern_however_it_is_split(proxy, link, way, included, seen,
         until_the_end(link)  # what the echo sent back is lost with the link
     assert direction.cut_done.wait(10)
     assert direction.octets == len(b"before COMMIT" if included else pieces[0][:9] if len(pieces) > 1 else b"before ")
+
+
+@pytest.mark.parametrize(
+    ("included", "passed", "kept"), [(False, b"1 ACK 2 ", b"ACK 3"), (True, b"1 ACK 2 ACK", b" 3")]
+)
+def test_holds_what_comes_from_the_nth_pattern_on_until_it_is_released(proxy, link, included, passed, kept):
+    proxy.to_broker.hold_at(b"ACK", included=included, nth=2)
+    link.sendall(b"1 ACK 2 ACK 3")
+    assert proxy.to_broker.held.wait(10)
+    assert _received(link, len(passed)) == passed
+    assert proxy.to_broker.octets == len(passed)
+    proxy.to_broker.hold_at(b"NEXT")
+    proxy.to_broker.release()
+    assert _received(link, len(kept)) == kept
+    link.sendall(b"ACK NEXT")
+    assert proxy.to_broker.held.wait(10)
+    assert _received(link, 4) == b"ACK "
+    proxy.to_broker.clear()
+    assert _received(link, 4) == b"NEXT"
+
+
+def _received(link, length):
+    octets = b""
+    while len(octets) < length:
+        octets += link.recv(length - len(octets))
+    return octets
+
+
+def test_holds_in_one_connection_only(proxy, link):
+    proxy.to_broker.hold_at(b"ACK")
+    link.sendall(b"ACK")
+    assert proxy.to_broker.held.wait(10)
+    proxy.to_client.hold_at(b"RECEIPT", link=proxy.to_broker.held_link)
+    with socket.create_connection((proxy.host, proxy.port), 10) as other:
+        other.sendall(b"RECEIPT")
+        assert _received(other, 7) == b"RECEIPT"
+    proxy.to_broker.release()
+    link.sendall(b" RECEIPT")
+    assert _received(link, 4) == b"ACK "
+    assert proxy.to_client.held.wait(10)
+
+
+def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
+    proxy.to_broker.hold_at(b"ACK")
+    link.sendall(b"hello ACK")
+    assert proxy.to_broker.held.wait(10)
+    proxy.cut()
+    proxy.to_broker.release()
+    until_the_end(link)
+    assert proxy.to_broker.octets == len(b"hello ")
+
+
+def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone():
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
+        proxy.leave_open()
+        with socket.create_connection((proxy.host, proxy.port), 10) as client:
+            broker, _ = server.accept()
+            client.sendall(b"hello")
+            assert broker.recv(1024) == b"hello"
+        with broker:
+            broker.settimeout(10)
+            for _ in range(3):
+                assert broker.recv(1) == b"\n"
+                broker.sendall(b"anybody there?")
+            assert proxy.connections == proxy.left_open == 1
+            proxy.let_expire()
+            broker.settimeout(1)
+            with pytest.raises(TimeoutError):
+                until_the_end(broker)
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_what_was_held_of_a_client_that_has_gone(outlives):
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
+        proxy.leave_open()
+        with socket.create_connection((proxy.host, proxy.port), 10) as client:
+            broker, _ = server.accept()
+            proxy.to_broker.hold_at(b"COMMIT", outlives=outlives)
+            client.sendall(b"hello COMMIT")
+            assert proxy.to_broker.held.wait(10)
+        with broker:
+            broker.settimeout(10)
+            assert broker.recv(6) == b"hello "
+            proxy.to_broker.release()
+            came = b"".join(broker.recv(1) for _ in range(len("COMMIT") + 6))
+            assert came.replace(b"\n", b"") == (b"COMMIT" if outlives else b"")
+
+
+def test_ends_the_clients_ends_only():
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
+        proxy.leave_open()
+        with socket.create_connection((proxy.host, proxy.port), 10) as client:
+            broker, _ = server.accept()
+            client.sendall(b"hello")
+            assert broker.recv(1024) == b"hello"
+            proxy.cut_clients()
+            assert until_the_end(client) == b""
+        with broker:
+            broker.settimeout(10)
+            assert broker.recv(1024) == b"\n"
+
+
+def test_ends_the_brokers_end_when_the_client_has_gone():
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
+        with socket.create_connection((proxy.host, proxy.port), 10):
+            broker, _ = server.accept()
+        with broker:
+            assert until_the_end(broker) == b""

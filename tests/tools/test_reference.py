@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
+from pyspark_jms.dialect import DIALECTS
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options import OPTIONS
 
@@ -80,3 +81,12 @@ def test_the_schema_page_has_every_column_in_order_and_knows_what_the_sink_ignor
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", (ROOT / "docs/schema.md").read_text(), re.MULTILINE)
     assert [name for name, _ in rows] == [*COLUMNS, *SINK_ONLY]
     assert {name for name, written in rows if written == "ignored"} == IGNORED_BY_SINK
+
+
+def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it(reference):
+    head, _, *rows = [line.strip("|").split(" | ") for line in reference.brokers_table().splitlines()]
+    assert [name.strip(" `") for name in head[1:]] == list(DIALECTS)
+    assert all(len(row) == 1 + len(DIALECTS) and all(cell.strip() for cell in row) for row in rows)
+    by_fact = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+    assert by_fact["a task's rows go together (`transaction=task`)"] == ["yes", "yes", "refused"]
+    assert by_fact["`JMSMessageID`"] == ["no", "yes", "if the producer gave one"]

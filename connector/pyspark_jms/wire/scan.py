@@ -62,6 +62,9 @@ class FrameScanner:
 
     After an error the octets that follow mean nothing, and the connection must be closed. A larger MESSAGE
     that says how long it is does no such harm: it is passed over, and ``refused`` says so.
+
+    With ``ack_header``, where ACK takes another header's value than that of ``message-id``, an id is both: that
+    value, a comma, and the ``message-id``.
     """
 
     def __init__(self, *, max_body_bytes: int) -> None:
@@ -72,6 +75,7 @@ class FrameScanner:
         self._needed = 0  # no frame can be complete before this many octets
         self._skip = 0  # octets of a refused message that are still to come
         self._run = FrameRun()
+        self.ack_header: bytes | None = None
         self.refused: MessageTooLargeError | None = None
 
     @property
@@ -232,11 +236,19 @@ class FrameScanner:
         if at < 0:
             raise MalformedFrameError("A MESSAGE frame has no message-id.", "Report this with the broker's version.")
         at += len(_MESSAGE_ID)
-        run.ids.append(bytes(pending[at : pending.find(_LF, at)]))
+        identifier = bytes(pending[at : pending.find(_LF, at)])
+        if self.ack_header is not None:
+            identifier = self._header(self.ack_header, start, head) + b"," + identifier
+        run.ids.append(identifier)
         run.heads.append(len(run.octets) + head - start)
         run.octets += memoryview(pending)[start : end + 1]
         run.octets.append(_LF)
         run.ends.append(len(run.octets))
+
+    def _header(self, name: bytes, start: int, head: int) -> bytes:
+        key = b"\n" + name + b":"
+        at = self._pending.find(key, start, head)
+        return b"" if at < 0 else bytes(self._pending[at + len(key) : self._pending.find(_LF, at + 1)])
 
     def _forget(self, start: int) -> None:
         """Drop what was cut; the positions of the incomplete frame move with it."""

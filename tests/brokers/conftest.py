@@ -1,0 +1,149 @@
+"""The same tests on every broker: one at a time, started when its first test asks and gone after its last."""
+
+import itertools
+import os
+import socket
+import urllib.parse
+import uuid
+
+import brokers_page
+import pytest
+import rawstomp
+
+from pyspark_jms.dialect import dialect_named
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
+
+WITHOUT_RABBITMQ = "no rabbitmq-server is installed (apt-get install rabbitmq-server)"
+BROKERS = {"artemis": EmbeddedArtemis, "classic": EmbeddedClassic, "rabbitmq": InstalledRabbit}
+
+
+def pytest_collection_modifyitems(items):
+    """They start a broker and a Spark: `make unit` leaves them out."""
+    for item in items:
+        if "tests/brokers" in item.path.as_posix() and "stage" in item.fixturenames:
+            item.add_marker("broker")
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session", params=list(BROKERS))
+def stage(request):
+    """A running broker under its name, with a client of the tests' own.
+
+    PYSPARK_JMS_REQUIRE_RABBITMQ=1 makes a failure of what is skipped without RabbitMQ: CI sets it.
+    """
+    if request.param == "rabbitmq" and not InstalledRabbit.installed():
+        (pytest.fail if os.environ.get("PYSPARK_JMS_REQUIRE_RABBITMQ") else pytest.skip)(WITHOUT_RABBITMQ)
+    with BROKERS[request.param]() as broker:
+        yield Stage(request.param, broker)
+
+
+@pytest.fixture(autouse=True)
+def _no_query_is_left(request):
+    yield
+    if "spark" in request.fixturenames:
+        for query in request.getfixturevalue("spark").streams.active:
+            query.stop()
+
+
+@pytest.fixture
+def own_stage(request, stage):
+    """The same broker a second time: to kill."""
+    with BROKERS[stage.name]() as broker:
+        yield Stage(stage.name, broker)
+
+
+@pytest.fixture
+def said(stage):
+    """What the table of docs/brokers.md says of this broker, by the first cell of the row."""
+    return brokers_page.table()[stage.name]
+
+
+@pytest.fixture
+def queues():
+    """Two names nobody used before."""
+    return f"in.{uuid.uuid4().hex[:8]}", f"out.{uuid.uuid4().hex[:8]}"
+
+
+class Stage:
+    def __init__(self, name, broker):
+        self.name, self.broker = name, broker
+        self.dialect = dialect_named(name)
+
+    @property
+    def access(self):
+        return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}
+
+    @property
+    def sink(self):
+        """What a sink must say on this broker, beside the access."""
+        return self.access if self.dialect.transactions else self.access | {"transaction": "none"}
+
+    def client(self):
+        return Client(self)
+
+    def in_flight(self, queue, total):
+        """Messages with a client and not acknowledged, of so many that were sent."""
+        asked = getattr(self.broker, "delivering_count", None)
+        return total - self.broker.message_count(queue) if asked is None else asked(queue)
+
+
+class Client(rawstomp.RawStomp):
+    """A raw STOMP client that spells destinations as the broker wants them. Shares nothing with the connector."""
+
+    def __init__(self, stage, timeout=60):
+        self._stage = stage
+        address = urllib.parse.urlsplit(stage.broker.url)
+        self._socket = socket.create_connection((address.hostname, address.port), timeout)
+        self._buffer = bytearray()
+        self._receipts = itertools.count(1)
+        login = f"login:{stage.broker.user}\npasscode:{stage.broker.password}\n"
+        self.write(f"CONNECT\naccept-version:1.2\nhost:/\n{login}heart-beat:0,0\n\n\0".encode())
+        answer = self.receive()
+        assert answer.command == "CONNECTED", answer
+
+    def _queue(self, name):
+        match self._stage.name:
+            case "artemis":
+                return name
+            case "classic":
+                return f"/queue/{name}"
+            case "rabbitmq":
+                return "/queue/" + urllib.parse.quote(name, safe="")
+
+    def put(self, queue, messages):
+        """Persistent messages, (headers, body) each; bytes with a content-length. Confirmed, every one of them."""
+        kind = [("destination-type", "ANYCAST")] if self._stage.name == "artemis" else []
+        for start in range(0, len(messages), 200):  # more receipts at once would wait for room on the way back
+            part = messages[start : start + 200]
+            for number, (headers, body) in enumerate(part):
+                lines = [("destination", self._queue(queue)), *kind, ("persistent", "true"), ("receipt", f"p{number}")]
+                octets = body.encode() if isinstance(body, str) else body
+                if isinstance(body, bytes):
+                    lines.append(("content-length", len(octets)))
+                self.write(rawstomp.frame("SEND", [*lines, *headers], octets))
+            for _ in part:
+                answer = self.receive()
+                assert answer.command == "RECEIPT", answer
+
+    def get(self, queue, wanted, *, ack=True):
+        """So many messages of a queue, acknowledged one by one as they come, or left in delivery."""
+        kind = [("subscription-type", "ANYCAST")] if self._stage.name == "artemis" else []
+        window = [("consumer-window-size", "-1"), ("activemq.prefetchSize", "100"), ("prefetch-count", "100")]
+        head = [("id", "g"), ("destination", self._queue(queue)), ("ack", "client-individual")]
+        self.write(rawstomp.frame("SUBSCRIBE", [*head, *kind, *window]))
+        found = []
+        while len(found) < wanted:
+            message = self.receive()
+            assert message.command == "MESSAGE", message
+            found.append(message)
+            if ack:
+                self.write(rawstomp.frame("ACK", [("id", self._ack_of(message))]))
+        return found
+
+    def _ack_of(self, message):
+        if self._stage.name == "classic":
+            return message.headers["ack"]
+        return message.headers["message-id"]
+
+    def __exit__(self, *_):
+        self._socket.close()

@@ -1,0 +1,162 @@
+"""What only ActiveMQ Classic does: Java's maps and objects, a browser, answers, permissions without a transaction."""
+
+import time
+
+import pytest
+from streaming import run_available, wait_until
+
+from pyspark_jms.testing import EmbeddedClassic, User
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
+
+
+@pytest.fixture(scope="module")
+def classic():
+    limited = User("limited", "pw", permissions=set(), at={"mine.#": {"send", "consume", "createAddress"}})
+    with EmbeddedClassic(users=[limited]) as broker:
+        yield broker
+
+
+def access(broker, user=None, password=None):
+    return {"brokerUrl": broker.url, "user": user or broker.user, "password": password or broker.password}
+
+
+@pytest.fixture
+def java(classic):
+    """A Jakarta session in the broker's own machine."""
+    connection = classic.connection_factory().createConnection(classic.user, classic.password)
+    connection.start()
+    yield connection.createSession(False, 1)
+    connection.close()
+
+
+def send(java, queue, message):
+    producer = java.createProducer(java.createQueue(queue))
+    producer.send(message)
+    producer.close()
+
+
+def read(spark, classic, queue, folder, name, **options):
+    stream = spark.readStream.format("jms").options(**access(classic), queue=queue, **options).load()
+    run_available(stream, folder, "memory", name=name)
+    return spark.table(name).collect()
+
+
+def test_a_java_map_comes_with_its_content(spark, classic, java, queue, tmp_path):
+    message = java.createMapMessage()
+    message.setInt("i", 7)
+    message.setString("s", "007 <&> ä\r\n")
+    message.setDouble("d", -0.0)
+    message.setBoolean("b", True)
+    message.setObject("n", None)
+    send(java, queue, message)
+    (row,) = read(spark, classic, queue, tmp_path, "java_map")
+    assert row.body_error is None
+    assert {name: (element.type, element.value) for name, element in row.map.items()} == {
+        "i": ("int", "7"),
+        "s": ("string", "007 <&> ä\r\n"),
+        "d": ("double", "-0.0"),
+        "b": ("boolean", "true"),
+        "n": ("string", None),
+    }
+
+
+def test_what_arrives_as_what(spark, classic, java, queue, tmp_path):
+    """The table of docs/typed-messages.md."""
+    text = java.createTextMessage("ä 😀")
+    text.setJMSCorrelationID("c")
+    text.setJMSType("kind")
+    for name, value in (("Boolean", True), ("Int", -7), ("String", "007")):
+        getattr(text, f"set{name}Property")(name.lower(), value)
+    text.setDoubleProperty("double", 1e10)
+    text.setObjectProperty("null", None)
+    text.setStringProperty("JMSXGroupID", "g")
+    octets = java.createBytesMessage()
+    octets.writeBytes(b"\0\xff")
+    stream = java.createStreamMessage()
+    stream.writeString("lost")
+    for message in (text, octets, java.createBytesMessage(), java.createMessage(), stream, java.createTextMessage()):
+        send(java, queue, message)
+    rows = sorted(read(spark, classic, queue, tmp_path, "arrived"), key=lambda row: row.sequence)
+    found = [(row.body_type, row.text, row.bytes and bytes(row.bytes), row.body_error) for row in rows]
+    assert found == [
+        ("text", "ä 😀", None, None),
+        ("bytes", None, b"\0\xff", None),
+        ("bytes", None, b"", None),
+        ("text", "", None, None),
+        ("text", "", None, None),
+        ("text", "", None, None),
+    ]
+    assert rows[0].properties == {"boolean": "true", "int": "-7", "string": "007", "double": "1.0E10", "null": "null"}
+    assert (rows[0].JMSCorrelationID, rows[0].JMSType) == ("c", "kind")
+    assert rows[0].JMSMessageID.startswith("ID:")
+
+
+def test_an_object_stops_the_query_with_the_reason_and_stays(spark, classic, java, queue, tmp_path):
+    send(java, queue, java.createObjectMessage(classic.jvm.java.math.BigDecimal("1.5")))
+    stream = spark.readStream.format("jms").options(**access(classic), queue=queue, reconnectAttempts="3").load()
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+    with pytest.raises(Exception, match=r"JMS_CONNECTION_LOST.*in a row.*ObjectMessage"):
+        query.awaitTermination(120)
+    assert classic.message_count(queue) == 1
+    (row,) = read(spark, classic, queue, tmp_path / "text", "object_as_text", bodyType="text")
+    assert row.text == ""
+
+
+def test_a_peek_counts_no_delivery(spark, classic, queue):
+    rows = spark.range(700).selectExpr("CAST(id AS STRING) text")
+    rows.write.format("jms").mode("append").options(**access(classic), queue=queue).save()
+    peek = spark.read.format("jms").options(**access(classic), queue=queue).load()
+    for _ in range(2):
+        assert peek.count() == 700
+    assert set(classic.delivery_counts(queue)) == {0}
+
+
+def test_a_row_that_is_refused_without_a_transaction_is_an_error(spark, classic):
+    rows = spark.range(0, 50, 1, 1).selectExpr(
+        "IF(id = 20, 'queue://theirs', 'queue://mine.q') destination", "'x' text"
+    )
+    write = rows.write.format("jms").mode("append").options(**access(classic, "limited", "pw"))
+    with pytest.raises(Exception, match=r"JMS_SECURITY.*not authorized to"):
+        write.option("transaction", "none").save()
+    with pytest.raises(Exception, match=r"JMS_SECURITY.*not authorized to|JMS_TRANSACTION_ROLLED_BACK"):
+        write.option("transaction", "task").save()
+
+
+def test_an_answer_reaches_who_asked(spark, classic, java, queue, tmp_path):
+    answers = java.createTemporaryQueue()
+    consumer = java.createConsumer(answers)
+    message = java.createTextMessage("question")
+    message.setJMSReplyTo(answers)
+    send(java, queue, message)
+    stream = spark.readStream.format("jms").options(**access(classic), queue=queue).load()
+    rows = stream.selectExpr("JMSReplyTo destination", "concat(text, ': answer') text")
+    run_available(rows, tmp_path, "jms", **access(classic))
+    assert consumer.receive(20_000).getText() == "question: answer"
+
+
+def test_astral_text_stays_in_bodies_and_is_refused_in_properties(spark, classic, queue):
+    write = spark.sql("SELECT '😀' text").write.format("jms").mode("append").options(**access(classic), queue=queue)
+    write.save()
+    bad = spark.sql("SELECT 'x' text, map('p', '😀') properties")
+    with pytest.raises(Exception, match=r"JMS_MESSAGE_FORMAT.*Basic Multilingual Plane"):
+        bad.write.format("jms").mode("append").options(**access(classic), queue=queue).save()
+    assert classic.message_count(queue) == 1
+
+
+def test_a_batch_that_could_never_fill_is_refused(spark, classic, queue, tmp_path):
+    stream = spark.readStream.format("jms").options(**access(classic), queue=queue, minMessagesPerTrigger="201").load()
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*minMessagesPerTrigger is 201"):
+        query.awaitTermination(120)
+
+
+def test_time_to_live_and_delay(spark, classic, queue):
+    began = time.time()
+    rows = spark.sql(
+        "SELECT 'later' text, 1500L delivery_delay, CAST(NULL AS BIGINT) time_to_live UNION ALL SELECT 'gone', NULL, 1L"
+    )
+    rows.write.format("jms").mode("append").options(**access(classic), queue=queue).save()
+    wait_until(lambda: any(letter.queue == queue for letter in classic.dead_letters()), what="the expired one")
+    wait_until(lambda: classic.message_count(queue) == 1, what="the delayed one")
+    assert time.time() - began >= 1.4

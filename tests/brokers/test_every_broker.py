@@ -1,0 +1,249 @@
+"""What is promised, on every broker: stops, crashes, restarts, refusals. Slow: `make test-all`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from streaming import batches_done, run_available, wait_until
+
+pytestmark = pytest.mark.slow
+
+COUNT = 1_200
+BATCH = 100
+
+JOB = """
+import json, sys
+from pyspark.sql import SparkSession
+
+options, folder = json.loads(sys.argv[1]), sys.argv[2]
+spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+         .config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate())
+frame = spark.readStream.format("jms").options(**options).load()
+query = (frame.selectExpr("properties.n n", "text").writeStream.format("parquet").option("path", folder + "/out")
+         .option("checkpointLocation", folder + "/checkpoint").start())
+query.awaitTermination()
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    """``job(**options)`` starts the job in a process of its own, driver and all."""
+    started = []
+
+    def start(**options):
+        script = tmp_path / "job.py"
+        script.write_text(JOB)
+        options |= {"maxMessagesPerTrigger": str(BATCH), "reconnectAttempts": "20"}
+        with (tmp_path / "job.log").open("ab") as log:
+            command = [sys.executable, str(script), json.dumps(options), str(tmp_path)]
+            environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+            started.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(30)
+
+
+def fill(stage, queue, count=COUNT):
+    with stage.client() as client:
+        client.put(queue, [([("n", str(n))], f"text {n}") for n in range(count)])
+
+
+def rows_of(spark, stage, queue, **options):
+    options = {"maxMessagesPerTrigger": str(BATCH), "reconnectAttempts": "20"} | options
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue, **options).load()
+    return stream.selectExpr("properties.n n", "text")
+
+
+def start(spark, stage, queue, folder):
+    writer = rows_of(spark, stage, queue).writeStream.format("parquet").option("path", str(folder / "out"))
+    return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+
+
+def finish(spark, stage, queue, folder, **options):
+    """Go on from the checkpoint until the queue is empty; how many messages came twice."""
+    rows = rows_of(spark, stage, queue, maxMessagesPerTrigger=str(COUNT), **options)
+    query = run_available(rows, folder / "checkpoint", "parquet", path=str(folder / "out"))
+    assert sum(progress.numInputRows for progress in query.recentProgress), "nothing was left to be read"
+    wait_until(lambda: stage.broker.message_count(queue) == 0, what="an empty queue")
+    found = [int(row.n) for row in spark.read.parquet(str(folder / "out")).select("n").collect()]
+    assert set(found) == set(range(COUNT))
+    return len(found) - COUNT
+
+
+@pytest.mark.parametrize("journal", [False, True], ids=["no journal", "journal"])
+def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, tmp_path, journal, said, report):
+    queue, _ = queues
+    promised = said["queue → Spark"]
+    assert promised in {"at least once", "at least once, or exactly once with a journal"}
+    if journal and "exactly once" not in promised:
+        pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
+    options = {"journalLocation": str(tmp_path / "journal")} if journal else {}
+    fill(stage, queue)
+    process = job(**stage.access, queue=queue, **options)
+    wait_until(lambda: batches_done(tmp_path) >= 2, seconds=200, what="the second batch")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
+    wait_until(lambda: stage.broker.consumer_count(queue) == 0, what="the end of the subscription")
+    repeated = finish(spark, stage, queue, tmp_path, **options)
+    kind = " with a journal" if journal else ""
+    report(f"{stage.name}, driver killed{kind}: {COUNT} sent, {COUNT} read, {repeated} repeated")
+    assert repeated == 0 or not journal
+
+
+def test_a_query_stopped_in_the_middle_loses_nothing(spark, stage, queues, tmp_path, report):
+    queue, _ = queues
+    fill(stage, queue)
+    query = start(spark, stage, queue, tmp_path)
+    wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
+    query.stop()
+    repeated = finish(spark, stage, queue, tmp_path)
+    report(f"{stage.name}, query stopped: {COUNT} sent, {COUNT} read, {repeated} repeated")
+    assert repeated <= BATCH
+
+
+def test_a_broker_killed_and_started_in_the_middle_loses_nothing(spark, own_stage, queues, tmp_path, report):
+    queue, _ = queues
+    fill(own_stage, queue)
+    query = start(spark, own_stage, queue, tmp_path)
+    wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
+    own_stage.broker.kill()
+    own_stage.broker.start()
+    done = batches_done(tmp_path)
+    wait_until(lambda: batches_done(tmp_path) > done + 1, seconds=150, what="batches after the restart")
+    query.stop()
+    repeated = finish(spark, own_stage, queue, tmp_path)
+    report(f"{own_stage.name}, broker killed and started: {COUNT} sent, {COUNT} read, {repeated} repeated")
+
+
+def test_headers_and_properties(spark, stage, queues, tmp_path):
+    source, target = queues
+    headers = [
+        ("type", "order"),
+        ("correlation-id", "c: \\ \n1"),
+        ("content-type", "text/plain"),
+        ("priority", "7"),
+        ("color", "rot, \\ : ä €"),
+        ("empty", ""),
+    ]
+    with stage.client() as client:
+        client.put(source, [(headers, "x")])
+    stream = spark.readStream.format("jms").options(**stage.access, queue=source).load()
+    run_available(stream, tmp_path / "a", "jms", **stage.sink, queue=target)
+    stream = spark.readStream.format("jms").options(**stage.access, queue=target).load()
+    run_available(stream, tmp_path / "b", "memory", name=f"headers_{stage.name}")
+    (row,) = spark.table(f"headers_{stage.name}").collect()
+    assert (row.JMSType, row.JMSCorrelationID, row.content_type) == ("order", "c: \\ \n1", "text/plain")
+    assert (row.JMSPriority, row.JMSDeliveryMode, row.text) == (7, 2, "x")
+    assert row.properties == {"color": "rot, \\ : ä €", "empty": ""}
+    assert row.JMSTimestamp is not None
+    if stage.dialect.jms_message_id:
+        assert row.JMSMessageID.startswith("ID:")
+
+
+def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    rows = spark.sql(
+        """
+        SELECT 'text' body_type, 'ä 😀' text, CAST(NULL AS BINARY) bytes, NULL map, NULL stream UNION ALL
+        SELECT 'bytes', NULL, X'0001FF00', NULL, NULL UNION ALL
+        SELECT 'object', NULL, X'ACED0005', NULL, NULL UNION ALL
+        SELECT 'message', NULL, NULL, NULL, NULL UNION ALL
+        SELECT 'map', NULL, NULL, MAP('d', NAMED_STRUCT('type', 'double', 'value', '-0.0')), NULL UNION ALL
+        SELECT 'stream', NULL, NULL, NULL, ARRAY(NAMED_STRUCT('type', 'char', 'value', 'x'))
+        """
+    )
+    rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
+    run_available(stream, tmp_path / "checkpoint", "memory", name=f"bodies_{stage.name}")
+    assert said["maps, streams and objects of our own"] == "in envelopes"
+    found = {row.body_type: row for row in spark.table(f"bodies_{stage.name}").collect()}
+    assert found.keys() == {"text", "bytes", "object", "message", "map", "stream"}
+    assert not [row.body_error for row in found.values() if row.body_error]
+    assert found["text"].text == "ä 😀"
+    assert bytes(found["bytes"].bytes) == b"\0\1\xff\0"
+    assert bytes(found["object"].bytes) == b"\xac\xed\0\5"
+    assert found["map"].map["d"].asDict() == {"type": "double", "value": "-0.0"}
+    assert found["stream"].stream[0].asDict() == {"type": "char", "value": "x"}
+
+
+def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    by_broker = {"evaluated by the broker": True, "none: in Spark only": False}[said["selectors"]]
+    with stage.client() as client:
+        client.put(queue, [([("color", color)], color) for color in ("red", "blue") * 20])
+    choices = {} if by_broker else {"selectorResidual": "spark"}
+    stream = (
+        spark.readStream.format("jms").options(**stage.access, queue=queue, selector="color = 'red'", **choices).load()
+    )
+    name = f"selected_{stage.name}"
+    run_available(stream, tmp_path / "checkpoint", "memory", name=name)
+    assert [row.text for row in spark.table(name).collect()] == ["red"] * 20
+    left = 20 if by_broker else 0
+    wait_until(lambda: stage.broker.message_count(queue) == left, what="what was not selected to stay, or go")
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
+def test_exactly_once_works_or_is_refused(spark, stage, queues, named, said):
+    queue, _ = queues
+    works = {"yes": True, "refused": False}[said["a repeated task is not sent again"]]
+    assert works is ("exactly once" in said["Spark → queue"])
+    rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
+    options = stage.access | {"queue": queue, "deliveryGuarantee": "exactly-once", "writeId": queue}
+    write = rows.write.format("jms").mode("append").options(**options, **({"broker": stage.name} if named else {}))
+    if not works:
+        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*exactly-once cannot be kept"):
+            write.save()
+        assert stage.broker.message_count(queue) == 0
+    else:
+        write.save()
+        write.save()  # the same write again
+        assert stage.broker.message_count(queue) == 10
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
+def test_transactions_work_or_are_refused(spark, stage, queues, named, said):
+    queue, _ = queues
+    works = {"yes": True, "refused": False}[said["a task's rows go together (`transaction=task`)"]]
+    rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
+    broker = {"broker": stage.name} if named else {}
+    write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue, **broker)
+    if works:
+        write.save()
+    else:
+        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*Give transaction=none"):
+            write.save()
+    assert stage.broker.message_count(queue) == (10 if works else 0)
+
+
+def test_many_acknowledgements_at_once(spark, stage, queues, tmp_path):
+    """Thousands in one batch: Classic reads none while it writes, and must not be left waiting for room."""
+    queue, _ = queues
+    rows = spark.range(0, 12_000, 1, 2).selectExpr("repeat(CAST(id AS STRING), 200) text")
+    rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
+    query = run_available(stream, tmp_path / "checkpoint", "noop")
+    assert sum(progress.numInputRows for progress in query.recentProgress) == 12_000
+    wait_until(lambda: stage.broker.message_count(queue) == 0, what="an empty queue")
+
+
+def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    fill(stage, queue, 200)
+    stream = (
+        spark.readStream.format("jms").options(**stage.access, queue=queue, journalLocation=str(tmp_path / "j")).load()
+    )
+    if "with a journal" not in said["queue → Spark"]:
+        query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
+        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*message ids that stay the same"):
+            query.awaitTermination(120)
+        wait_until(lambda: stage.broker.message_count(queue) == 200, what="every message to be back")
+    else:
+        run_available(stream, tmp_path / "c", "memory", name=f"journal_{stage.name}")
+        assert spark.table(f"journal_{stage.name}").count() == 200

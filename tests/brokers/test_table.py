@@ -1,0 +1,285 @@
+"""Each row of the table of docs/brokers.md, on the broker it speaks of. What the row says decides what is expected."""
+
+import ast
+import threading
+import time
+from pathlib import Path
+
+import brokers_page
+import pytest
+from proxy import Proxy
+from streaming import run_available, wait_until
+
+from pyspark_jms.check.broker import answerer, management_of
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.testing import JmsClient
+
+slow = pytest.mark.slow
+
+
+def test_every_row_is_asked_of_the_brokers_or_named_as_not_tested():
+    """By ``said["…"]`` in a test of this folder."""
+    asked = {
+        node.slice.value
+        for path in Path(__file__).parent.glob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "said"
+    }
+    rows = {fact for said in brokers_page.table().values() for fact in said}
+    assert asked | brokers_page.untested() == rows
+    assert not asked & brokers_page.untested()
+
+
+@slow
+def test_who_answers(stage, report):
+    """So that the last lines of a run say what it was run on."""
+    found = answerer(settings(stage))
+    assert found.dialect is stage.dialect
+    report(f"{stage.name}: run on {found.server}, measured on {stage.dialect.measured_on}")
+
+
+@slow
+def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    given = said["`JMSMessageID`"] == "if the producer gave one"
+    headers = [[("amqp-message-id", f"m{n}")] if given else [] for n in range(5)]
+    with stage.client() as client:
+        client.put(queue, [(each, f"text {n}") for n, each in enumerate(headers)])
+    before = ids(spark.read.format("jms").options(**stage.access, queue=queue).load().collect())
+    with stage.client() as client:
+        client.get(queue, 5, ack=False)  # delivered, and the connection ends
+    wait_until(lambda: stage.in_flight(queue, 5) == 0, what="the five to be back")
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
+    run_available(stream, tmp_path, "memory", name=f"known_{stage.name}")
+    after = ids(spark.table(f"known_{stage.name}").collect())
+
+    assert before == after
+    assert before.keys() == {f"text {n}" for n in range(5)}
+    stable, own = zip(*before.values(), strict=True)
+    known = {"yes": 5, "no": 0}[said["a message is known again (`delivery_id`)"]]
+    assert len(set(stable) - {None}) == known
+    match said["`JMSMessageID`"]:
+        case "no":
+            assert set(own) == {None}
+        case "yes":
+            assert len(set(own)) == 5
+            assert all(each.startswith("ID:") for each in own)
+        case "if the producer gave one":
+            assert sorted(own) == [f"m{n}" for n in range(5)]
+
+
+FAULTS = {"in the sink": ("chr(0)", "JMS_MESSAGE_FORMAT"), "in Spark": ("raise_error('enough')", "enough")}
+
+
+@slow
+@pytest.mark.parametrize("where", list(FAULTS))
+def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, said, where):
+    """Row 950 of a thousand is bad. In Spark, where it cannot be evaluated, the sink sees the rows before it end."""
+    refused, queue = queues
+    fault, told = FAULTS[where]
+    together = {"yes": True, "refused": False}[said["a task's rows go together (`transaction=task`)"]]
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    try:
+        rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
+        write = rows.write.format("jms").mode("append").options(**stage.access)
+        with pytest.raises(Exception, match=told if together else f"JMS_UNSUPPORTED.*Give transaction=none|{told}"):
+            write.option("queue", refused).save()
+        with pytest.raises(Exception, match=told):
+            write.options(queue=queue, transaction="none").save()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    wait_until(lambda: stage.broker.message_count(queue) > 0, what="rows of the task without a transaction")
+    assert stage.broker.message_count(refused) == 0
+
+
+@slow
+def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, said):
+    """The broker is killed as soon as the writes have returned."""
+    by_row, by_task = queues
+    rows = spark.range(0, 1_300, 1, 1).selectExpr("CAST(id AS STRING) text")
+    write = rows.write.format("jms").mode("append").options(**own_stage.access)
+    together = "row by row" not in said["Spark → queue"]
+    write.options(queue=by_row, transaction="none").save()
+    if together:
+        write.options(queue=by_task, transaction="task").save()
+    own_stage.broker.kill()
+    own_stage.broker.start()
+    assert own_stage.broker.message_count(by_row) == 1_300
+    assert own_stage.broker.message_count(by_task) == (1_300 if together else 0)
+
+
+@slow
+def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
+    """The link dies at the fiftieth receipt, where there is one."""
+    queue, _ = queues
+    rows = spark.range(0, 100, 1, 1).selectExpr("CAST(id AS STRING) text")
+    each = {"each": True, "all at the end": False}[said["rows of `transaction=none` are confirmed"]]
+    with Proxy(stage.broker.host, stage.broker.port) as proxy:
+        proxy.to_client.cut_at(b"RECEIPT\n", nth=50)
+        write = rows.write.format("jms").mode("append").options(**stage.access | {"brokerUrl": proxy.url})
+        write = write.options(queue=queue, transaction="none")
+        if each:
+            with pytest.raises(Exception, match="JMS_CONNECTION_LOST"):
+                write.save()
+        else:
+            write.save()
+        assert proxy.to_client.cut_done.is_set() is each
+    if not each:
+        assert stage.broker.message_count(queue) == 100
+
+
+@slow
+def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, said):
+    """While the first batch is held. Messages of 1,000 octets, of which 64 KB are at most 65 and one that passes it."""
+    queue, _ = queues
+    with stage.client() as client:
+        client.put(queue, [([], "x" * 1_000)] * 400)
+    words = said["what is in flight is bounded by"]
+    least, most = (16, 16) if "messages, one for 4 KB" in words else (33, 66)
+    assert stage.dialect.window_header in words
+    finished = threading.Event()
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue, windowBytes="64k").load()
+    query = stream.writeStream.foreachBatch(lambda *_: finished.wait(250)).option("checkpointLocation", str(tmp_path))
+    query = query.start()
+    try:
+        wait_until(lambda: stage.in_flight(queue, 400) >= least, what="a full window")
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            assert stage.in_flight(queue, 400) <= most
+    finally:
+        finished.set()
+        query.stop()
+
+
+@slow
+def test_what_a_stop_costs(spark, stage, queues, tmp_path, said):
+    """Twelve stops with ten messages in flight. Artemis gives up after ten attempts, a Java consumer of Classic six."""
+    queue, _ = queues
+    with stage.client() as client:
+        client.put(queue, [([], "x")] * 10)
+    options = {"minMessagesPerTrigger": "20", "maxTriggerDelay": "10m"}
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue, **options).load()
+    for number in range(12):
+        folder = str(tmp_path / str(number))
+        query = stream.writeStream.format("noop").option("checkpointLocation", folder).start()
+        wait_until(lambda: stage.in_flight(queue, 10) == 10, what="all of them in flight")
+        query.stop()
+        wait_until(lambda: stage.in_flight(queue, 10) == 0, what="all of them to be back")
+    words = said["delivery attempts that a stop costs"]
+    assert words in {"none", "one of each message in flight; there is no limit"}
+    free = words == "none"
+    if hasattr(stage.broker, "delivery_counts"):
+        assert stage.broker.delivery_counts(queue) == [0 if free else 12] * 10
+    with stage.client() as client:
+        found = client.get(queue, 10)  # none of them went to the dead letters
+    assert {message.headers.get("redelivered", "false") for message in found} == {"false" if free else "true"}
+
+
+@slow
+def test_a_look_counts_no_delivery(spark, stage, queues, said):
+    queue, _ = queues
+    with stage.client() as client:
+        client.put(queue, [([], "x")] * 300)
+    for _ in range(3):
+        assert spark.read.format("jms").options(**stage.access, queue=queue).load().count() == 300
+        wait_until(lambda: stage.in_flight(queue, 300) == 0, what="all of them to be back")
+    with stage.client() as client:
+        found = client.get(queue, 300)
+    seen = {message.headers.get("redelivered", "false") for message in found}
+    assert seen == {{"yes": "false", "no": "true"}[said["`spark.read` counts no delivery"]]}
+
+
+@slow
+def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues, tmp_path, said, report):
+    queue, _ = queues
+    with own_stage.client() as client:
+        client.put(queue, [([], "x" * 1_000)] * 300)
+    stream = spark.readStream.format("jms").options(**own_stage.access, queue=queue).load()
+    query = run_available(stream, tmp_path, "noop")
+    assert sum(progress.numInputRows for progress in query.recentProgress) == 300
+    own_stage.broker.kill()
+    own_stage.broker.start()
+    back = own_stage.broker.message_count(queue)
+    report(f"{own_stage.name}: {back} of 300 acknowledged messages were back after kill -9 of the broker")
+    assert back <= {"yes": 0, "no": 300}[said["an acknowledged message stays away after `kill -9` of the broker"]]
+
+
+@slow
+def test_time_to_live(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    rows = spark.sql("SELECT 'gone' text, 1L time_to_live UNION ALL SELECT 'stays', 3600000L")
+    rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
+    time.sleep(0.1)
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
+    run_available(stream, tmp_path, "memory", name=f"life_{stage.name}")
+    assert said["time to live"] == "yes"
+    assert [row.text for row in spark.table(f"life_{stage.name}").collect()] == ["stays"]
+
+
+@slow
+@pytest.mark.parametrize("by", ["column", "option"])
+def test_a_delay_works_or_is_refused(spark, stage, queues, said, by):
+    queue, _ = queues
+    rows = spark.sql("SELECT 'later' text, 1500L delivery_delay" if by == "column" else "SELECT 'later' text")
+    write = rows.write.format("jms").mode("append").options(**stage.sink, queue=queue)
+    write = write if by == "column" else write.option("deliveryDelay", "1500")
+    began = time.time()
+    if said["delivery delay"] == "no":
+        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*delivery_delay, for which this broker's STOMP has no"):
+            write.save()
+        assert stage.broker.message_count(queue) == 0
+        return
+    write.save()
+    with stage.client() as client:
+        (message,) = client.get(queue, 1)
+    assert message.body == b"later"
+    assert time.time() - began >= 1.5
+
+
+@slow
+def test_maps_of_java_producers(spark, stage, queues, tmp_path, said):
+    queue, _ = queues
+    words = said["maps of Java producers"]
+    if words == "not tried":
+        pytest.skip("no JMS client of this broker is at hand")
+    send_java_map(stage, queue)
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
+    run_available(stream, tmp_path, "memory", name=f"java_map_{stage.name}")
+    (row,) = spark.table(f"java_map_{stage.name}").collect()
+    if words == "with their content":
+        assert {name: (item.type, item.value) for name, item in row.map.items()} == {"i": ("int", "7")}
+    else:
+        assert words == "without their content"
+        assert row.map is None
+
+
+@slow
+def test_questions_about_itself(stage, said):
+    link, finding = management_of(settings(stage))
+    if said["questions about itself (management)"] == "yes":
+        with link:
+            assert link.attribute("broker", "version")
+    else:
+        assert link is None
+        assert "answers no questions about itself" in finding.value
+
+
+def settings(stage):
+    return SourceOptions.parse(stage.access | {"queue": "q"}).connection
+
+
+def ids(rows):
+    return {row.text: (row.delivery_id, row.JMSMessageID) for row in rows}
+
+
+def send_java_map(stage, queue):
+    if stage.name == "artemis":
+        with JmsClient(stage.broker) as java:
+            java.send(f"queue://{queue}", {"i": 7})
+        return
+    connection = stage.broker.connection_factory().createConnection(stage.broker.user, stage.broker.password)
+    session = connection.createSession(False, 1)
+    message = session.createMapMessage()
+    message.setInt("i", 7)
+    session.createProducer(session.createQueue(queue)).send(message)
+    connection.close()

@@ -1,0 +1,117 @@
+"""Neither the password nor what messages say is where it does not belong: all that a job leaves behind is searched."""
+
+import contextlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from rawstomp import RawStomp
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+JOB = Path(__file__).with_name("secrets_job.py")
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The job's traces by name: log, event log, checkpoints, names in the journal, what was shown, command lines."""
+    from pyspark_jms.testing import EmbeddedArtemis
+
+    folder = tmp_path_factory.mktemp("secrets")
+    password, payload = f"pw{uuid.uuid4().hex}", f"payload{uuid.uuid4().hex}"
+    with EmbeddedArtemis(password=password) as broker:
+        with RawStomp(broker) as client:
+            client.send("in", [([("p", payload), ("correlation-id", payload)], payload)] * 20)
+            client.send("wrong", [([("spark_jms_body", "map")], payload)])
+        traces = _run(broker, folder, password, payload)
+    return password, payload, folder, traces
+
+
+def _run(broker, folder, password, payload):
+    (folder / "events").mkdir()
+    (folder / "password").write_text(password)
+    (folder / "password").chmod(0o600)
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{folder}/events",
+        "spark.eventLog.compress": "false",
+    }
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+    settings = [part for item in options.items() for part in ("--conf", "=".join(item))]
+    secrets = {"SECRETS_PASSWORD": password, "SECRETS_PAYLOAD": payload}
+    order = json.dumps({"url": broker.url, "user": broker.user, "folder": str(folder)})
+    with (folder / "log").open("wb") as log, (folder / "shown").open("wb") as shown:
+        job = subprocess.Popen(
+            [*submit, *settings, str(JOB), order],
+            stdout=shown,
+            stderr=log,
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable} | secrets,
+            cwd=folder,
+            start_new_session=True,
+        )
+        lines = _command_lines_until_it_ends(job)
+    assert job.returncode == 0, (folder / "log").read_text()[-4000:]
+    read = lambda where: "\n".join(path.read_text(errors="replace") for path in where.rglob("*") if path.is_file())  # noqa: E731
+    return {
+        "log": (folder / "log").read_text(errors="replace"),
+        "shown": (folder / "shown").read_text(errors="replace"),
+        "events": read(folder / "events"),
+        "checkpoints": read(folder / "checkpoints"),
+        "journal names": "\n".join(map(str, (folder / "journal").rglob("*"))),
+        "command lines": lines,
+    }
+
+
+def _command_lines_until_it_ends(job):
+    seen, deadline = set(), time.monotonic() + 240
+    while job.poll() is None:
+        if time.monotonic() > deadline:
+            job.kill()
+        for process in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if os.getsid(int(process.name)) == job.pid:
+                    seen.add((process / "cmdline").read_bytes())
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.wait(0.2)
+    return b"\n".join(seen).decode(errors="replace")
+
+
+TRACES = ["log", "shown", "events", "checkpoints", "journal names", "command lines"]
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_no_password(ended, trace):
+    password, _, _, traces = ended
+    assert traces[trace]
+    assert password not in traces[trace]
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_no_payload(ended, trace):
+    _, payload, _, traces = ended
+    assert payload not in traces[trace]
+
+
+def test_the_job_did_what_could_have_told(ended):
+    """Else the search would prove nothing: messages went through, plans and errors were shown, our log was loud."""
+    traces = ended[-1]
+    assert "files hold the payload: True" in traces["shown"]
+    for code in ("JMS_SECURITY", "JMS_MESSAGE_FORMAT", "JMS_NUMBER_FORMAT", "JMS_BAD_MESSAGE"):
+        assert f"[{code}]" in traces["shown"], code
+    assert "== Physical Plan ==" in traces["shown"]
+    assert "DEBUG pyspark_jms" in traces["shown"]  # Spark shows what its Python driver writes to stderr there
+    assert "SparkListenerSQLExecutionStart" in traces["events"]
+    assert "python_streaming_source_runner" in traces["command lines"]
+
+
+def test_the_journal_is_its_owners_alone(ended):
+    _, _, folder, _ = ended
+    kept = [folder / "journal", *(folder / "journal").rglob("*")]
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in kept if path.is_dir()} == {0}

@@ -1,0 +1,75 @@
+"""The classes of a Spark job, archived once: a driver that maps them starts with half the CPU.
+
+    python tests/support/class_archive.py .venv/spark.jsa
+
+Tests start some dozens of drivers. Java's own means (class data sharing, JEP 350); a Java that cannot use the archive
+starts as it always did.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+_FILE = Path(sys.prefix) / "spark.jsa"
+
+
+def environment():
+    """What a process must have that starts Spark, itself or by others, so that the archive is used, if there is one."""
+    return {"SPARK_SUBMIT_OPTS": f"-XX:SharedArchiveFile={_FILE} {_QUIET}"} if _FILE.exists() else {}
+
+
+def make(file):
+    from pyspark_jms.testing import EmbeddedArtemis
+
+    file.unlink(missing_ok=True)
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+    options = f"-XX:ArchiveClassesAtExit={file} {_QUIET}"
+    with EmbeddedArtemis() as broker, tempfile.TemporaryFile() as log:
+        done = subprocess.run(
+            [*submit, "--conf", "spark.ui.enabled=false", __file__, "--job", broker.url, broker.user, broker.password],
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_SUBMIT_OPTS": options},
+            stdout=log,
+            stderr=log,
+            timeout=600,
+            check=False,
+        )
+        if done.returncode:
+            log.seek(0)
+            sys.exit(f"The job failed:\n{log.read().decode(errors='replace')[-4000:]}")
+
+
+def job(url, user, password):
+    """What most jobs of the tests do: both ends are queues, or files."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    access = {"brokerUrl": url, "user": user, "password": password}
+    rows = spark.range(100).selectExpr("CAST(id AS STRING) text")
+    rows.write.format("jms").mode("append").options(**access, queue="in").save()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(stream, sink, trigger, **options):
+            checkpoint = tempfile.mkdtemp(dir=folder)
+            writer = stream.writeStream.format(sink).options(**options, checkpointLocation=checkpoint)
+            query = writer.trigger(**trigger).start()
+            query.processAllAvailable()
+            query.stop()
+
+        queue = spark.readStream.format("jms").options(**access, queue="in").load()
+        run(queue, "parquet", {"availableNow": True}, path=f"{folder}/out")
+        stored = spark.read.parquet(f"{folder}/out")
+        stored.count()
+        files = spark.readStream.schema(stored.schema).parquet(f"{folder}/out")
+        run(files, "jms", {"availableNow": True}, **access, queue="in")
+        run(queue, "jms", {"processingTime": "0 seconds"}, **access, queue="out")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--job":
+        job(*sys.argv[2:])
+    else:
+        make(Path(sys.argv[1]).absolute())

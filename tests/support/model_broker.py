@@ -1,0 +1,157 @@
+"""A broker as far as acknowledging is concerned, for machines that live through anything: what Artemis was seen to do.
+
+One queue, our consumer, and a competing one. Everything unacknowledged comes back at the head, in order, when
+a connection ends; the broker may notice that end late, and until then handle ACKs that were on their way. An ACK
+of what is not in delivery is an error (on Artemis: an ERROR that ends the connection).
+"""
+
+from array import array
+from collections import deque
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from pyspark_jms.journal.recognition import Recognition
+
+
+@dataclass
+class Run:
+    """What a connection delivered: ids as ``consumer,message``, contents, and their octets with an index."""
+
+    ids: list
+    contents: list
+    octets: bytearray = field(default_factory=bytearray)
+    heads: array = field(default_factory=lambda: array("q"))
+    ends: array = field(default_factory=lambda: array("q"))
+
+    def __post_init__(self):
+        for content in self.contents:
+            self.heads.append(len(self.octets))
+            self.octets += content
+            self.ends.append(len(self.octets))
+
+    def __len__(self):
+        return len(self.contents)
+
+
+def text(message, size=10, prefix=b""):
+    """The content of a message; its number ends it."""
+    return prefix + b"%0*d;" % (max(size - len(prefix) - 1, 1), message)
+
+
+def numbers(octets):
+    """The messages in these octets."""
+    return [int(part.lstrip(b"x")) for part in bytes(octets).split(b";")[:-1]]
+
+
+def run(consumer, *messages, size=10, prefix=b""):
+    """``run(1, 5, 6)``: messages 5 and 6 as consumer 1 gets them, ten octets each."""
+    return Run([b"%d,%d" % (consumer, m) for m in messages], [text(m, size, prefix) for m in messages])
+
+
+RECOGNITION = Recognition(
+    identity=lambda identifier: identifier.partition(b",")[2],
+    fingerprint=lambda run, index: blake2b(run.contents[index], digest_size=16).digest(),
+)
+
+
+class _Session:
+    """A connection with our subscription on it, as the broker has it."""
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+        self.delivered = {}  # message-id -> message, in order
+        self.acks = deque()  # on their way to the broker: ids, receipt
+
+
+class ModelBroker:
+    """Messages are numbers from 1 on; ``sizes`` has their lengths. ``on_gone(message)`` hears of each one that
+    we acknowledged when the broker takes that in: it will never come again.
+    """
+
+    def __init__(self, on_gone):
+        self._on_gone = on_gone
+        self.queue = deque()
+        self.sizes = {}
+        self.session = _Session(1)
+        self.wire = []  # message-ids on their way to the client
+        self.receipts = deque()  # on their way to the client
+        self.ghosts = []  # sessions whose end was not noticed yet
+        self.with_others = []
+        self.taken_by_others = set()  # for good
+
+    @property
+    def sent(self):
+        return len(self.sizes)
+
+    def send(self, size):
+        self.sizes[len(self.sizes) + 1] = size
+        self.queue.append(len(self.sizes))
+
+    def deliver(self, count):
+        for _ in range(min(count, len(self.queue))):
+            message = self.queue.popleft()
+            identifier = b"%d,%d" % (self.session.consumer, message)
+            self.session.delivered[identifier] = message
+            self.wire.append(identifier)
+
+    def take(self, count):
+        """What the client reads off the wire."""
+        taken, self.wire = self.wire[:count], self.wire[count:]
+        messages = [self.session.delivered[identifier] for identifier in taken]
+        return Run(taken, [text(message, self.sizes[message]) for message in messages])
+
+    def acknowledge(self, ids, receipt):
+        """The client writes ACKs."""
+        assert ids
+        assert len(set(ids)) == len(ids), "acknowledged twice"
+        self.session.acks.append((ids, receipt))
+
+    def process_ack(self):
+        """The oldest ACKs arrive."""
+        if self.session.acks:
+            ids, receipt = self.session.acks.popleft()
+            self._handle(self.session, ids)
+            self.receipts.append(receipt)
+
+    def lose_link(self, half_way=0, *, noticed=True):
+        """``half_way``: so many of the ACKs on their way still arrive. A broker that does not notice keeps the rest."""
+        ghost, self.session = self.session, _Session(self.session.consumer + 1)
+        self.wire = []
+        self.receipts.clear()
+        self.ghosts.append(ghost)
+        if noticed:
+            self.notice(half_way)
+
+    def notice(self, half_way=0):
+        """The time to live of dead connections is over."""
+        for ghost in reversed(self.ghosts):
+            on_their_way = [identifier for ids, _ in ghost.acks for identifier in ids]
+            self._handle(ghost, on_their_way[:half_way])
+            self.queue.extendleft(reversed(ghost.delivered.values()))
+        self.ghosts = []
+
+    def _handle(self, session, ids):
+        for identifier in ids:
+            self._on_gone(session.delivered.pop(identifier))
+
+    # the others
+
+    def compete(self, count):
+        """Another consumer gets the next messages."""
+        self.with_others += [self.queue.popleft() for _ in range(min(count, len(self.queue)))]
+
+    def others_acknowledge(self):
+        self.taken_by_others |= set(self.with_others)
+        self.with_others = []
+
+    def others_give_back(self):
+        self.queue.extendleft(reversed(self.with_others))
+        self.with_others = []
+
+    # the end
+
+    @property
+    def idle(self):
+        """Nothing is left to happen unless somebody asks for it."""
+        session = self.session
+        return not any((self.queue, session.delivered, session.acks, self.receipts, self.ghosts, self.with_others))
