@@ -81,9 +81,9 @@ class _OwnErrors(GatewayClient):  # type: ignore[misc]  # py4j has no types
     machine what class the exception is: there the same number is some other object.
     """
 
-    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
-        answer = super().send_command(command, retry, binary)
-        if not binary and is_error(answer)[0]:
+    def send_command(self, command: str, *arguments: bool, **named: bool) -> Any:
+        answer = super().send_command(command, *arguments, **named)
+        if isinstance(answer, str) and is_error(answer)[0]:
             _, target, name, *_ = (*command.split("\n", 3), "", "")
             get_return_value(answer, self, target, name)
         return answer
