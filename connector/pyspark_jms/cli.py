@@ -12,6 +12,7 @@ from pyspark_jms import __version__
 from pyspark_jms.errors import EmbeddedBrokerError, JMSError
 
 if TYPE_CHECKING:
+    from pyspark_jms.options import SourceOptions
     from pyspark_jms.testing import EmbeddedArtemis
 
 __all__ = ["main"]
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-jms {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_demo, _add_broker, _add_check):
+    for add in (_add_demo, _add_broker, _add_check, _add_unsubscribe):
         add(commands)
     return parser
 
@@ -144,11 +145,7 @@ def _add_check(commands: _Commands) -> None:
     parser.set_defaults(run=_run_check)
     add = parser.add_argument
     shown = "(default: %(default)s)"
-    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
-    add("--user")
-    password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
+    _add_access(parser)
     add("--queue", metavar="NAME", help="look at this queue, too")
     add(
         "--receive",
@@ -157,8 +154,17 @@ def _add_check(commands: _Commands) -> None:
     )
     add("--max", default=10_000, type=int, metavar="N", help=f"receive, or look at in delivery, so many {shown}")
     add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"where to try things {shown}")
-    add("--option", action="append", default=[], type=_option, metavar="NAME=VALUE", help="any other: sslCaFile=ca.pem")
     add("--json", action="store_true", help="for programs")
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add("--user")
+    password = parser.add_mutually_exclusive_group()
+    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
+    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
+    add("--option", action="append", default=[], type=_option, metavar="NAME=VALUE", help="any other: sslCaFile=ca.pem")
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -171,17 +177,8 @@ def _option(text: str) -> tuple[str, str]:
 def _run_check(options: argparse.Namespace) -> int:
     from pyspark_jms.check.findings import as_json, as_table, failed
     from pyspark_jms.check.run import CheckRequest, run_checks
-    from pyspark_jms.options import SourceOptions
 
-    given = {
-        "brokerUrl": options.broker_url,
-        "user": options.user,
-        "passwordFile": options.password_file,
-        "passwordEnv": options.password_env,
-        "queue": options.scratch_queue,
-        **dict(options.option),
-    }
-    parsed = SourceOptions.parse({name: value for name, value in given.items() if value is not None})
+    parsed = _source_options(options, queue=options.scratch_queue)
     request = CheckRequest(
         settings=parsed.connection,
         queue=options.queue,
@@ -192,6 +189,57 @@ def _run_check(options: argparse.Namespace) -> int:
     findings = run_checks(request)
     print(as_json(findings) if options.json else as_table(findings))
     return int(failed(findings))
+
+
+def _source_options(options: argparse.Namespace, **more: str | None) -> "SourceOptions":
+    from pyspark_jms.options import SourceOptions
+
+    given = {
+        "brokerUrl": options.broker_url,
+        "user": options.user,
+        "passwordFile": options.password_file,
+        "passwordEnv": options.password_env,
+        **more,
+        **dict(options.option),
+    }
+    return SourceOptions.parse({name: value for name, value in given.items() if value is not None})
+
+
+# --- unsubscribe -----------------------------------------------------------------------------
+
+
+def _add_unsubscribe(commands: _Commands) -> None:
+    parser = commands.add_parser(
+        "unsubscribe",
+        help="end a durable topic subscription that no query reads any more",
+        description="End a durable subscription: the broker stops keeping the topic's messages for it, and what it "
+        "holds is gone. It is refused while somebody reads it (RabbitMQ does not refuse).",
+        epilog="A stopped query leaves its subscription standing, so that nothing is missed. A subscription that "
+        "nobody reads fills the broker.",
+    )
+    parser.set_defaults(run=_run_unsubscribe)
+    add = parser.add_argument
+    _add_access(parser)
+    add("--topic", required=True, metavar="NAME")
+    add("--subscription-name", required=True, metavar="NAME")
+    add("--client-id", metavar="ID", help="as the query has it; without one it is a shared subscription")
+
+
+def _run_unsubscribe(options: argparse.Namespace) -> int:
+    from pyspark_jms.link.durable import end_subscription
+
+    shared = "true" if options.client_id is None else None
+    parsed = _source_options(
+        options,
+        topic=options.topic,
+        subscriptionName=options.subscription_name,
+        clientId=options.client_id,
+        sharedSubscription=shared,
+    )
+    assert parsed.durable is not None
+    end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
+    print(f"{parsed.durable}: ended")
+    return 0
 
 
 if __name__ == "__main__":

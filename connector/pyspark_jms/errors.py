@@ -17,10 +17,12 @@
     │   ├── TlsError                  [JMS_TLS]
     │   ├── JMSSecurityError          [JMS_SECURITY]            JMSSecurityException
     │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION] InvalidDestinationException
+    │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
     │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame that says none of the above
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
     │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the octets are not STOMP 1.2
     ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered what was not asked for
+    ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
     ├── MessageError                  one message or row
     │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
     │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]      MessageFormatException
@@ -157,6 +159,15 @@ class InvalidDestinationError(LinkError):
     code = "JMS_INVALID_DESTINATION"
 
 
+class SubscriptionInUseError(LinkError):
+    """``InvalidClientIDException``: another connection has this client id or reads this durable subscription, or the
+    broker has not noticed yet that it is gone.
+    """
+
+    code = "JMS_SUBSCRIPTION_IN_USE"
+    transient = True
+
+
 class BrokerError(LinkError):
     """An ERROR frame whose text says none of the others; the broker's log has the reason."""
 
@@ -179,6 +190,12 @@ class SelectorIgnoredError(JMSError):
     """A queue delivered what cannot match the selector. Nothing of the batch is acknowledged."""
 
     code = "JMS_SELECTOR_IGNORED"
+
+
+class SelectorChangedError(JMSError):
+    """A durable subscription was made with another selector than the query has now. Nothing was read."""
+
+    code = "JMS_SELECTOR_CHANGED"
 
 
 class MessageError(JMSError):

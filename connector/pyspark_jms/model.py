@@ -15,6 +15,7 @@ __all__ = [
     "DeliveryMode",
     "Destination",
     "DestinationKind",
+    "DurableSubscription",
     "JmsValue",
     "ValueType",
     "convert",
@@ -71,3 +72,20 @@ class Destination:
 
     def __str__(self) -> str:
         return f"{self.kind}://{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class DurableSubscription:
+    """A topic's messages are kept under this name while nobody reads them (JMS 3.1 §4.2.2, §4.2.3).
+
+    ``shared``: several readers may have it at a time, each message goes to one of them. Without that it needs a
+    ``client_id``, which is part of its name.
+    """
+
+    name: str
+    client_id: str | None = None
+    shared: bool = False
+
+    def __str__(self) -> str:
+        """Also the name of the queue that Artemis keeps it in; RabbitMQ's is given this name."""
+        return ".".join(filter(None, (self.client_id, self.name)))

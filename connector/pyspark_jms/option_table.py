@@ -185,7 +185,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("virtualHost", "both", "/", _text, "RabbitMQ's; the other brokers have one only"),
     Option("queue", "both", None, _destinations, "queue to read (several as a JSON array, one connection each), or"
            " the default destination of rows without one"),
-    Option("topic", "both", None, _text, "topic to read (as a plain subscription), or the default destination"),
+    Option("topic", "both", None, _text, "topic to read, or the default destination"),
+    Option("subscriptionName", "source", None, _text, "of a durable subscription to the topic: what is sent while"
+           " nobody reads is kept for it"),
+    Option("clientId", "source", None, _text, "the client whose durable subscription it is"),
+    Option("sharedSubscription", "source", "false", _flag, "whether several queries may read that subscription at a"
+           " time, each message going to one of them; then it need not have a clientId"),
     Option("selector", "source", None, _selector, "JMS selector, evaluated by the broker: only what matches is read"),
     Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "a part the broker cannot evaluate: stop, or"
            " let Spark do it (what does not match is then consumed and dropped)"),

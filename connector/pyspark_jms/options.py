@@ -14,6 +14,7 @@ from pyspark_jms.dialect import DIALECTS, Dialect, dialect_named
 from pyspark_jms.dialect.base import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.dialect.refusals import (
     require_duplicate_detection,
+    require_durable,
     require_enough_unacknowledged,
     require_stable_ids,
     require_transactions,
@@ -26,7 +27,7 @@ from pyspark_jms.errors import (
     UnknownOptionError,
 )
 from pyspark_jms.link.settings import ConnectionSettings, Password, TlsSettings
-from pyspark_jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.model import DeliveryMode, Destination, DestinationKind, DurableSubscription
 from pyspark_jms.option_table import OPTIONS, Option, Scope
 
 __all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
@@ -46,6 +47,9 @@ _OF_A_STREAM = frozenset(
         "maxjournalbytes",
         "journalshared",
         "failondataloss",
+        "subscriptionname",
+        "clientid",
+        "sharedsubscription",
     ]
 )
 _TO_CONSUME = (
@@ -71,6 +75,7 @@ class Journal:
 class SourceOptions:
     connection: ConnectionSettings
     destinations: tuple[Destination, ...]
+    durable: DurableSubscription | None
     selector: Selector | None
     journal: Journal | None
     max_messages: int | None
@@ -98,6 +103,7 @@ class SourceOptions:
         return cls(
             connection=_connection(values),
             destinations=_sources(values),
+            durable=_durable(values),
             selector=_checked_selector(values),
             journal=_journal(values),
             max_messages=values["maxMessagesPerTrigger"],
@@ -112,6 +118,11 @@ class SourceOptions:
             fail_on_bad_message=values["onBadMessage"] == "fail",
             idle_timeout=values["idleTimeout"],
         )
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether the broker keeps nothing for this query while it is not connected: a plain topic subscription."""
+        return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
 
     def selector_for(self, dialect: Dialect) -> str | None:
         """What to give the broker that answered."""
@@ -298,6 +309,30 @@ def _sources(values: Mapping[str, Any]) -> tuple[Destination, ...]:
     return tuple(Destination(DestinationKind.QUEUE, name) for name in values["queue"] or ())
 
 
+def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
+    name, client_id, shared = (values[each] for each in ("subscriptionName", "clientId", "sharedSubscription"))
+    if name is None:
+        for option, given in (("clientId", client_id is not None), ("sharedSubscription", shared)):
+            if given:
+                raise OptionConflictError(
+                    f"Option {option} is given without subscriptionName.", "A durable subscription has a name."
+                )
+        return None
+    if values["topic"] is None:
+        raise OptionConflictError(
+            "Option subscriptionName is given, and no topic.", "A queue keeps its messages by itself: leave it out."
+        )
+    if client_id is None and not shared:
+        raise MissingOptionError(
+            "Option subscriptionName is given without clientId.",
+            "A durable subscription belongs to a client: give clientId, or sharedSubscription=true.",
+        )
+    durable = DurableSubscription(name, client_id, shared)
+    if (dialect := _named(values)) is not None:
+        require_durable(dialect, durable, selected=values["selector"] is not None)
+    return durable
+
+
 def _window(values: Mapping[str, Any], *, explicit_octets: bool) -> int:
     if values["windowBytes"] is not None:
         return int(values["windowBytes"])
@@ -324,6 +359,7 @@ def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
             verify_hostname=values["sslVerifyHostname"],
         ),
         broker=values["broker"],
+        client_id=values.get("clientId"),
         virtual_host=values["virtualHost"],
         connect_timeout=values["connectTimeout"],
         receipt_timeout=values["receiptTimeout"],

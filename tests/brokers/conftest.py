@@ -110,13 +110,21 @@ class Client(rawstomp.RawStomp):
             case "rabbitmq":
                 return "/queue/" + urllib.parse.quote(name, safe="")
 
+    def publish(self, topic, *texts, **properties):
+        """Persistent texts to a topic. Confirmed, every one of them."""
+        spelled = topic if self._stage.name == "artemis" else f"/topic/{topic}"
+        self._send(spelled, "MULTICAST", [(list(properties.items()), text) for text in texts])
+
     def put(self, queue, messages):
         """Persistent messages, (headers, body) each; bytes with a content-length. Confirmed, every one of them."""
-        kind = [("destination-type", "ANYCAST")] if self._stage.name == "artemis" else []
+        self._send(self._queue(queue), "ANYCAST", messages)
+
+    def _send(self, spelled, kind, messages):
+        kind = [("destination-type", kind)] if self._stage.name == "artemis" else []
         for start in range(0, len(messages), 200):  # more receipts at once would wait for room on the way back
             part = messages[start : start + 200]
             for number, (headers, body) in enumerate(part):
-                lines = [("destination", self._queue(queue)), *kind, ("persistent", "true"), ("receipt", f"p{number}")]
+                lines = [("destination", spelled), *kind, ("persistent", "true"), ("receipt", f"p{number}")]
                 octets = body.encode() if isinstance(body, str) else body
                 if isinstance(body, bytes):
                     lines.append(("content-length", len(octets)))

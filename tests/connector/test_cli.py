@@ -136,8 +136,16 @@ def test_check_of_a_broker_that_is_not_there(capsys):
     assert capsys.readouterr().out.startswith("! connection            stomp://127.0.0.1:1 cannot be connected")
 
 
+def test_unsubscribe_says_what_is_wrong_before_it_connects(capsys):
+    command = ["unsubscribe", "--broker-url", "stomp://127.0.0.1:1", "--topic", "news", "--subscription-name", "s"]
+    assert cli.main([*command, "--option", "broker=classic"]) == 1
+    assert "[JMS_UNSUPPORTED] classic lets one connection" in capsys.readouterr().err
+    assert cli.main(command) == 1
+    assert "[JMS_BROKER_UNREACHABLE]" in capsys.readouterr().err
+
+
 def test_help_and_version(capsys):
-    for arguments in (["--help"], ["broker", "--help"], ["check", "--help"], ["--version"]):
+    for arguments in (["--help"], ["broker", "--help"], ["check", "--help"], ["unsubscribe", "--help"], ["--version"]):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 0
@@ -145,6 +153,7 @@ def test_help_and_version(capsys):
     assert "run a real Artemis broker on this machine" in told
     assert "folder of messages" in told
     assert "look at this queue, too" in told
+    assert "that nobody reads fills the broker" in told
     assert " --password " not in told.partition("usage: pyspark-jms check")[2]
     assert f"pyspark-jms {__version__}\n" in told
 

@@ -15,7 +15,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.link.address import Address
 from pyspark_jms.link.settings import Password
-from pyspark_jms.model import DeliveryMode, Destination
+from pyspark_jms.model import DeliveryMode, Destination, DurableSubscription
 from pyspark_jms.options import OPTIONS, Journal, SinkOptions, SourceOptions
 
 URL = {"brokerUrl": "stomp://host:1"}
@@ -85,7 +85,7 @@ TABLE = [
     ("heartbeat", "500ms", {}, "connection.heartbeat", 0.5, 10),
     ("reconnectAttempts", "0", {}, "connection.reconnect_attempts", 0, 5),
 ]
-ELSEWHERE = {"queue", "topic"}
+ELSEWHERE = {"queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
 
 WRONG = [
     ("brokerUrl", "host:61613", "stomp://HOST:PORT"),
@@ -107,6 +107,9 @@ WRONG = [
     ("queue", '["a", ""]', "not empty"),
     ("queue", '["a", "a"]', "differ from each other"),
     ("topic", "", "not empty"),
+    ("subscriptionName", "", "not empty"),
+    ("clientId", "a\nb", "without line ends"),
+    ("sharedSubscription", "yes", "one of true, false"),
     ("selector", " \n", "not blank"),
     ("selectorResidual", "drop", "one of fail, spark"),
     ("selectorCheck", "maybe", "one of on, off"),
@@ -236,6 +239,47 @@ def test_queue_and_topic():
         SourceOptions.parse(SOURCE | {"topic": "news"})
     with pytest.raises(OptionConflictError, match=r"queue and topic are both given.*column destination"):
         SinkOptions.parse(SOURCE | {"topic": "news"})
+
+
+NEWS = {"brokerUrl": "stomp://host:1", "topic": "news"}
+
+
+@pytest.mark.parametrize(
+    ("given", "durable"),
+    [
+        ({}, None),
+        ({"subscriptionName": "s", "clientId": "c"}, DurableSubscription("s", "c")),
+        ({"subscriptionName": "s", "sharedSubscription": "true"}, DurableSubscription("s", shared=True)),
+        (
+            {"subscriptionName": "s", "clientId": "c", "sharedSubscription": "true"},
+            DurableSubscription("s", "c", shared=True),
+        ),
+    ],
+)
+def test_what_a_topic_keeps_for_a_query(given, durable):
+    options = SourceOptions.parse(NEWS | given)
+    assert options.durable == durable
+    assert options.connection.client_id == given.get("clientId")
+    assert options.forgotten == (durable is None)
+    assert not SourceOptions.parse(SOURCE).forgotten
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (NEWS | {"clientId": "c"}, "clientId is given without subscriptionName"),
+        (NEWS | {"sharedSubscription": "true"}, "sharedSubscription is given without subscriptionName"),
+        (NEWS | {"subscriptionName": "s"}, "subscriptionName is given without clientId"),
+        (SOURCE | {"subscriptionName": "s", "clientId": "c"}, "subscriptionName is given, and no topic"),
+        (
+            NEWS | {"subscriptionName": "s", "sharedSubscription": "true", "broker": "classic"},
+            "classic lets one connection read a durable subscription",
+        ),
+    ],
+)
+def test_a_durable_subscription_is_given_whole(given, said):
+    with pytest.raises(OptionError, match=said):
+        SourceOptions.parse(given)
 
 
 def test_neither_queue_nor_topic():

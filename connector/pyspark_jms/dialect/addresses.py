@@ -29,6 +29,9 @@ class Addresses:
     percent_encoded: bool = False
     """Whether a name is percent-encoded, as in a URL."""
 
+    wildcards: str = ""
+    """Characters of a topic that stay as they are for a reader, though names are percent-encoded."""
+
     temporary: Mapping[DestinationKind, tuple[str, str]] = field(default_factory=dict)
     """How names of temporary destinations begin, and the prefix they have instead."""
 
@@ -48,4 +51,7 @@ class Addresses:
         begin, prefix = self.temporary.get(destination.kind, ("", ""))
         if not (begin and name.startswith(begin)):
             prefix = self.prefixes[destination.kind]
-        return prefix + (quote(name, safe="") if self.percent_encoded else name)
+        if not self.percent_encoded:
+            return prefix + name
+        pattern = destination.kind is DestinationKind.TOPIC and not sending
+        return prefix + quote(name, safe=self.wildcards if pattern else "")

@@ -1,6 +1,7 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
 
 from pyspark_jms.dialect.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
+from pyspark_jms.dialect.durable import DurableWords
 from pyspark_jms.dialect.management import ARTEMIS_MANAGEMENT
 from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
@@ -15,6 +16,9 @@ ARTEMIS = Dialect(
         DestinationKind.QUEUE: {"subscription-type": "ANYCAST"},
         DestinationKind.TOPIC: {"subscription-type": "MULTICAST"},
     },
+    # Named by client-id and this, its queue is client-id.name. A fully qualified queue name needs neither, and takes no
+    # selector as MULTICAST.
+    durable=DurableWords(name_header="durable-subscription-name", unnamed="{}::{}", keeps_filter=True),
     selector_dialect="artemis",
     window_header="consumer-window-size",
     message_headers={
@@ -100,6 +104,7 @@ ARTEMIS = Dialect(
     ),
     idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
+    in_use_errors=("AMQ339017",),  # error unsubscribing; the frame gives no reason, and knows no other
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pyspark_jms.dialect.addresses import Addresses
+from pyspark_jms.dialect.durable import DurableWords
 from pyspark_jms.dialect.management import Management
 from pyspark_jms.model import DestinationKind
 
@@ -113,6 +114,9 @@ class Dialect:
 
     selector_dialect: str | None
     """The dialect of ``jms_selector`` that this broker's selectors are. None: its STOMP has none."""
+
+    durable: DurableWords
+    """How it names durable topic subscriptions."""
 
     browse_headers: Mapping[str, str] | None = None
     """With these, SUBSCRIBE shows a queue and takes nothing from it. None: it cannot."""
@@ -224,6 +228,9 @@ class Dialect:
 
     send_errors: tuple[str, ...] = field(default=())
     """… that mean: a SEND was refused, and the frame does not say whether for lack of permission or of space."""
+
+    in_use_errors: tuple[str, ...] = field(default=())
+    """… that mean: another connection has this client id, or reads this durable subscription."""
 
     selector_errors: tuple[str, ...] = field(default=())
     """… that mean: the selector is not valid."""

@@ -2,6 +2,7 @@
 
 from pyspark_jms.dialect.addresses import Addresses, Refused
 from pyspark_jms.dialect.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
+from pyspark_jms.dialect.durable import DurableWords
 from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["CLASSIC"]
@@ -29,6 +30,7 @@ CLASSIC = Dialect(
         ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
+    durable=DurableWords(name_header="activemq.subscriptionName", shared=False),
     selector_dialect="classic",
     window_header="activemq.prefetchSize",
     window_unit=WindowUnit.MESSAGES,
@@ -101,8 +103,9 @@ CLASSIC = Dialect(
     },
     envelopes=True,
     security_errors=("password is invalid", "is not authorized to"),
+    in_use_errors=("already connected from", "Durable consumer is in use"),
     selector_errors=("InvalidSelectorException",),
-    destination_errors=("DestinationDoesNotExistException", "Destination header"),
+    destination_errors=("DestinationDoesNotExistException", "Destination header", "No durable subscription exists"),
     silent_end="ActiveMQ Classic ends a connection without a word when it cannot transform an ObjectMessage that is"
     " next in the queue: take it off with a JMS client, or read with bodyType=text, where maps, streams and objects"
     " arrive without their content.",

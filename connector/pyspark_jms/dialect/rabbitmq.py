@@ -2,6 +2,7 @@
 
 from pyspark_jms.dialect.addresses import Addresses, Refused
 from pyspark_jms.dialect.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
+from pyspark_jms.dialect.durable import DurableWords
 from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["RABBITMQ"]
@@ -13,6 +14,7 @@ RABBITMQ = Dialect(
     addresses=Addresses(
         prefixes={DestinationKind.QUEUE: "/queue/", DestinationKind.TOPIC: "/topic/"},
         percent_encoded=True,
+        wildcards="#*",  # encoded, they match nothing
         temporary={DestinationKind.QUEUE: ("amq.gen-", "/reply-queue/")},
         # A queue that was declared with arguments can only be read under the first of these, which declares nothing.
         literal={DestinationKind.QUEUE: ("/amq/queue/",), DestinationKind.TOPIC: ("/exchange/",)},
@@ -25,6 +27,13 @@ RABBITMQ = Dialect(
         ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
+    durable=DurableWords(
+        name_header="x-queue-name",
+        subscribe_headers={"durable": "true", "auto-delete": "false"},
+        unsubscribe_headers={"durable": "true"},
+        named_by_queue=True,
+        ended_by_reader=True,
+    ),
     # A header selector is taken, and ignored.
     selector_dialect=None,
     window_header="prefetch-count",

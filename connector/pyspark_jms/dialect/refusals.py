@@ -5,9 +5,11 @@ Asked twice: by the options where the broker is named, so that ``load()`` says i
 
 from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.model import DurableSubscription
 
 __all__ = [
     "require_duplicate_detection",
+    "require_durable",
     "require_enough_unacknowledged",
     "require_stable_ids",
     "require_transactions",
@@ -23,6 +25,21 @@ def require_stable_ids(dialect: Dialect) -> str:
             "Leave journalLocation out: at least once is what this broker allows.",
         )
     return dialect.stable_id_separator
+
+
+def require_durable(dialect: Dialect, subscription: DurableSubscription, *, selected: bool) -> None:
+    """``selected``: the broker is to evaluate a selector for it."""
+    if subscription.shared and not dialect.durable.shared:
+        raise UnsupportedError(
+            f"{dialect.name} lets one connection read a durable subscription, so it cannot be shared.",
+            "Use a virtual topic: a producer sends to topic VirtualTopic.X, and each group of readers has its option"
+            " queue=Consumer.GROUP.VirtualTopic.X.",
+        )
+    if selected and subscription.client_id is None and dialect.durable.unnamed is not None:
+        raise UnsupportedError(
+            f"{dialect.name} ignores the selector of a shared subscription that has no client id.",
+            "Give clientId as well, the same in every query that shares it; or filter the DataFrame.",
+        )
 
 
 def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:

@@ -8,7 +8,7 @@ from pyspark_jms.dialect import Dialect
 from pyspark_jms.errors import JMSError
 from pyspark_jms.link.connection import Arrivals, Connection, connect
 from pyspark_jms.link.settings import ConnectionSettings
-from pyspark_jms.model import Destination
+from pyspark_jms.model import Destination, DurableSubscription
 from pyspark_jms.wire.frame import ack_frames
 from pyspark_jms.wire.scan import FrameRun
 
@@ -34,6 +34,7 @@ class Subscription:
     window_messages: int | None = None
     transform: bool = False
     browse: bool = False
+    durable: DurableSubscription | None = None
     selector: Callable[[Dialect], str | None] = _no_selector
     """What SUBSCRIBE's ``selector`` says depends on the broker that answers."""
 
@@ -43,9 +44,10 @@ class Subscription:
         Individual acknowledgement, always: on Artemis a cumulative ACK also deletes messages that could
         not be put on the wire.
         """
+        spelled = dialect.addresses.spelled(self.destination, sending=False)
         headers = {
             "id": _ID,
-            "destination": dialect.addresses.spelled(self.destination, sending=False),
+            "destination": dialect.durable.destination(spelled, self.durable) if self.durable else spelled,
             "ack": "client-individual",
             dialect.window_header: str(dialect.window(self.window_bytes, self.window_messages)),
             **dialect.subscribe_headers[self.destination.kind],
@@ -54,6 +56,8 @@ class Subscription:
             headers["transformation"] = dialect.transformation
         if self.browse and dialect.browse_headers is not None:
             headers |= dialect.browse_headers
+        if self.durable:
+            headers |= dialect.durable.subscribing(self.durable)
         selector = self.selector(dialect)
         if selector is not None:
             headers["selector"] = selector

@@ -143,9 +143,9 @@ class ManagementLink:
 
 
 def _value(body: bytes) -> Any:
-    """Answers are JSON arrays with one element."""
+    """Answers are JSON arrays with one element; null is no answer at all."""
     try:
-        (value,) = json.loads(body)
+        (value,) = json.loads(body or b"[null]")
     except (ValueError, TypeError):
         raise MalformedFrameError("The broker's answer is not JSON.", "Report this with its version.") from None
     return value

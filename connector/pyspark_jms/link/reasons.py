@@ -13,6 +13,7 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSError,
     JMSSecurityError,
+    SubscriptionInUseError,
     TlsError,
 )
 from pyspark_jms.link.address import Address
@@ -67,6 +68,7 @@ def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSErro
     for error, texts, remedy in (
         (ConnectionLostError, [t for d in known for t in d.idle_errors], "It heard nothing from us for too long."),
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
+        (SubscriptionInUseError, [t for d in known for t in d.in_use_errors], _IN_USE_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
@@ -80,6 +82,10 @@ def broker_said(address: Address, text: str, dialect: Dialect | None) -> JMSErro
 _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
     " the broker's log names what is missing."
+)
+_IN_USE_REMEDY = (
+    "Stop what else reads with this clientId and subscriptionName, or give another clientId; a connection that died"
+    " is noticed when its heart-beats are missed."
 )
 _SEND_REMEDY = "This user may not send to the destination, or its address is full: the broker's log says which."
 _DESTINATION_REMEDY = "Create the address and queue on the broker, or let it create them (auto-create)."

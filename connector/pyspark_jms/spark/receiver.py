@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from pyspark_jms.dialect import Dialect
-from pyspark_jms.dialect.refusals import require_enough_unacknowledged
+from pyspark_jms.dialect.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.journal.durable import DurableLedger
 from pyspark_jms.journal.ledger import Ledger
@@ -18,10 +18,12 @@ from pyspark_jms.journal.span import Batch
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
+from pyspark_jms.link.durable import require_as_asked, selector_changed
 from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.draining import Drain
+from pyspark_jms.spark.offsets import selector_digest
 from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
 from pyspark_jms.spark.short_lives import ShortLives
 from pyspark_jms.spark.stopping import StopRequest
@@ -42,6 +44,12 @@ _LOCK_SECONDS = 30.0
 _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
 _FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 1.0, 30.0
+
+
+def _read_from(subscription: Subscription) -> str:
+    """What a journal says of its messages. Two subscriptions to a topic get the same messages under the same ids."""
+    durable = subscription.durable
+    return str(subscription.destination) if durable is None else f"{subscription.destination} for {durable}"
 
 
 @dataclass(slots=True)
@@ -68,6 +76,7 @@ class Receiver:
         self._counts = _Counts()
         self._last_batch = 0.0
         self._watch: QueueWatch | None = None
+        self._made_with: str | None = None
         self._held = 0
         """Messages here and not acknowledged, when progress was last asked: for the watch, which is another thread."""
 
@@ -90,13 +99,17 @@ class Receiver:
             )
         return self._store
 
-    def open(self, sequence: int) -> None:
-        """Subscribe; the next message gets ``sequence``."""
+    def open(self, sequence: int, made_with: str | None = None) -> None:
+        """Subscribe; the next message gets ``sequence``. ``made_with``: the selector of a durable subscription, as it
+        was in the checkpoint.
+        """
         store = self.journal()
+        self._made_with = made_with
         for lane, destination in enumerate(self._options.destinations):
             self._consumers.append(self._subscribe(destination))
             self._lives.began(lane, time.monotonic())
             require_enough_unacknowledged(self._consumers[lane].dialect, self._options.min_messages)
+            self._require_as_asked(self._consumers[lane])
         self._ledger = self._books(store, sequence)
         self._last_batch = time.monotonic()
         queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
@@ -105,7 +118,7 @@ class Receiver:
         for consumer in self._consumers:
             for warning in self._options.selector_warnings(consumer.dialect):
                 _log.warning("! selector: %s", warning)
-            if consumer.subscription.destination.kind is DestinationKind.TOPIC:
+            if self._options.forgotten:
                 _log.warning(
                     "! %s is a plain topic subscription: what is sent while this query is not connected is not"
                     " delivered to it (at most once across reconnects and restarts)",
@@ -114,10 +127,11 @@ class Receiver:
 
     def _books(self, store: JournalStore | None, start: int) -> Ledger | DurableLedger:
         if store is None or self._options.journal is None:
-            return Ledger([recognition_if_any(c.dialect, c.subscription.destination) for c in self._consumers], start)
+            kept = not self._options.forgotten
+            return Ledger([recognition_if_any(c.dialect) if kept else None for c in self._consumers], start)
         return DurableLedger(
             store,
-            [(str(c.subscription.destination), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
+            [(_read_from(c.subscription), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
             start,
             partition_octets=self._options.partition_octets,
             fail_on_data_loss=self._options.journal.fail_on_data_loss,
@@ -129,9 +143,31 @@ class Receiver:
             destination=destination,
             window_bytes=window,
             transform=self._options.body_type == "auto",
-            selector=self._options.selector_for,
+            durable=self._options.durable,
+            selector=self._selector_for,
         )
         return Consumer(self._options.connection, subscription, self._arrivals)
+
+    def _selector_for(self, dialect: Dialect) -> str | None:
+        """Asked before SUBSCRIBE: Classic would forget what a durable subscription with another selector holds."""
+        selector, durable = self._options.selector_for(dialect), self._options.durable
+        if durable is not None:
+            require_durable(dialect, durable, selected=selector is not None)
+            if self._made_with not in (None, selector_digest(selector)):
+                raise selector_changed(durable)
+            self._made_with = selector_digest(selector)
+        return selector
+
+    def _require_as_asked(self, consumer: Consumer) -> None:
+        durable, words = self._options.durable, consumer.dialect.durable
+        if durable is not None and durable.client_id is not None and words.keeps_filter:
+            selector = self._options.selector_for(consumer.dialect)
+            require_as_asked(self._options.connection, durable, consumer.subscription.destination, selector)
+
+    @property
+    def made_with(self) -> str | None:
+        """A digest of the selector that a durable subscription has, for the checkpoint."""
+        return self._made_with
 
     @property
     def opened(self) -> bool:
@@ -372,13 +408,14 @@ class Receiver:
         return consumer.subscription.destination, consumer.dialect
 
     def _promise(self) -> str:
+        if self._options.forgotten:
+            return "at-most-once (plain topic subscription)"
         return "at-least-once" if self._store is None else "exactly-once into Spark"
 
     def progress(self) -> dict[str, object]:
         """Figures for ``StreamingQueryProgress``; cheap, never raises."""
         waiting = [consumer.waiting() for consumer in self._consumers]
         self._held = self._ledger.in_flight_messages + sum(messages for messages, _ in waiting)
-        topic = any(destination.kind is DestinationKind.TOPIC for destination in self._options.destinations)
         return {
             "seq": self._ledger.offered,
             "inFlightMessages": self._held,
@@ -390,7 +427,7 @@ class Receiver:
             "reconnects": self._counts.reconnects,
             **({} if self._store is None else {"journalBytes": self._store.bytes_used}),
             "selectorDropped": self._counts.selector_dropped,
-            "guarantee": "at-most-once (plain topic subscription)" if topic else self._promise(),
+            "guarantee": self._promise(),
             "broker": self._consumers[0].connection.server if self._consumers else None,
             **({} if self._watch is None else self._watch.figures()),
         }

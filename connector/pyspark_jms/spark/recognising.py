@@ -6,7 +6,6 @@ from functools import partial
 from pyspark_jms.dialect import Dialect
 from pyspark_jms.dialect.refusals import require_stable_ids
 from pyspark_jms.journal.recognition import Recognition
-from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.wire.scan import FrameRun
 
 __all__ = ["recognition_if_any", "recognition_of", "redelivered"]
@@ -18,11 +17,9 @@ _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
 """Header lines that differ when a message comes again; a producer's property of such a name goes with them."""
 
 
-def recognition_if_any(dialect: Dialect, destination: Destination) -> Recognition | None:
-    """None where nothing comes again, or cannot be known when it does."""
-    if dialect.stable_id_separator is None or destination.kind is DestinationKind.TOPIC:
-        return None
-    return recognition_of(dialect)
+def recognition_if_any(dialect: Dialect) -> Recognition | None:
+    """None where what comes again cannot be known."""
+    return None if dialect.stable_id_separator is None else recognition_of(dialect)
 
 
 def recognition_of(dialect: Dialect) -> Recognition:

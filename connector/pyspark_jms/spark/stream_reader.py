@@ -24,7 +24,7 @@ from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
 from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
-from pyspark_jms.spark.offsets import offset, sequence
+from pyspark_jms.spark.offsets import offset, selector_of, sequence
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.shared_memory import MappedPiece, SharedMemory
 from pyspark_jms.spark.stopping import StopRequest
@@ -84,10 +84,10 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "Trigger.Once never says when its batch is done: without a journal nothing could be acknowledged.",
                 "Use trigger(availableNow=True), or journalLocation.",
             )
-        receiver = self._open(sequence(start))
+        receiver = self._open(start)
         self._settle(receiver, sequence(start))
         end = receiver.admit()
-        return offset(end) if end > sequence(start) else start
+        return offset(end, receiver.made_with) if end > sequence(start) else start
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The figures of ``progress.sources[].latestOffset``."""
@@ -185,12 +185,12 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._receiver = Receiver(self._options, self._stop_request)
         return self._receiver
 
-    def _open(self, start: int) -> Receiver:
+    def _open(self, start: dict[str, Any]) -> Receiver:
         receiver = self._engine()
         if not receiver.opened:
             if self._draining:
                 receiver.drain()
-            receiver.open(start)
+            receiver.open(sequence(start), selector_of(start))
         return receiver
 
     # --- on an executor ------------------------------------------------------------------------

@@ -53,3 +53,10 @@ def test_what_would_be_read_otherwise_is_refused():
     with pytest.raises(InvalidDestinationError, match="'a>' is many"):
         spelled(addresses, "queue://a>")
     assert spelled(addresses, "queue://a>", sending=False) == "a>"
+
+
+def test_a_reader_s_wildcards_stay_in_a_percent_encoded_topic():
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, wildcards="#*")
+    assert spelled(addresses, "topic://a b.#.*", sending=False) == "/topic/a%20b.#.*"
+    assert spelled(addresses, "topic://a.#") == "/topic/a.%23"
+    assert spelled(addresses, "queue://a.#", sending=False) == "/queue/a.%23"

@@ -3,11 +3,13 @@ import pytest
 from pyspark_jms.dialect import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.dialect.refusals import (
     require_duplicate_detection,
+    require_durable,
     require_enough_unacknowledged,
     require_stable_ids,
     require_transactions,
 )
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.model import DurableSubscription
 from pyspark_jms.options import SinkOptions, SourceOptions
 
 
@@ -62,3 +64,18 @@ def test_what_is_left_when_the_remedy_is_followed():
     options = {"brokerUrl": "stomp://host:1", "queue": "q", "broker": "rabbitmq"}
     assert SourceOptions.parse(options).journal is None
     assert SinkOptions.parse(options | {"transaction": "none"}).transaction == "none"
+
+
+def test_a_subscription_is_shared_where_several_may_read_it():
+    shared = DurableSubscription("s", shared=True)
+    for dialect in (ARTEMIS, RABBITMQ):
+        require_durable(dialect, shared, selected=False)
+    with pytest.raises(UnsupportedError, match=r"classic lets one connection.*Consumer\.GROUP\.VirtualTopic\.X"):
+        require_durable(CLASSIC, shared, selected=False)
+    require_durable(CLASSIC, DurableSubscription("s", "app"), selected=True)
+
+
+def test_a_selector_that_would_be_ignored():
+    require_durable(ARTEMIS, DurableSubscription("s", "app", shared=True), selected=True)
+    with pytest.raises(UnsupportedError, match=r"artemis ignores the selector.*Give clientId"):
+        require_durable(ARTEMIS, DurableSubscription("s", shared=True), selected=True)

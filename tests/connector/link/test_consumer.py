@@ -1,6 +1,7 @@
 """One subscription on a real broker: what arrives, what is acknowledged, what is given back."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
@@ -14,7 +15,7 @@ from pyspark_jms.errors import (
     MessageTooLargeError,
 )
 from pyspark_jms.link.consumer import Subscription
-from pyspark_jms.model import Destination, DestinationKind
+from pyspark_jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.wire.frame import parse_frame
 
 
@@ -43,6 +44,10 @@ def test_what_is_subscribed():
     assert subscription.headers(ARTEMIS)["consumer-window-size"] == str(2**31 - 1)
     assert subscription.headers(ARTEMIS)["subscription-type"] == "MULTICAST"
     assert "selector" not in subscription.headers(ARTEMIS)
+    durable = replace(subscription, durable=DurableSubscription("daily", "app")).headers(ARTEMIS)
+    assert durable == subscription.headers(ARTEMIS) | {"durable-subscription-name": "daily"}
+    shared = replace(subscription, durable=DurableSubscription("daily", shared=True)).headers(ARTEMIS)
+    assert shared == subscription.headers(ARTEMIS) | {"destination": "news::daily"}
 
 
 def test_each_message_is_acknowledged_on_its_own(broker, queue, settings_for, consume, receive):

@@ -119,7 +119,13 @@ def test_a_broker_that_does_not_answer_questions(broker, settings_for, monkeypat
         ManagementLink(settings_for(broker))
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"[1,2]", b"3", b"{", b"\xff"])
+def test_null_is_an_answer(link, queue, broker):
+    with RawStomp(broker) as client:
+        client.send(queue, [((), "makes the queue")])
+    assert link.attribute(f"queue.{queue}", "filter") is None
+
+
+@pytest.mark.parametrize("body", [b"[]", b"[1,2]", b"3", b"{", b"\xff"])
 def test_an_answer_that_is_none(body):
     with pytest.raises(MalformedFrameError):
         _value(body)

@@ -12,6 +12,7 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSSecurityError,
     MalformedFrameError,
+    SubscriptionInUseError,
     TlsError,
 )
 from pyspark_jms.link.address import Address
@@ -70,6 +71,7 @@ SAID = [
         ConnectionLostError,
         "heard nothing from us",
     ),
+    ("AMQ339017 Error unsubscribing 1", SubscriptionInUseError, "Stop what else reads"),
     ("AMQ339011 Error sending message", BrokerError, "may not send to the destination, or its address is full"),
     ("AMQ339025 failed to ack because no message with id 1", BrokerError, "The broker's log"),
     ("", BrokerError, "The broker's log"),

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.spark.offsets import offset, sequence
+from pyspark_jms.spark.offsets import offset, selector_digest, selector_of, sequence
 
 
 @pytest.mark.parametrize("count", [0, 1, 2**62])
@@ -15,3 +15,12 @@ def test_an_offset_survives_sparks_log(count):
 def test_refuses_an_offset_of_another_source(foreign):
     with pytest.raises(IllegalStateError, match="checkpointLocation"):
         sequence(foreign)
+
+
+def test_the_selector_of_a_durable_subscription_goes_with_the_offset():
+    digest = selector_digest("colour = 'red'")
+    assert json.dumps(offset(3, digest)) == f'{{"seq": 3, "selector": "{digest}"}}'
+    assert selector_of(offset(3, digest)) == digest
+    assert sequence(offset(3, digest)) == 3
+    assert selector_of(offset(3)) is None
+    assert len({selector_digest(None), digest, selector_digest("colour = 'blue'")}) == 3

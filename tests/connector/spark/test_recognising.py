@@ -4,11 +4,9 @@ import pytest
 
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.model import Destination
 from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
 from pyspark_jms.wire.scan import FrameScanner
 
-QUEUE, TOPIC = Destination.parse("queue://q"), Destination.parse("topic://t")
 WITHOUT_IDS = replace(ARTEMIS, stable_id_separator=None)
 
 
@@ -41,10 +39,9 @@ def test_a_fingerprint_is_blind_to_delivery_and_to_the_order_of_properties_only(
     assert len(first) == 16
 
 
-def test_nothing_is_known_again_without_stable_ids_or_on_a_plain_topic():
-    assert recognition_if_any(ARTEMIS, QUEUE) is not None
-    assert recognition_if_any(ARTEMIS, TOPIC) is None
-    assert recognition_if_any(WITHOUT_IDS, QUEUE) is None
+def test_nothing_is_known_again_without_stable_ids():
+    assert recognition_if_any(ARTEMIS) is not None
+    assert recognition_if_any(WITHOUT_IDS) is None
     with pytest.raises(UnsupportedError, match="journalLocation"):
         recognition_of(WITHOUT_IDS)
 
