@@ -221,6 +221,7 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
             if done_before_the_cut:
                 receiver.settle(end)
             proxy.cut()
+            wait_until(lambda: receiver._consumers[0].connection.down, what="the end of the connection")
         found += read_until(receiver, end, 300 - end)
         assert sorted(found) == list(range(300))
         assert left_after(broker, queue, 0) == 0
