@@ -240,7 +240,7 @@ def test_start_after_a_failed_one(tmp_path):
         EmbeddedArtemis(tmp_path, heap="1x").start()
     with EmbeddedArtemis(tmp_path) as broker:
         assert broker.running
-    assert broker.log.read_text() == "", "asking whether it is ready leaves no complaint"
+        assert broker.log.read_text() == "", "asking whether it is ready leaves no complaint"
     assert "Invalid maximum heap size" in broker.log.with_suffix(".log.1").read_text()
 
 
