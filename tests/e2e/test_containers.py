@@ -107,7 +107,9 @@ def test_from_queue_to_queue(artemis, queue, tmp_path):
     assert all(json.loads(message.body)["order"] >= 100 for message in review)
 
 
-@pytest.mark.parametrize("fault", ["killed", "paused", "disconnected"])
+@pytest.mark.parametrize(
+    "fault", ["killed", *(pytest.param(name, marks=pytest.mark.slow) for name in ("paused", "disconnected"))]
+)
 def test_a_stream_outlives_what_happens_to_the_broker(artemis, queue, fault, tmp_path, report):
     output = Output(tmp_path / "output")
     send(artemis, queue, 0, 300)

@@ -29,6 +29,7 @@ def send_mixed(broker, queue):
             java.send(queue, body)
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
 def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):

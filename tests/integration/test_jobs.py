@@ -61,6 +61,7 @@ def test_help_needs_neither_spark_nor_broker(job):
     assert " --password " not in told.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
 def test_console_shows_the_messages(broker, queue, run):

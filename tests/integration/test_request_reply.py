@@ -82,6 +82,7 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
     assert all(message.expiration > message.timestamp for messages in got.values() for message in messages)
 
 
+@pytest.mark.slow
 def test_odd_reply_addresses_do_not_stop_the_service(broker, queue, answer):
     odd = ["queue://", "topic://", "", "queue://a\0b", "topic://\0", "a\nb", "queue://all.*", "queue://#", "no way"]
     bare = [f"{queue}.bare", f"http://{queue}/$x:1"]  # names of queues, if strange ones
@@ -100,6 +101,7 @@ def test_odd_reply_addresses_do_not_stop_the_service(broker, queue, answer):
     ]
 
 
+@pytest.mark.slow
 def test_a_running_service_answers_while_it_is_asked(broker, queue, java, command, environment, tmp_path):
     own = java.temporary_queue()
     with (tmp_path / "log").open("wb") as log:

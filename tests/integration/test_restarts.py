@@ -78,6 +78,7 @@ def finish(job, broker, queue, **choices):
     assert left(broker, queue) == 0
 
 
+@pytest.mark.slow
 def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
     fill(broker, queue)
@@ -96,6 +97,7 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
     assert broker.message_count("DLQ") == dead
 
 
+@pytest.mark.slow
 def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path, report):
     dead = broker.message_count("DLQ")
     fill(broker, queue)

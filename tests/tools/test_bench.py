@@ -46,6 +46,7 @@ def outcome(tmp_path_factory):
     return ran.stdout, document, folder
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
 def test_every_case_is_measured_in_every_round(outcome):
@@ -80,6 +81,7 @@ def test_every_case_is_measured_in_every_round(outcome):
     assert not left, "the run left files behind"
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
 def test_cpu_is_told_apart_by_process(outcome):
@@ -92,6 +94,7 @@ def test_cpu_is_told_apart_by_process(outcome):
     assert all(document["cases"][case]["cpu_us_per_message"]["jvm"]["lowest"] > 0 for case in ("read.jms", "write.jms"))
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.spark
 def test_the_machine_is_told(outcome):

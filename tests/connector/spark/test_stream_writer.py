@@ -288,6 +288,7 @@ def kill_workers(session):
                 os.kill(int(folder.name), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, tmp_path):
     """SIGKILL for the whole job when the sink's ``commit`` of batch 0 goes to tidy up: the rows are sent, the log
     has no entry.
