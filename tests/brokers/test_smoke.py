@@ -1,7 +1,11 @@
 """Every broker in under a minute: messages in, through Spark, out, and what it cannot do is said."""
 
+import json
+
 import pytest
 from streaming import run_available, wait_until
+
+from pyspark_jms import cli
 
 COUNT = 600
 TEXT = "text {}: äöü € 😀 \\ : \t\r\nend"
@@ -48,3 +52,17 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
         with pytest.raises(Exception, match=r"JMS_SELECTOR_RESIDUAL.*has no selectors"):
             selected.load()
     selected.option("selectorResidual", "spark").load()
+
+
+def test_the_check_finds_no_problem(stage, capsys):
+    """And says what the table of docs/brokers.md says."""
+    access = ["--broker-url", stage.broker.url, "--user", stage.broker.user]
+    assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
+    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    assert f"dialect {stage.name}" in findings["broker"]["value"]
+    assert findings["body rule"]["value"] == "text and bytes are told apart"
+    promised = {name: "no more than" not in findings[name]["value"] for name in ("reading, journal", "writing, ledger")}
+    dialect = stage.dialect
+    assert promised["reading, journal"] == (dialect.stable_id_separator is not None)
+    assert promised["writing, ledger"] == (dialect.duplicate_id_header is not None)
+    assert ("row by row" in findings["writing"]["value"]) == (not dialect.transactions)

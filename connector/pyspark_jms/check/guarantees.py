@@ -20,7 +20,15 @@ def guarantee_findings(dialect: Dialect, findings: Iterable[Finding]) -> Iterato
             value="no more than at least once: a message cannot be recognised when it comes again",
             verdict=Verdict.NOTE,
         )
-    yield Finding(name="writing", value="at least once; a task's rows in one transaction, all or none")
+    if dialect.transactions:
+        yield Finding(name="writing", value="at least once; a task's rows in one transaction, all or none")
+    else:
+        yield Finding(
+            name="writing",
+            value="at least once, row by row, with transaction=none",
+            verdict=Verdict.NOTE,
+            advice="A task that fails leaves behind what was confirmed, and its next attempt sends that again.",
+        )
     if dialect.duplicate_id_header is not None and "duplicate detection" not in refused:
         tried = "" if "scratch queue" not in refused else " (duplicate detection was not tried)"
         yield Finding(
@@ -33,3 +41,8 @@ def guarantee_findings(dialect: Dialect, findings: Iterable[Finding]) -> Iterato
             value="no more than at least once: this broker does not tell what it had before",
             verdict=Verdict.NOTE,
         )
+    yield Finding(name="topics", value=f"a durable subscription has a queue's guarantees; {_shared(dialect)}")
+
+
+def _shared(dialect: Dialect) -> str:
+    return "several queries may share one" if dialect.durable.shared else "one query reads it at a time"

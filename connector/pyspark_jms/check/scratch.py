@@ -1,6 +1,7 @@
 """What only trying tells: messages to a scratch queue and back. Leaves the queue, and nothing in it.
 
-All messages of a run carry a property that its selectors ask for, so that two runs at a time do not meet.
+All messages of a run carry a property that its selectors ask for, so that two runs at a time do not meet (on a broker
+that has selectors).
 """
 
 import time
@@ -11,12 +12,13 @@ from contextlib import closing
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.columns.decode import decode
 from pyspark_jms.dialect import Dialect
+from pyspark_jms.dialect.base import BodyRule
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.link.settings import ConnectionSettings
-from pyspark_jms.model import Destination, DestinationKind
+from pyspark_jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.wire.frame import Frame, encode_frame
 from pyspark_jms.wire.scan import FrameRun
 
@@ -118,7 +120,7 @@ class Scratch:
 
     def _frame(self, purpose: str, kind: str, body: bytes, transaction: str | None = None) -> bytes:
         headers = {
-            "destination": self._destination.name,
+            "destination": self._dialect.addresses.spelled(self._destination, sending=True),
             **self._dialect.send_types[DestinationKind.QUEUE],
             "persistent": "true",
             _PROPERTY: f"{self._run}-{purpose}",
@@ -127,6 +129,8 @@ class Scratch:
         if purpose == "duplicates" and self._dialect.duplicate_id_header is not None:
             headers[self._dialect.duplicate_id_header] = self._run
         if kind == "bytes":
+            if self._dialect.body_rule is BodyRule.CONTENT_TYPE:
+                headers["content-type"] = OCTET_STREAM
             headers["content-length"] = str(len(body))
             return encode_frame(Frame("SEND", tuple(headers.items()), body))
         return encode_frame(Frame("SEND", tuple(headers.items())))[:-1] + body + b"\0"

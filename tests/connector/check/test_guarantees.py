@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.dialect import ARTEMIS, CLASSIC, RABBITMQ
 
 TRIED = Finding(name="duplicate detection", value="refused")
 NOT_REFUSED = dataclasses.replace(TRIED, verdict=Verdict.NOTE)
@@ -30,3 +30,13 @@ def test_what_each_mode_promises(named, dialect, so_far, journal, ledger):
     for name in ("reading, journal", "writing, ledger"):
         assert (found[name].verdict is Verdict.NOTE) == ("no more" in found[name].value)
     assert ("not tried" in found["writing, ledger"].value) == (so_far == [NOT_TRIED])
+
+
+def test_rows_that_do_not_go_together(named):
+    found = named(guarantee_findings(RABBITMQ, []))["writing"]
+    assert (found.value, found.verdict) == ("at least once, row by row, with transaction=none", Verdict.NOTE)
+
+
+@pytest.mark.parametrize(("dialect", "said"), [(ARTEMIS, "may share one"), (CLASSIC, "one query reads it at a time")])
+def test_who_reads_a_durable_subscription(named, dialect, said):
+    assert said in named(guarantee_findings(dialect, []))["topics"].value

@@ -10,7 +10,7 @@ from pyspark_jms.testing import JmsClient
 
 BROKER_ROWS = ["connection", "broker", "management"]
 TRIES = ["body rule", "window", "duplicate detection"]
-PROMISES = ["clock", "reading", "reading, journal", "writing", "writing, ledger"]
+PROMISES = ["clock", "reading", "reading, journal", "writing", "writing, ledger", "topics"]
 
 
 @pytest.mark.broker
