@@ -212,6 +212,8 @@ def test_what_is_read_by_another_is_not_ended(spark, stage, topic, tmp_path, cap
     writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "live"))
     query = writer.start()
     wait_until(lambda: latest(query).get("broker"), what="the subscription")
+    if stage.dialect.management is not None:
+        wait_until(lambda: latest(query).get("depth") == 0, what="the depth of the subscription's queue")
     if stage.name != "rabbitmq":
         assert unsubscribe(stage, topic, "daily", client) == 1
         assert "[JMS_SUBSCRIPTION_IN_USE]" in capsys.readouterr().err

@@ -112,7 +112,9 @@ class Receiver:
             self._require_as_asked(self._consumers[lane])
         self._ledger = self._books(store, sequence)
         self._last_batch = time.monotonic()
+        durable = self._options.durable
         queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
+        queues += [str(durable)] if durable else []
         if queues and self._draining is None:  # a run that ends has no use for figures that come every 30 s
             self._watch = QueueWatch(self._options.connection, queues, lambda: self._held)
         for consumer in self._consumers:
