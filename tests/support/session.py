@@ -27,6 +27,10 @@ def of_session(session):
     return found
 
 
+def pids(session):
+    return {process.pid for process in of_session(session)}
+
+
 def runners(session):
     """The streaming source runners."""
     return [process.pid for process in of_session(session) if RUNNER in process.command]

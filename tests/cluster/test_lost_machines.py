@@ -1,0 +1,91 @@
+"""An executor or a whole worker that is killed while it is half-way through a task: another one does the task again."""
+
+from collections import Counter
+
+import pytest
+import session
+from legs import from_queue, to_files, to_queue
+from numbered import fill, in_files, in_queue
+from streaming import left, wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
+
+COUNT = 600
+HELD = 100
+IN_HALVES = {
+    "spark.sql.execution.python.udf.maxRecordsPerBatch": "20",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20",
+}
+"""So few rows at a time go to a sink's task that those before the one that is held have reached the broker."""
+
+
+def executor_killed(worker):
+    executors = worker.executors()
+    assert executors
+    session.kill(*executors)
+    wait_until(lambda: not set(executors) & set(worker.executors()), what="the end of the executor")
+
+
+def worker_killed(worker):
+    worker.kill()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """Where a leg is held half-way through its first batch."""
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    return folder
+
+
+def hold(gate):
+    return {"hold": {"gate": str(gate), "at": str(HELD)}}
+
+
+def held_on(cluster, gate, job):
+    """The worker of a task that waits at the gate."""
+
+    def waiting():
+        assert not job.ended(), job.output()[-6000:]
+        return [path for path in gate.iterdir() if path.name.isdigit()]
+
+    wait_until(waiting, 120, "a task that is held")
+    pid = int(waiting()[0].name)
+    return next(worker for worker in cluster.workers if pid in session.pids(worker.session_id))
+
+
+@pytest.mark.parametrize("lost", [executor_killed, worker_killed])
+@pytest.mark.parametrize("journal", ["no journal", "journal"])
+def test_a_batch_outlives_the_executor_that_reads_it(
+    broker, queue, cluster, submit, gate, journal, lost, tmp_path, report
+):
+    fill(broker, queue, COUNT)
+    kept = {"journalLocation": str(cluster.unseen / queue)} if journal == "journal" else {}
+    read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="16k", **kept)
+    job = submit(read | hold(gate) | to_files(tmp_path / "files", tmp_path / "checkpoint"))
+    lost(held_on(cluster, gate, job))
+    (gate / "open").touch()
+    job.end()
+    assert "Lost executor" in job.output()
+    assert in_files(tmp_path / "files") == Counter(range(COUNT))
+    assert left(broker, queue) == 0
+    report(f"{lost.__name__} mid-batch, {journal}: {COUNT} messages, 0 lost, 0 twice")
+
+
+@pytest.mark.parametrize("lost", [executor_killed, worker_killed])
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_rows_are_sent_once_when_the_executor_that_sends_them_is_lost(
+    broker, queue, cluster, submit, gate, guarantee, lost, tmp_path, report
+):
+    """At least once too: the broker rolls back what a lost task had sent. Only a lost confirmation makes copies."""
+    fill(broker, queue, COUNT)
+    read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="64k")
+    write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee)
+    job = submit(read | hold(gate) | write, conf=IN_HALVES)
+    lost(held_on(cluster, gate, job))
+    (gate / "open").touch()
+    job.end()
+    assert "Lost executor" in job.output()
+    assert in_queue(broker, f"{queue}.copy", COUNT) == Counter(range(COUNT))
+    assert left(broker, queue) == 0
+    report(f"{lost.__name__} mid-transaction, {guarantee}: {COUNT} messages, 0 lost, 0 twice")

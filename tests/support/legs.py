@@ -1,0 +1,105 @@
+"""Jobs on a cluster, made of legs: from a source to a sink. What ``tests/cluster/legs_job.py`` reads, and tells."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import session
+from standalone import HOST, java_options, spark_home
+from streaming import access
+
+JOB = Path(__file__).parents[1] / "cluster" / "legs_job.py"
+_SMALL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "640m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+
+
+def from_queue(broker, queue, **options):
+    return {"source": {"format": "jms", "options": access(broker) | {"queue": queue, "idleTimeout": "1s"} | options}}
+
+
+def from_files(folder):
+    return {"source": {"format": "parquet", "options": {"path": str(folder)}, "schema": "n STRING, text STRING"}}
+
+
+def to_queue(broker, queue, checkpoint, **options):
+    return {
+        "columns": ["text", "map('n', n) AS properties"],
+        "sink": {"format": "jms", "options": access(broker) | {"queue": queue} | options},
+        "checkpoint": str(checkpoint),
+    }
+
+
+def to_files(folder, checkpoint):
+    return {"sink": {"format": "parquet", "options": {"path": str(folder)}}, "checkpoint": str(checkpoint)}
+
+
+class Submission:
+    """A ``spark-submit``, in a session of its own. ``end`` waits for it and returns what the job told."""
+
+    def __init__(self, cluster, folder, legs, *, python, driver=None, register=False, together=False, **choices):
+        """``python`` is PYSPARK_PYTHON; ``driver`` starts the job itself where that shall be another one."""
+        self._start(
+            cluster,
+            folder,
+            {"legs": legs, "register": register, "together": together},
+            python,
+            driver or python,
+            **choices,
+        )
+
+    def _start(self, cluster, folder, order, python, driver, *, conf=None, arguments=(), environment=None, cwd=None):
+        folder.mkdir()
+        self._told = folder / "told.json"
+        self.log = folder / "log"
+        (folder / "legs.json").write_text(json.dumps(order | {"told": str(self._told)}))
+        ours = {"spark.executor.extraJavaOptions": java_options(), "spark.pyspark.driver.python": driver}
+        options = [
+            part for name, value in (_SMALL | ours | (conf or {})).items() for part in ("--conf", f"{name}={value}")
+        ]
+        command = [f"{spark_home()}/bin/spark-submit", "--master", cluster.url, *options, *arguments]
+        variables = os.environ | {
+            "SPARK_HOME": spark_home(),
+            "SPARK_LOCAL_IP": HOST,
+            "PYSPARK_PYTHON": str(python),
+            **(environment or {}),
+        }
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, str(JOB), str(folder / "legs.json")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=cwd or folder,
+                env=variables,
+                start_new_session=True,
+            )
+
+    @property
+    def session_id(self):
+        return self._process.pid
+
+    def ended(self):
+        return self._process.poll() is not None
+
+    def wait(self, seconds=200):
+        """The exit code."""
+        return self._process.wait(seconds)
+
+    def end(self, seconds=200):
+        """What the job told, once it has ended well."""
+        assert self.wait(seconds) == 0, self.output()[-6000:]
+        return json.loads(self._told.read_text())
+
+    def output(self):
+        return self.log.read_text(errors="replace")
+
+    def kill(self):
+        session.kill_session(self.session_id)
+        self._process.wait(30)

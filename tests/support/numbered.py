@@ -1,0 +1,28 @@
+"""Messages with a number each, so that what became of every one of them can be told."""
+
+from collections import Counter
+
+import pyarrow.parquet as pq
+from rawstomp import RawStomp
+
+
+def fill(broker, queue, count, first=0):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
+
+
+def in_queue(broker, queue, count):
+    """How often each number is in the queue: ``count`` messages are waited for, and what else there is counts too."""
+    with RawStomp(broker) as client:
+        messages = client.read(queue, wanted=count)
+    with RawStomp(broker) as client:
+        messages += client.read(queue)
+    assert all(message.body.decode() == f"text {message.headers['n']}" for message in messages)
+    return Counter(int(message.headers["n"]) for message in messages)
+
+
+def in_files(folder):
+    """How often each number is in the files of a sink that was not interrupted."""
+    return Counter(
+        int(n) for file in folder.glob("*.parquet") for n in pq.read_table(file, columns=["n"])["n"].to_pylist()
+    )
