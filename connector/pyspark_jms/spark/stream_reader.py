@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from pyspark_jms.errors import DataLossError, UnsupportedError
+from pyspark_jms.errors import CorruptJournalError, DataLossError, JournalError, UnsupportedError
 from pyspark_jms.journal.durable import Stored, partitions_of
 from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
@@ -201,4 +201,19 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if partition.card is not None:
             answer(partition.card)
         for piece in partition.pieces:
-            yield rows_of(piece.read(), self._options)
+            yield rows_of(_in_a_task(piece), self._options)
+
+
+def _in_a_task(piece: _AnyPiece) -> Piece:
+    """A task that cannot read the journal is told what it says of the task's place, and not of the folder."""
+    try:
+        return piece.read()
+    except CorruptJournalError:
+        raise
+    except JournalError as error:
+        raise JournalError(
+            error.fact,
+            "This task does not see the folder of journalLocation: leave out journalShared, and the messages travel to"
+            " it. If every executor sees the folder, the batch is done already: a DataFrame of foreachBatch can be read"
+            " until the function returns.",
+        ) from None

@@ -12,6 +12,7 @@ from rawstomp import RawStomp
 from runners import runners
 from streaming import access, left, read, run_available, wait_until
 
+from pyspark_jms.errors import JournalError
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -182,6 +183,24 @@ def test_with_data_loss_allowed_a_batch_is_what_the_journal_still_holds_of_it(br
     restored = rows(3, None, failOnDataLoss="false")  # a checkpoint older than the journal
     assert restored == ({"seq": 10}, [5, 6, 7, 8, 9])
     assert rows(3, {"seq": 10}, failOnDataLoss="false") == restored
+
+
+def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp_path):
+    fill(broker, queue, 3)
+    journal = {"journalLocation": str(tmp_path / "journal"), "journalShared": "true"}
+    reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | journal))
+    try:
+        parts = reader.partitions({"seq": 0}, reader.latestOffset({"seq": 0}, ReadMaxBytes(1)))
+        elsewhere = pickle.loads(pickle.dumps(reader))
+        (tmp_path / "journal").rename(tmp_path / "out of sight")
+        with pytest.raises(
+            JournalError, match=r"\[JMS_JOURNAL_IO\] Could not read .*: No such file.*leave out journalShared"
+        ):
+            list(elsewhere.read(parts[0]))
+        (tmp_path / "out of sight").rename(tmp_path / "journal")
+        assert [batch.num_rows for batch in elsewhere.read(parts[0])] == [3]
+    finally:
+        reader.stop()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's files in memory")
