@@ -14,13 +14,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-import pyspark_jms
-
 
 def main(order):
     spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     if order["register"]:
+        import pyspark_jms  # a driver that leaves it to Spark need not have it
+
         spark.dataSource.register(pyspark_jms.DefaultSource)
     queries = []
     for leg in order["legs"]:

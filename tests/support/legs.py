@@ -40,6 +40,15 @@ def to_files(folder, checkpoint):
     return {"sink": {"format": "parquet", "options": {"path": str(folder)}}, "checkpoint": str(checkpoint)}
 
 
+def to_nothing(checkpoint):
+    """As fast as Spark can, and until it is killed."""
+    return {
+        "sink": {"format": "noop", "options": {}},
+        "checkpoint": str(checkpoint),
+        "trigger": {"processingTime": "0 seconds"},
+    }
+
+
 class Submission:
     """A ``spark-submit``, in a session of its own. ``end`` waits for it and returns what the job told."""
 

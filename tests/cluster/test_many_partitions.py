@@ -1,0 +1,36 @@
+"""200 partitions a batch, batch after batch: the broker sees as many connections at a time as tasks run at a time."""
+
+from collections import Counter
+
+import pytest
+from connections import Connections
+from legs import from_queue, to_queue
+from numbered import fill, in_queue
+from streaming import left
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+PARTITIONS = 200
+BATCHES = 5
+CORES = 2
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_200_partitions_a_batch(broker, queue, cluster, submit, guarantee, tmp_path, report):
+    count = PARTITIONS * BATCHES
+    fill(broker, queue, count)
+    with Connections(broker) as connections:
+        read = from_queue(broker, queue, maxMessagesPerTrigger=str(PARTITIONS), partitionBytes="1")
+        copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee)
+        told = submit(read | copies).end(600)
+    assert in_queue(broker, f"{queue}.copy", count) == Counter(range(count))
+    assert left(broker, queue) == 0
+    tasks = [worker.finished_tasks(told["application"]) for worker in cluster.workers]
+    assert sum(tasks) == count  # a message each
+    assert connections.made >= count  # each task has one of its own
+    assert connections.most <= 1 + CORES  # the receiver, and one for each task that runs
+    seconds = sum(batch["durationMs"]["triggerExecution"] for [batches] in [told["legs"]] for batch in batches) / 1000
+    report(
+        f"{guarantee}: {BATCHES} batches of {PARTITIONS} partitions, {tasks} tasks on the workers in {seconds:.0f} s,"
+        f" {connections.made} connections, at most {connections.most} at a time"
+    )
