@@ -1,10 +1,11 @@
-"""A journal in a folder that the workers see, and in one that only the driver does."""
+"""A journal in a folder that the workers see, and in one that only the driver does: what travels through the driver."""
 
 from collections import Counter
 
 import pytest
 from legs import from_queue, to_queue
 from numbered import fill, in_queue
+from rawstomp import RawStomp
 from standalone import may_hide
 from streaming import left
 
@@ -34,7 +35,7 @@ def copied(broker, queue, cluster):
 
     def copied(job):
         told = job.end()
-        assert in_queue(broker, f"{queue}.copy", COUNT) == Counter(range(COUNT))
+        assert in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
         assert left(broker, queue) == 0
         assert all(worker.finished_tasks(told["application"]) for worker in cluster.workers)
 
@@ -56,3 +57,32 @@ def test_shared_said_of_a_folder_that_the_workers_do_not_see(job, cluster, queue
     assert started.wait() != 0
     assert "[JMS_JOURNAL_IO] Could not read" in started.output()
     assert "leave out journalShared" in started.output()
+
+
+# --- what travels, travels in a task ----------------------------------------------------------------
+
+
+@pytest.fixture
+def large_tasks(broker, queue, submit, tmp_path):
+    """``large_tasks(**options)``: a task of 3 MB where Spark allows 1."""
+
+    def large_tasks(**options):
+        with RawStomp(broker) as client:
+            client.send(queue, [([("n", "0")], "x" * (3 << 20))])
+        read = from_queue(broker, queue, **options)
+        write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint")
+        return submit(read | write, conf={"spark.rpc.message.maxSize": "1"})
+
+    return large_tasks
+
+
+def test_a_task_that_is_too_large_for_spark_is_refused(large_tasks, broker, queue):
+    job = large_tasks()
+    assert job.wait() != 0
+    assert "which exceeds max allowed: spark.rpc.message.maxSize" in job.output()
+    assert left(broker, queue, 1) == 1
+
+
+def test_with_a_shared_journal_only_its_place_travels(large_tasks, broker, queue, tmp_path):
+    large_tasks(journalLocation=str(tmp_path / "journal"), journalShared="true").end()
+    assert left(broker, f"{queue}.copy", 1) == 1

@@ -11,12 +11,10 @@ def fill(broker, queue, count, first=0):
         client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
 
 
-def in_queue(broker, queue, count):
-    """How often each number is in the queue: ``count`` messages are waited for, and what else there is counts too."""
+def in_queue(broker, queue):
+    """How often each number is in a queue that nobody writes to any more."""
     with RawStomp(broker) as client:
-        messages = client.read(queue, wanted=count)
-    with RawStomp(broker) as client:
-        messages += client.read(queue)
+        messages = client.read(queue, wanted=broker.message_count(queue))
     assert all(message.body.decode() == f"text {message.headers['n']}" for message in messages)
     return Counter(int(message.headers["n"]) for message in messages)
 
