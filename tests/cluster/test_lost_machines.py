@@ -11,13 +11,13 @@ from streaming import left, wait_until
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
 COUNT = 600
-HELD = 100
+MANY = 6000
 IN_HALVES = {
     "spark.sql.execution.python.udf.maxRecordsPerBatch": "20",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20",
     "spark.buffer.size": "512",
 }
-"""So few rows at a time go to a sink's task that those before the one that is held have reached the broker."""
+"""So few rows at a time go to a sink's task that, of many, those before the held one have reached the broker."""
 
 
 def executor_killed(worker):
@@ -39,8 +39,8 @@ def gate(tmp_path):
     return folder
 
 
-def hold(gate):
-    return {"hold": {"gate": str(gate), "at": str(HELD)}}
+def hold(gate, at):
+    return {"hold": {"gate": str(gate), "at": str(at)}}
 
 
 def held_on(cluster, gate, job):
@@ -63,7 +63,7 @@ def test_a_batch_outlives_the_executor_that_reads_it(
     fill(broker, queue, COUNT)
     kept = {"journalLocation": str(cluster.unseen / queue)} if journal == "journal" else {}
     read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="16k", **kept)
-    job = submit(read | hold(gate) | to_files(tmp_path / "files", tmp_path / "checkpoint"))
+    job = submit(read | hold(gate, COUNT // 6) | to_files(tmp_path / "files", tmp_path / "checkpoint"))
     lost(held_on(cluster, gate, job))
     (gate / "open").touch()
     job.end()
@@ -81,17 +81,17 @@ def test_rows_are_sent_once_when_the_executor_that_sends_them_is_lost(
     """At least once too: the broker rolls back what a lost task had sent. Only a lost confirmation makes copies."""
     broker = fresh_broker()
     connections = broker.server.getConnectionCount
-    fill(broker, queue, COUNT)
+    fill(broker, queue, MANY)
     wait_until(lambda: connections() == 0, what="the end of the sender's connection")
-    read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="64k")
+    read = from_queue(broker, queue, maxMessagesPerTrigger=str(MANY // 2))  # one task
     write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee)
-    job = submit(read | hold(gate) | write, conf=IN_HALVES)
+    job = submit(read | hold(gate, MANY // 3) | write, conf=IN_HALVES)
     worker = held_on(cluster, gate, job)
     wait_until(lambda: connections() >= 2, what="a transaction, beside the receiver's connection")
     lost(worker)
     (gate / "open").touch()
     job.end()
     assert "Lost executor" in job.output()
-    assert in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
+    assert in_queue(broker, f"{queue}.copy") == Counter(range(MANY))
     assert left(broker, queue) == 0
-    report(f"{lost.__name__} mid-transaction, {guarantee}: {COUNT} messages, 0 lost, 0 twice")
+    report(f"{lost.__name__} mid-transaction, {guarantee}: {MANY} messages, 0 lost, 0 twice")

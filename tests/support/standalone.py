@@ -6,6 +6,7 @@ lets us.
 """
 
 import contextlib
+import functools
 import http.client
 import importlib.util
 import json
@@ -181,6 +182,7 @@ def _without(folder):
     return [*unshare, "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(folder)]
 
 
+@functools.cache
 def may_hide():
     """The command that gives a process mounts of its own, or None: it takes Linux, and root or user namespaces."""
     for command in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
