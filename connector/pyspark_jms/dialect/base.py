@@ -195,6 +195,9 @@ class Dialect:
     transactions: bool = True
     """Whether a COMMIT is carried out as a whole, and its receipt says that it was."""
 
+    commit_checks_sends: bool = True
+    """Whether a COMMIT fails when a SEND before it was refused, though the broker has not said so yet."""
+
     send_receipts: bool = False
     """Whether rows outside of a transaction are each confirmed by a receipt: where nothing else confirms them."""
 

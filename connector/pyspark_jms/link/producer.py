@@ -78,8 +78,8 @@ class Producer:
     def try_commit(self, last: bytes = b"") -> None:
         """As ``commit``, with the ``LinkError`` as it came: a transient one leaves open what became of the COMMIT.
 
-        ``last``: frames of the transaction that are written with the COMMIT, in one piece. After an error the
-        connection is gone, and with it what was not committed.
+        ``last``: frames of the transaction that are still to be written. After an error the connection is gone, and with
+        it what was not committed.
         """
         if not self._open:
             return
@@ -87,7 +87,10 @@ class Producer:
         receipt = self._connection.new_receipt()
         frame = Frame("COMMIT", (("transaction", self.transaction), ("receipt", receipt)))
         try:
-            self._connection.send(last + encode_frame(frame))
+            self._connection.send(last)
+            if not self.dialect.commit_checks_sends:
+                self._connection.await_receipt(self._connection.probe())
+            self._connection.send(encode_frame(frame))
             self._connection.await_receipt(receipt)
         except LinkError:
             self._connection.drop()
