@@ -92,7 +92,7 @@ ARTEMIS = Dialect(
         "_AMQ_LARGE_SIZE",
         "__AMQ_CID",
     },
-    # A COMMIT that is on its way when a SEND is refused is carried out with the rest (447 of 1,500).
+    # A COMMIT that is on its way when an address may not be created is carried out with the rest (447 of 1,500).
     commit_checks_sends=False,
     envelopes=True,
     duplicate_id_header="_AMQ_DUPL_ID",

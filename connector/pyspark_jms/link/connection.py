@@ -234,17 +234,6 @@ class Connection:
         self.frame(command, {**headers, "receipt": receipt})
         self.await_receipt(receipt, timeout)
 
-    def probe(self) -> str:
-        """Ask for a sign of life: an empty transaction, begun and aborted. Its receipt says that the broker has looked at
-        all frames before it: what it refuses, it has said by then.
-
-        It does not say that they are stored; and on Artemis it can overtake messages that are on their way to us.
-        """
-        receipt = self.new_receipt()
-        self.frame("BEGIN", {"transaction": receipt, "receipt": receipt})
-        self.frame("ABORT", {"transaction": receipt})
-        return receipt
-
     def new_receipt(self) -> str:
         self._receipt_count += 1
         return f"r{self._receipt_count}"

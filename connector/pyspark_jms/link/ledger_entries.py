@@ -21,6 +21,7 @@ __all__ = [
     "outdated_batch",
     "outdated_time",
     "sentinel_frame",
+    "trial_frame",
 ]
 
 _ENTRY_PRIORITY, _SENTINEL_PRIORITY = 9, 0
@@ -65,6 +66,12 @@ def entry_frame(entry: LedgerEntry, *, queue: str, dialect: Dialect, transaction
         "digest": entry.digest,
         "at": str(entry.written_ms),
     }
+    return encode_frame(Frame("SEND", tuple(headers.items())))
+
+
+def trial_frame(*, queue: str, dialect: Dialect, transaction: str) -> bytes:
+    """The SEND of a message like an entry: whether it is taken tells whether an entry would be. Not to be committed."""
+    headers = _address(queue, dialect, _ENTRY_PRIORITY) | {"persistent": "true", "transaction": transaction}
     return encode_frame(Frame("SEND", tuple(headers.items())))
 
 

@@ -34,6 +34,9 @@ class Producer:
     transaction = "t"
     """One connection has one transaction at a time, so the name never differs (``columns.digest`` relies on it)."""
 
+    trial = "trial"
+    """The transaction of frames that are looked at and not kept."""
+
     def __init__(self, settings: ConnectionSettings) -> None:
         self._connection = connect(settings)
         self._open = False
@@ -75,26 +78,34 @@ class Producer:
                 f"The broker did not commit: {error.fact}", f"No row of this transaction was sent. {error.remedy}"
             ) from None
 
-    def try_commit(self, last: bytes = b"") -> None:
+    def try_commit(self, last: bytes = b"", trial: bytes = b"") -> None:
         """As ``commit``, with the ``LinkError`` as it came: a transient one leaves open what became of the COMMIT.
 
-        ``last``: frames of the transaction that are still to be written. After an error the connection is gone, and with
-        it what was not committed.
+        ``last``: frames of the transaction that are written with the COMMIT, in one piece. ``trial``: the like of
+        them in transaction ``Producer.trial``, by which a broker that must be asked for refusals is asked for theirs.
+        After an error the connection is gone, and with it what was not committed.
         """
         if not self._open:
             return
         self._open = False
-        receipt = self._connection.new_receipt()
-        frame = Frame("COMMIT", (("transaction", self.transaction), ("receipt", receipt)))
         try:
-            self._connection.send(last)
             if not self.dialect.commit_checks_sends:
-                self._connection.await_receipt(self._connection.probe())
-            self._connection.send(encode_frame(frame))
+                self._await_refusals(trial)
+            receipt = self._connection.new_receipt()
+            frame = Frame("COMMIT", (("transaction", self.transaction), ("receipt", receipt)))
+            self._connection.send(last + encode_frame(frame))
             self._connection.await_receipt(receipt)
         except LinkError:
             self._connection.drop()
             raise
+
+    def _await_refusals(self, trial: bytes) -> None:
+        """Return when the broker has looked at every SEND so far, and at ``trial``, which it forgets."""
+        receipt = self._connection.new_receipt()
+        ended = encode_frame(Frame("ABORT", (("transaction", self.trial), ("receipt", receipt))))
+        self._connection.frame("BEGIN", {"transaction": self.trial})
+        self._connection.send(trial + ended)
+        self._connection.await_receipt(receipt)
 
     def __enter__(self) -> Self:
         return self

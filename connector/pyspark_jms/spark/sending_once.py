@@ -23,7 +23,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.link.commit_ledger import find_entries, find_entries_patiently, forget_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame
+from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, trial_frame
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark.sending import RowFrames, Sent, with_rows
@@ -127,8 +127,9 @@ def _commit(options: SinkOptions, task: LedgerTask, producer: Producer, entry: L
     frame = entry_frame(
         entry, queue=task.queue, dialect=producer.dialect, transaction=producer.transaction, again=again
     )
+    trial = trial_frame(queue=task.queue, dialect=producer.dialect, transaction=producer.trial)
     try:
-        producer.try_commit(frame)
+        producer.try_commit(frame, trial)
     except LinkError as error:
         _settle(options, task, entry, error)
 

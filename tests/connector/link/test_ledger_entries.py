@@ -18,6 +18,7 @@ from pyspark_jms.link.ledger_entries import (
     outdated_batch,
     outdated_time,
     sentinel_frame,
+    trial_frame,
 )
 from pyspark_jms.wire.frame import Frame, parse_frame
 
@@ -78,3 +79,10 @@ def test_a_broker_that_does_not_tell_duplicates_is_refused_by_name():
     assert require_duplicate_detection(ARTEMIS) == "_AMQ_DUPL_ID"
     with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\] Broker other .*at-least-once.*Artemis"):
         require_duplicate_detection(replace(ARTEMIS, name="other", duplicate_id_header=None))
+
+
+def test_what_is_tried_is_no_entry():
+    frame = parse_frame(trial_frame(queue="l", dialect=ARTEMIS, transaction="trial"))
+    assert (frame.command, frame.header("destination"), frame.header("transaction")) == ("SEND", "l", "trial")
+    assert frame.header("_AMQ_DUPL_ID") is None
+    assert entry_of(frame) is None

@@ -55,7 +55,7 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
         with pytest.raises(MessageFormatError, match="Row 55 of the task"):
             send_at_least_once(options, rows)
     else:
-        pattern = b"receipt:r%d\n" % commits
+        pattern = b"COMMIT\ntransaction:t\nreceipt:r%d\n" % (2 * commits)  # each is asked for refusals before
         with Proxy(broker.host, broker.port) as proxy:
             proxy.to_broker.cut_at(pattern)
             options = options_of(broker, queue, transaction=transaction, brokerUrl=proxy.url)

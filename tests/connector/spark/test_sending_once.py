@@ -25,6 +25,9 @@ from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
 
+COMMITTED = b"RECEIPT\nreceipt-id:r2\n"
+"""The first receipt says that no row was refused."""
+
 
 def options_of(broker, queue, **options):
     exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectAttempts": "0"}
@@ -133,7 +136,7 @@ def test_a_row_with_a_duplicate_id_of_its_own_is_refused(broker, queue):
 
 def test_a_receipt_that_is_lost_is_looked_up_and_found(broker, queue):
     with Proxy(broker.host, broker.port) as proxy:
-        proxy.to_client.cut_at(b"RECEIPT")  # the COMMIT's is the first of all
+        proxy.to_client.cut_at(COMMITTED)
         options = options_of(broker, queue, brokerUrl=proxy.url)
         assert send_exactly_once(options, task(), rows(1, 2)) == 2
         assert proxy.to_client.cut_done.is_set()
@@ -182,7 +185,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_asked(fresh_broker, car
     with fresh_broker() as broker, Proxy(broker.host, broker.port) as proxy:
         first = task()
         options = options_of(broker, "q", brokerUrl=proxy.url, reconnectAttempts=5)
-        way, pattern = (proxy.to_client, b"RECEIPT") if carried_out else (proxy.to_broker, b"COMMIT\n")
+        way, pattern = (proxy.to_client, COMMITTED) if carried_out else (proxy.to_broker, b"COMMIT\n")
         way.cut_at(pattern)
 
         def kill_and_restart():
@@ -236,6 +239,19 @@ def test_a_user_who_may_not_use_the_ledger_is_told_which_permissions(fresh_broke
         options = options_of(broker, "q", user="limited", password="pw")
         with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o needs the permissions send and consume"):
             send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
+        assert broker.message_count("q") == 0
+
+
+def test_a_ledger_that_may_not_be_written_keeps_every_row_away(fresh_broker):
+    """A COMMIT right behind a refused entry would be carried out, now and then, without it."""
+    may = {"send", "consume", "createDurableQueue", "createAddress"}
+    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
+    with fresh_broker(users=[limited]) as broker:
+        broker.create_queue("q")
+        options = options_of(broker, "q", user="limited", password="pw")
+        for _ in range(30):
+            with pytest.raises(CommitInDoubtError):
+                send_exactly_once(options, task(), rows("secret-payload"))
         assert broker.message_count("q") == 0
 
 
