@@ -6,17 +6,11 @@ For machines that reach no image registry. It answers to the official image's na
     python tests/support/artemis_image.py [NAME]
 """
 
-import contextlib
-import os
-import re
 import shutil
-import stat
-import subprocess
 import sys
-import tarfile
-import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import root_fs
 
 from pyspark_jms.testing.config import Acceptor, AddressSettings, User, broker_xml
 from pyspark_jms.testing.jars import ARTEMIS_VERSION, broker_classpath
@@ -25,6 +19,7 @@ NAME = f"apache/artemis:{ARTEMIS_VERSION}-alpine"
 """The one docker-compose.yml names."""
 
 INSTANCE = "/var/lib/artemis-instance"
+USER = 1001
 PROGRAMS = ("bash", "mkdir", "cat", "sleep", "id", "ls")
 
 # What the official image does too: the variables count at the first start, when the instance is made.
@@ -62,10 +57,15 @@ java.util.logging.SimpleFormatter.format=%1$tF %1$tT.%1$tL %4$s [%3$s] %5$s%6$s%
 
 def build(name: str = NAME) -> None:
     """Import the root file system as image ``name``. About 15 s."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "root"
-        _lay_out(root)
-        _import(root, name)
+    changes = [
+        'ENTRYPOINT ["/opt/artemis/entry"]',
+        "ENV ARTEMIS_USER=artemis ARTEMIS_PASSWORD=artemis PATH=/opt/java/bin:/bin",
+        f"VOLUME {INSTANCE}",
+        f"WORKDIR {INSTANCE}",
+        "EXPOSE 61613 61616",
+        f"USER {USER}",
+    ]
+    root_fs.imported(name, _lay_out, changes)
 
 
 def configuration(data: Path) -> str:
@@ -77,108 +77,18 @@ def configuration(data: Path) -> str:
     return broker_xml(data, [core, stomp], [User("amq", "")], [settings])
 
 
-def present(name: str = NAME) -> bool:
-    return subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False).returncode == 0
-
-
-def _lay_out(root: Path) -> None:
-    java = _java(root / "opt/java")
-    binaries = [*_programs(root / "bin"), *java]
-    for library in _libraries(binaries):
-        target = root / library.relative_to("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(library.resolve(), target)
-    (root / "usr").mkdir()
-    (root / "usr/bin").symlink_to("../bin")
-    for empty in ("tmp", "proc", "dev", "root", INSTANCE[1:]):
-        (root / empty).mkdir(parents=True)
-    _etc(root / "etc")
-    _artemis(root / "opt/artemis")
-
-
-def _java(target: Path) -> list[Path]:
-    """A runtime of the modules that a broker needs; the whole one where the machine has no jlink."""
-    home = Path(_output("java", "-XshowSettings:properties", "-version").split("java.home = ")[1].splitlines()[0])
-    if (home / "bin/jlink").exists() and (home / "jmods").is_dir():
-        modules = "java.se,jdk.unsupported,jdk.naming.dns,jdk.crypto.ec,jdk.security.auth,jdk.management,jdk.zipfs"
-        lean = ["--strip-debug", "--no-header-files", "--no-man-pages"]
-        _output(str(home / "bin/jlink"), "--add-modules", modules, *lean, "--output", str(target))
-    else:
-        shutil.copytree(home, target, ignore=shutil.ignore_patterns("jmods", "src.zip", "man", "demo"))
-    return [target / "bin/java", *target.rglob("*.so")]
-
-
-def _programs(folder: Path) -> Iterator[Path]:
-    folder.mkdir(parents=True)
-    for program in PROGRAMS:
-        found = shutil.which(program)
-        if found is None:
-            raise SystemExit(f"{program} is not on this machine; the image needs it.")
-        yield Path(shutil.copy(Path(found).resolve(), folder / program))
-    (folder / "sh").symlink_to("bash")
-
-
-def _libraries(binaries: Iterable[Path]) -> set[Path]:
-    """What ldd names, the loader included, and what the C library loads to look up hosts."""
-    found = {Path(path) for binary in binaries for path in re.findall(r"(/\S+) \(0x", _output("ldd", str(binary)))}
-    outside = {path for path in found if "/opt/java/" not in str(path)}
-    beside = {path.parent for path in outside if path.name.startswith("libc.so")}
-    lookups = ("libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
-    return outside | {path for folder in beside for name in lookups if (path := folder / name).exists()}
-
-
-def _etc(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "passwd").write_text(f"root:x:0:0:root:/root:/bin/sh\nartemis:x:1001:1001::{INSTANCE}:/bin/sh\n")
-    (folder / "group").write_text("root:x:0:\nartemis:x:1001:\n")
-    (folder / "nsswitch.conf").write_text("hosts: files dns\n")
-
-
-def _artemis(folder: Path) -> None:
-    library = folder / "lib"
-    library.mkdir(parents=True)
+def _lay_out(root: root_fs.RootFileSystem) -> None:
+    root.users({"root": 0, "artemis": USER})
+    root.folder(INSTANCE, USER)
+    root.programs(*PROGRAMS)
+    root.java("opt/java")
+    library = root.folder("/opt/artemis/lib")
     for jar in broker_classpath():
         shutil.copy(jar, library)
-    (folder / "broker.xml").write_text(configuration(Path(INSTANCE) / "data"))
-    (folder / "login.config").write_text(LOGIN)
-    (folder / "logging.properties").write_text(LOGGING)
-    entry = folder / "entry"
-    entry.write_text(ENTRY)
-    entry.chmod(0o755)
-
-
-def _import(root: Path, name: str) -> None:
-    changes = [
-        'ENTRYPOINT ["/opt/artemis/entry"]',
-        "ENV ARTEMIS_USER=artemis ARTEMIS_PASSWORD=artemis PATH=/opt/java/bin:/bin",
-        f"VOLUME {INSTANCE}",
-        f"WORKDIR {INSTANCE}",
-        "EXPOSE 61613 61616",
-        "USER 1001",
-    ]
-    options = [word for change in changes for word in ("--change", change)]
-    command = ["docker", "import", *options, "-", name]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as importing:
-        assert importing.stdin is not None
-        with contextlib.closing(importing.stdin) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
-            tar.add(root, arcname="/", filter=_owned)
-    if importing.returncode:
-        raise SystemExit(f"docker import ended with {importing.returncode}")
-
-
-def _owned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Everything is root's, but for the instance, which the broker's user writes."""
-    mine = 1001 if f"/{entry.name}".startswith(INSTANCE) else 0
-    entry.uid = entry.gid = mine
-    entry.uname = entry.gname = ""
-    if entry.name.strip("/") == "tmp":
-        entry.mode = 0o777 | stat.S_ISVTX
-    return entry
-
-
-def _output(*command: str) -> str:
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})
-    return ended.stdout + ended.stderr
+    (root / "opt/artemis/broker.xml").write_text(configuration(Path(INSTANCE) / "data"))
+    (root / "opt/artemis/login.config").write_text(LOGIN)
+    (root / "opt/artemis/logging.properties").write_text(LOGGING)
+    root.script("opt/artemis/entry", ENTRY)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import time
 import uuid
 
 import artemis_image
+import root_fs
 from rawstomp import RawStomp
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.waiting_utils import wait_for_logs
@@ -33,12 +34,16 @@ def engine():
 
 
 def image():
-    """The image docker-compose.yml names: the one that is there, the official one, or one made here."""
-    name = artemis_image.NAME
-    if not artemis_image.present(name):
+    """The image of Artemis that docker-compose.yml names."""
+    return there(artemis_image.NAME, artemis_image.build)
+
+
+def there(name, build):
+    """An official image by its name: the one that is there, the one a registry has, or one made here by ``build``."""
+    if not root_fs.present(name):
         pulled = subprocess.run(["docker", "pull", "--quiet", name], capture_output=True, timeout=300, check=False)
         if pulled.returncode:
-            artemis_image.build(name)
+            build(name)
     return name
 
 
