@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import urllib.request
 import uuid
 from pathlib import Path
@@ -44,7 +45,6 @@ class Project:
         self.broker = SimpleNamespace(
             url=f"stomp://127.0.0.1:{self.ports['STOMP_PORT']}", user="composed", password="compose-secret"
         )
-        self._routed = []
         self._name = f"pyspark-jms-{uuid.uuid4().hex[:8]}"
         self._command = [*command, "--file", str(FILE), "--project-name", self._name]
         self._command += ["--profile", profile] if profile else []
@@ -72,11 +72,14 @@ class Project:
         command = ["docker", "ps", "--filter", label, "--filter", f"health={health}", "--format", shown]
         return sorted(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
-    def routed(self):
-        """What the job has sent so far, taken off its queues."""
-        with RawStomp(self.broker) as client:
-            self._routed += [*client.read("orders.europe"), *client.read("orders.review")]
-        return self._routed
+    def depth(self, queue):
+        """Told by the broker: a consumer that says nothing for a minute is thrown out."""
+        command = [str(Path(sys.executable).with_name("pyspark-jms")), "check", "--broker-url", self.broker.url]
+        command += ["--user", self.broker.user, "--password-env", "COMPOSED", "--queue", queue, "--json"]
+        environment = os.environ | {"COMPOSED": self.broker.password}
+        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        found = {finding["name"]: finding for finding in json.loads(said.stdout)["findings"]}
+        return found["queue"].get("figures", {}).get("messages", 0)
 
 
 @contextlib.contextmanager
@@ -114,11 +117,13 @@ def test_profile_spark_has_two_workers_and_a_job_that_routes_every_order(compose
         assert project.services(health="none") == ["spark-job", "spark-worker", "spark-worker"]
         with RawStomp(project.broker) as client:
             client.send("orders", [([("n", str(order["order"]))], json.dumps(order)) for order in orders])
-        wait_until(lambda: len(project.routed()) >= len(orders), 250, "the last order")
+        wanted = {"orders.europe": 100, "orders.review": 1900, "orders": 0}
+        wait_until(lambda: {queue: project.depth(queue) for queue in wanted} == wanted, 300, "every order in its queue")
         with urllib.request.urlopen(f"http://127.0.0.1:{project.ports['SPARK_MASTER_PORT']}/json/") as page:
             assert json.load(page)["aliveworkers"] == 2
         project.run("stop", "spark-job")
         with RawStomp(project.broker) as client:
+            routed = [*client.read("orders.europe"), *client.read("orders.review")]
             assert client.read("orders") == []
-        assert sorted(int(message.headers["n"]) for message in project.routed()) == list(range(2000))
+        assert sorted(int(message.headers["n"]) for message in routed) == list(range(2000))
     report("docker-compose.yml, profile spark: 2000 orders through a job on two workers, 0 lost, 0 twice")
