@@ -115,7 +115,6 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("rows of `transaction=none` are confirmed", lambda d: "each" if d.send_receipts else "all at the end"),
     ("a repeated task is not sent again", lambda d: _yes(d.duplicate_id_header is not None, "refused")),
     ("selectors", _selectors),
-    ("a durable subscription over STOMP", lambda d: f"`{d.durable.name_header}`"),
     ("several queries share a durable subscription", lambda d: _yes(d.durable.shared, "refused")),
     ("what is in flight is bounded by", _window),
     ("delivery attempts that a stop costs", _stops),
