@@ -33,11 +33,15 @@ class DurableWords:
     keeps_filter: bool = False
     """Whether a selector that differs from the subscription's own is silently ignored."""
 
+    def is_unnamed(self, subscription: DurableSubscription) -> bool:
+        """Whether it is known by its queue alone."""
+        return subscription.client_id is None and self.unnamed is not None
+
     def destination(self, spelled: str, subscription: DurableSubscription) -> str:
         """Of SUBSCRIBE; ``spelled`` is the topic's."""
-        if subscription.client_id is None and self.unnamed is not None:
-            return self.unnamed.format(spelled, str(subscription))
-        return spelled
+        if self.unnamed is None or not self.is_unnamed(subscription):
+            return spelled
+        return self.unnamed.format(spelled, subscription)
 
     def subscribing(self, subscription: DurableSubscription) -> dict[str, str]:
         """For SUBSCRIBE, which makes it or finds it."""
@@ -48,6 +52,6 @@ class DurableWords:
         return {**self.unsubscribe_headers, **self._named(subscription)}
 
     def _named(self, subscription: DurableSubscription) -> dict[str, str]:
-        if subscription.client_id is None and self.unnamed is not None:
+        if self.is_unnamed(subscription):
             return {}
         return {self.name_header: str(subscription) if self.named_by_queue else subscription.name}

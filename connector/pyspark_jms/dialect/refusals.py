@@ -35,7 +35,7 @@ def require_durable(dialect: Dialect, subscription: DurableSubscription, *, sele
             "Use a virtual topic: a producer sends to topic VirtualTopic.X, and each group of readers has its option"
             " queue=Consumer.GROUP.VirtualTopic.X.",
         )
-    if selected and subscription.client_id is None and dialect.durable.unnamed is not None:
+    if selected and dialect.durable.is_unnamed(subscription):
         raise UnsupportedError(
             f"{dialect.name} ignores the selector of a shared subscription that has no client id.",
             "Give clientId as well, the same in every query that shares it; or filter the DataFrame.",

@@ -1,7 +1,6 @@
 """Durable subscriptions as they stand on the broker: whether one is what a query asks for, and its end."""
 
 import logging
-from dataclasses import replace
 
 from pyspark_jms.dialect.refusals import require_durable
 from pyspark_jms.errors import (
@@ -10,7 +9,7 @@ from pyspark_jms.errors import (
     SelectorChangedError,
     UnsupportedError,
 )
-from pyspark_jms.link.connection import Connection, connect
+from pyspark_jms.link.connection import connect
 from pyspark_jms.link.consumer import Subscription
 from pyspark_jms.link.management import ManagementLink
 from pyspark_jms.link.settings import ConnectionSettings
@@ -19,7 +18,6 @@ from pyspark_jms.model import Destination, DurableSubscription
 __all__ = ["end_subscription", "require_as_asked", "selector_changed"]
 
 _log = logging.getLogger("pyspark_jms.link")
-_ID = "1"
 
 
 def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
@@ -39,7 +37,7 @@ def require_as_asked(
     """
     queue = f"queue.{durable}"
     try:
-        with ManagementLink(replace(settings, client_id=None)) as link:
+        with ManagementLink(settings) as link:
             address, made_with = link.attribute(queue, "address"), link.attribute(queue, "filter")
     except (JMSSecurityError, UnsupportedError) as error:
         _log.warning("! whether subscription %s has this topic and selector is not known: %s", durable, error.fact)
@@ -59,17 +57,13 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     try:
         words = connection.dialect.durable
         require_durable(connection.dialect, durable, selected=False)
-        if durable.client_id is None and words.unnamed is not None:
+        if words.is_unnamed(durable):
             with ManagementLink(settings) as link:
                 link.operation("broker", "destroyQueue", str(durable))
             return
+        read = Subscription(destination=topic, window_bytes=1, durable=durable).headers(connection.dialect)
         if words.ended_by_reader:
-            _read(connection, topic, durable)
-        connection.request("UNSUBSCRIBE", {"id": _ID, **words.ending(durable)})
+            connection.request("SUBSCRIBE", read)
+        connection.request("UNSUBSCRIBE", {"id": read["id"], **words.ending(durable)})
     finally:
         connection.close()
-
-
-def _read(connection: Connection, topic: Destination, durable: DurableSubscription) -> None:
-    headers = Subscription(destination=topic, window_bytes=1, durable=durable).headers(connection.dialect)
-    connection.request("SUBSCRIBE", headers)

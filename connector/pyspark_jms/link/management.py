@@ -6,6 +6,7 @@ Of its own, because a broker closes the connection of a user who may not ask. Kn
 import json
 import time
 import uuid
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -39,7 +40,7 @@ class ManagementLink:
         self._timeout = settings.receipt_timeout
         self._user = settings.user
         self._me, self._asked = uuid.uuid4().hex, 0
-        self._connection = connect(settings)
+        self._connection = connect(replace(settings, client_id=None))  # that one has a connection already
         try:
             self._words = self._require_words()
             self._listen()

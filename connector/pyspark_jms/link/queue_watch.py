@@ -40,7 +40,7 @@ class QueueWatch:
         thread asks it.
         """
         patient = min(_PATIENCE_SECONDS, settings.receipt_timeout)
-        self._settings = replace(settings, client_id=None, connect_timeout=patient, receipt_timeout=patient)
+        self._settings = replace(settings, connect_timeout=patient, receipt_timeout=patient)
         self._resources = [f"queue.{queue.rpartition('::')[2]}" for queue in queues]  # of ADDRESS::QUEUE
         self._held = held
         self._every = every

@@ -76,7 +76,8 @@ class Receiver:
         self._counts = _Counts()
         self._last_batch = 0.0
         self._watch: QueueWatch | None = None
-        self._made_with: str | None = None
+        self.made_with: str | None = None
+        """A digest of the selector that a durable subscription has, for the checkpoint."""
         self._held = 0
         """Messages here and not acknowledged, when progress was last asked: for the watch, which is another thread."""
 
@@ -104,7 +105,7 @@ class Receiver:
         was in the checkpoint.
         """
         store = self.journal()
-        self._made_with = made_with
+        self.made_with = made_with
         for lane, destination in enumerate(self._options.destinations):
             self._consumers.append(self._subscribe(destination))
             self._lives.began(lane, time.monotonic())
@@ -155,9 +156,10 @@ class Receiver:
         selector, durable = self._options.selector_for(dialect), self._options.durable
         if durable is not None:
             require_durable(dialect, durable, selected=selector is not None)
-            if self._made_with not in (None, selector_digest(selector)):
+            digest = selector_digest(selector)
+            if self.made_with not in (None, digest):
                 raise selector_changed(durable)
-            self._made_with = selector_digest(selector)
+            self.made_with = digest
         return selector
 
     def _require_as_asked(self, consumer: Consumer) -> None:
@@ -165,11 +167,6 @@ class Receiver:
         if durable is not None and durable.client_id is not None and words.keeps_filter:
             selector = self._options.selector_for(consumer.dialect)
             require_as_asked(self._options.connection, durable, consumer.subscription.destination, selector)
-
-    @property
-    def made_with(self) -> str | None:
-        """A digest of the selector that a durable subscription has, for the checkpoint."""
-        return self._made_with
 
     @property
     def opened(self) -> bool:

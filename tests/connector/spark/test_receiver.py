@@ -8,7 +8,7 @@ import time
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import wait_until
+from streaming import left, wait_until
 
 from pyspark_jms.errors import (
     ConnectionLostError,
@@ -69,19 +69,11 @@ def arrived(receiver, count):
     wait_until(lambda: receiver.progress()["inFlightMessages"] == count, what=f"the arrival of {count} messages")
 
 
-def left_after(broker, queue, expected, seconds=10):
-    """The queue's message count, once it is what is expected or time is over."""
-    deadline = time.monotonic() + seconds
-    while broker.message_count(queue) != expected and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return broker.message_count(queue)
-
-
 def test_hands_out_every_message_once_in_order_and_acknowledges_what_is_settled(broker, queue):
     fill(broker, queue, 1000)
     with receiving(broker, queue, start=500) as receiver:
         assert read_until(receiver, 500, 1000) == list(range(1000))
-        assert left_after(broker, queue, 0) == 0
+        assert left(broker, queue, 0) == 0
         assert receiver.progress()["received"] == 1000
 
 
@@ -108,7 +100,7 @@ def test_acknowledges_nothing_that_is_not_settled(broker, queue):
         second = receiver.admit()
         assert (first, second) == (40, 80)
         receiver.settle(first)
-        assert left_after(broker, queue, 60) == 60
+        assert left(broker, queue, 60) == 60
     assert broker.message_count(queue) == 60
     assert broker.delivery_counts(queue) == [0] * 60
 
@@ -201,7 +193,7 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
         receiver.settle(200)
         assert found == list(range(200))
         assert receiver.admit() == 200
-        assert left_after(broker, "q", 0) == 0
+        assert left(broker, "q", 0) == 0
         figures = receiver.progress()
         assert (figures["reconnects"], figures["recognised"]) == (1, 100)
 
@@ -224,7 +216,7 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
             wait_until(lambda: receiver._consumers[0].connection.down, what="the end of the connection")
         found += read_until(receiver, end, 300 - end)
         assert sorted(found) == list(range(300))
-        assert left_after(broker, queue, 0) == 0
+        assert left(broker, queue, 0) == 0
         assert receiver.progress()["reconnects"] == 2
 
 
@@ -241,7 +233,7 @@ def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_brok
         broker.start()
         receiver.settle(10)
         assert receiver.admit() == 10
-        assert left_after(broker, "q", 5) == 5
+        assert left(broker, "q", 5) == 5
     assert broker.message_count("q") == 5
 
 
