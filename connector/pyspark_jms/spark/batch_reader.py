@@ -72,14 +72,18 @@ class JmsPeek(DataSourceReader):
             while left_messages > 0 and left_octets > 0 and not ended:
                 for run in consumer.take():
                     ended = run.ids[-1] == consumer.dialect.browse_end
-                    shown = len(run) - ended
-                    if shown and left_messages > 0 and left_octets > 0:
-                        whole = Span(0, run, 0, shown)
-                        fits = fitting(whole, left_octets, at_least_one=True)
-                        yield whole.cut(min(left_messages, fits))[0], consumer
-                    left_messages -= shown
-                    left_octets -= len(run.octets)
+                    come = Span(0, run, 0, len(run) - ended)
+                    fits = fitting(come, left_octets, at_least_one=not octets)
+                    shown = come.cut(min(len(come), left_messages, fits))[0]
+                    if shown:
+                        yield shown, consumer
+                        left_messages -= len(shown)
+                        left_octets -= shown.octets
+                        octets += shown.octets
                     quiet_since = time.monotonic()
+                    ended = ended or len(shown) < len(come)
+                    if ended:
+                        break
                 if time.monotonic() - quiet_since >= self._options.idle_timeout:
                     break
                 _check(consumer)

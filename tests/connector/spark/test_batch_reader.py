@@ -49,6 +49,16 @@ def test_bounds_and_sequence_are_of_all_queues_together(spark, broker, queue):
     assert [row.JMSDestination[-1] for row in rows] == list("0000111122")
 
 
+def test_octets_are_of_all_queues_together(spark, broker, queue):
+    names = [f"{queue}.{k}" for k in range(3)]
+    with RawStomp(broker) as client:
+        for name in names:
+            client.send(name, [([], "x" * 10_000)])
+    listed = '["' + '", "'.join(names) + '"]'
+    rows = peek(spark, broker, queue=listed, maxBytes="25k").collect()
+    assert [row.JMSDestination[-1] for row in rows] == list("01")
+
+
 def test_an_action_that_stops_early_gives_everything_back(spark, broker, queue):
     fill(broker, queue, 100)
     assert len(peek(spark, broker, queue=queue).limit(1).collect()) == 1
