@@ -47,8 +47,7 @@ def afterwards(stage, cell):
 
 def _in_the_third_batch(stage, **options):
     """Halted before Spark learns what the third batch is: two are done, nothing is on the way."""
-    stage.start(maxMessagesPerTrigger=BATCH, **options)
-    stage.halt("latestOffset", _THIRD * BATCH)
+    stage.start_until("latestOffset", _THIRD * BATCH, maxMessagesPerTrigger=BATCH, **options)
 
 
 def _go_on(stage):
@@ -109,8 +108,7 @@ def _acknowledged(stage):
 def _offered(stage):
     if stage.mode == "sink":
         return _files_offered(stage)
-    stage.start(maxMessagesPerTrigger=BATCH)
-    stage.halt("partitions", _THIRD * BATCH)
+    stage.start_until("partitions", _THIRD * BATCH, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     batch = max(stage.logged("offsets"))
     stage.require(batch not in stage.logged("commits"), "the batch is done")
@@ -124,8 +122,7 @@ def _files_offered(stage):
 
 
 def _done(stage):
-    stage.start(maxMessagesPerTrigger=FIRST)
-    stage.halt("latestOffset", FIRST)
+    stage.start_until("latestOffset", FIRST, maxMessagesPerTrigger=FIRST)
     batch = max(stage.logged("commits"))
     stage.require(stage.offset(batch) == FIRST, "the batch is not in Spark's log")
     stage.input.send(MORE)
@@ -143,8 +140,7 @@ def _done(stage):
 def _mid_batch(stage):
     if stage.mode in {"sink", "both"}:
         return _mid_transaction(stage)
-    stage.start(maxMessagesPerTrigger=BATCH)
-    stage.halt("task", _THIRD)
+    stage.start_until("task", _THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     stage.require(not stage.output.has(_THIRD), "the batch is in the sink")
     return f"a task of batch {_THIRD} has read a part"
@@ -153,8 +149,7 @@ def _mid_batch(stage):
 def _sink_done(stage):
     if stage.mode in {"sink", "both"}:
         return _all_committed(stage)
-    stage.start(maxMessagesPerTrigger=BATCH)
-    stage.halt("sink done", _THIRD)
+    stage.start_until("sink done", _THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     stage.require(stage.output.has(_THIRD), "the batch is not in the sink")
     stage.require(_THIRD not in stage.logged("commits"), "the batch is in Spark's log")

@@ -97,9 +97,19 @@ class Stage:
 
     def start(self, **options):
         """The query, with a trigger that does not end; in the same driver as before, if it lives."""
+        self._need_driver()
+        self._start({"processingTime": "0 seconds"}, options)
+
+    def start_until(self, place, number, **options):
+        """Start it, and wait until it stands there: asked for before, or a quick job would have passed."""
+        self._need_driver()
+        self.driver.halts.want(place, number)
+        self.start(**options)
+        self.until(lambda: self.driver.halts.reached(place), f"a halt at {place} {number}")
+
+    def _need_driver(self):
         if self.driver is None or not self.driver.alive:
             self._change_driver()
-        self._start({"processingTime": "0 seconds"}, options)
 
     def _start(self, trigger, options):
         self.runs += 1
@@ -159,11 +169,6 @@ class Stage:
             if time.monotonic() > deadline:
                 raise NotReachedError(f"{what}: not within {seconds} s")
             time.sleep(0.01)
-
-    def halt(self, place, number=0):
-        """Wait until the job stands there."""
-        self.driver.halts.want(place, number)
-        self.until(lambda: self.driver.halts.reached(place), f"a halt at {place} {number}")
 
     def held(self, way, what):
         self.until(way.held.is_set, what)
