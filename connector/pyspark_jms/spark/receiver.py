@@ -23,6 +23,7 @@ from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.draining import Drain
+from pyspark_jms.spark.lingering import LINGER_SECONDS, Linger
 from pyspark_jms.spark.offsets import selector_digest
 from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
 from pyspark_jms.spark.short_lives import ShortLives
@@ -34,10 +35,6 @@ _log = logging.getLogger("pyspark_jms.source")
 
 IDLE_SECONDS = 0.5
 """How long one look for messages may take when there are none: Spark would ask again every 10 ms."""
-LINGER_SECONDS = 0.02
-"""A batch is cut when nothing came for this long …"""
-LONGEST_LINGER_SECONDS = 0.1
-"""… or this long after its first message, whatever still comes."""
 _POLL_SECONDS = 0.05
 _LOCK_SECONDS = 30.0
 """``query.stop()`` returns before the old process is gone: a starter waits this long for its journal."""
@@ -229,9 +226,9 @@ class Receiver:
 
     def admit(self) -> int:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
-        began = time.monotonic()
-        first = last_change = None
+        began = last_change = time.monotonic()
         seen = (0, 0, self._ledger.recognised)
+        linger = Linger()
         while True:
             self._stop.check()
             self._reconnect_the_lost()
@@ -242,28 +239,32 @@ class Receiver:
             messages, octets = self._waiting()
             now = time.monotonic()
             if (messages, octets, self._ledger.recognised) != seen:
-                seen, last_change, first = (messages, octets, self._ledger.recognised), now, first or now
-            if messages and self._enough(messages, octets, now - (first or now), now - (last_change or now)):
+                seen, last_change = (messages, octets, self._ledger.recognised), now
+            if messages and self._enough(messages, octets, lingered=linger.over(now, messages, octets)):
                 self._take_all()
                 if self._ledger.waiting_messages:
                     break
-                first = None  # they were second copies
+                linger = Linger()  # they were second copies
                 continue
-            if not messages and self._nothing_to_come(now - began, now - (last_change or began)):
+            if not messages and self._nothing_to_come(now - began, now - last_change):
                 return self._ledger.offered
             if now - began >= IDLE_SECONDS and self._below_minimum(messages):
                 return self._ledger.offered
-            self._arrivals.pause(LINGER_SECONDS / 2 if messages else _POLL_SECONDS)
+            if messages:
+                time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
+            else:
+                self._arrivals.pause(_POLL_SECONDS)
         self._last_batch = time.monotonic()
         return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
 
-    def _enough(self, messages: int, octets: int, age: float, quiet: float) -> bool:
+    def _enough(self, messages: int, octets: int, *, lingered: bool) -> bool:
         most = self._options.max_messages
         if octets >= self._options.max_octets or (most is not None and messages >= most):
             return True
         if self._below_minimum(messages):
             return False
-        return quiet >= LINGER_SECONDS or age >= LONGEST_LINGER_SECONDS
+        # Nothing comes behind a full window. What is done was acknowledged before, so what waits is all that fills it.
+        return lingered or self._journal_is_full() or octets >= self._options.window_octets
 
     def _below_minimum(self, messages: int) -> bool:
         """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
