@@ -9,6 +9,7 @@ from array import array
 from collections import deque
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import pairwise
 
 from pyspark_jms.journal.recognition import Recognition
 
@@ -52,6 +53,12 @@ RECOGNITION = Recognition(
     identity=lambda identifier: identifier.partition(b",")[2],
     fingerprint=lambda run, index: blake2b(run.contents[index], digest_size=16).digest(),
 )
+
+
+def fingerprints_of(segment):
+    """What ``RECOGNITION`` will say of the messages in a segment of a journal."""
+    octets, ends = bytes(segment.octets), segment.ends.tolist()
+    return [blake2b(octets[a:b], digest_size=16).digest() for a, b in pairwise([0, *ends])]
 
 
 class _Session:

@@ -35,7 +35,7 @@ class _Durable:
     """A whole new segment, or (``segment`` None) messages that came again and are in the journal already."""
 
     fingerprints: dict[bytes, bytes]
-    """By identity."""
+    """By identity; those of a segment are known to the journal."""
     octets: int
     segment: int | None = None
 
@@ -140,8 +140,7 @@ class DurableLedger(Lanes[_Durable]):
         span.state = WITH_JOURNAL.after(span.state, Event.STORE)
         self._count(segment.ends)
         ids = [identifier for identifier in span.ids if identifier is not None]
-        fingerprints = dict(zip(segment.ids, segment.fingerprints, strict=True))
-        self._lanes[lane].allow(ids, _Durable(fingerprints, span.octets, segment.first), span.state)
+        self._lanes[lane].allow(ids, _Durable({}, span.octets, segment.first), span.state)
 
     def _segment(self, lane: int, span: Span) -> Segment:
         source, dialect, recognition = self._sources[lane]
@@ -153,7 +152,6 @@ class DurableLedger(Lanes[_Durable]):
             dialect=dialect,
             first=self._store.position.next,
             ids=[recognition.identity(identifier) for identifier in span.ids if identifier is not None],
-            fingerprints=[recognition.fingerprint(span.run, index) for index in range(span.first, span.last)],
         )
 
     # --- acknowledged --------------------------------------------------------------------------
@@ -210,7 +208,9 @@ class DurableLedger(Lanes[_Durable]):
             span.state = WITH_JOURNAL.after(span.state, Event.LOSE)
         self._received[lane] = []
         for due in self._lanes[lane].lose():
-            for identity, fingerprint in due.what.fingerprints.items():
+            what = due.what
+            known = what.fingerprints if what.segment is None else self._store.known(what.segment)
+            for identity, fingerprint in known.items():
                 self._lanes[lane].awaited[identity] = Awaited(fingerprint, due.state)
 
 

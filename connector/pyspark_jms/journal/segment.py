@@ -11,7 +11,7 @@ Format 1, little endian, no padding::
     16   32  BLAKE2b of the head without this field
     48   24  first sequence, messages n, octets (8 each)
     72   16  octets of all ids (8), of source (4), of dialect (4)
-    88       source, dialect (UTF-8), heads (8 n), ends (8 n), lengths of the ids (4 n), ids, fingerprints (16 n),
+    88       source, dialect (UTF-8), heads (8 n), ends (8 n), lengths of the ids (4 n), ids,
              BLAKE2b of every 256 KiB of the octets (32 each): here the head ends
              the octets: message i is [ends[i - 1], ends[i]), its headers end at heads[i]
 
@@ -33,10 +33,9 @@ import numpy.typing as npt
 
 from pyspark_jms.errors import CorruptJournalError, IllegalStateError, UnsupportedError
 
-__all__ = ["FINGERPRINT_BYTES", "FORMAT", "Encoded", "Head", "Octets", "Segment", "Stretch", "encode", "read_head"]
+__all__ = ["FORMAT", "Encoded", "Head", "Octets", "Segment", "Stretch", "encode", "read_head"]
 
 FORMAT = 1
-FINGERPRINT_BYTES = 16
 
 Octets: TypeAlias = bytes | bytearray | memoryview
 Index: TypeAlias = npt.NDArray[np.int64]
@@ -83,14 +82,13 @@ class Stretch:
 class Segment:
     """Messages ``first`` to ``last`` (not included) of the subscription to ``source``.
 
-    ``ids`` and ``fingerprints`` are what recognises a message that comes again.
+    By its id a message that comes again is recognised, and by its octets that it is the same.
     """
 
     source: str
     dialect: str
     first: int
     ids: Sequence[bytes]
-    fingerprints: Sequence[bytes]
     octets: Octets
     heads: Index
     ends: Index
@@ -164,7 +162,6 @@ def encode(segment: Segment) -> Encoded:
             segment.ends.astype("<i8").tobytes(),
             np.fromiter(map(len, segment.ids), "<u4", len(segment)).tobytes(),
             ids,
-            *segment.fingerprints,
             *_block_digests(memoryview(segment.octets)),
         )
     )
@@ -173,11 +170,9 @@ def encode(segment: Segment) -> Encoded:
 
 def _require_sound(segment: Segment) -> None:
     """A segment that contradicts itself would be lost for good once its messages are acknowledged."""
-    counts = {len(segment.ids), len(segment.fingerprints), len(segment.heads), len(segment.ends)}
+    counts = {len(segment.ids), len(segment.heads), len(segment.ends)}
     if len(counts) > 1 or not segment.ids or segment.first < 0:
-        raise IllegalStateError(f"{segment!r} holds no messages, or not one id, fingerprint and index for each.")
-    if any(len(fingerprint) != FINGERPRINT_BYTES for fingerprint in segment.fingerprints):
-        raise IllegalStateError(f"{segment!r} has fingerprints that are not of {FINGERPRINT_BYTES} octets.")
+        raise IllegalStateError(f"{segment!r} holds no messages, or not one id and index for each.")
     if not _index_fits(segment.heads, segment.ends, len(segment.octets)):
         raise IllegalStateError(f"{segment!r} has an index that does not fit its octets.")
 
@@ -218,7 +213,6 @@ class Head:
     ends: Index
     _id_lengths: npt.NDArray[np.uint32]
     _ids: memoryview
-    _fingerprints: memoryview
     _blocks: memoryview
     _octets: memoryview
 
@@ -242,11 +236,6 @@ class Head:
         bounds = accumulate(self._id_lengths.tolist(), initial=0)
         return [bytes(self._ids[begin:end]) for begin, end in pairwise(bounds)]
 
-    @property
-    def fingerprints(self) -> list[bytes]:
-        size = FINGERPRINT_BYTES
-        return [bytes(self._fingerprints[at : at + size]) for at in range(0, len(self._fingerprints), size)]
-
     def verify(self) -> None:
         """Prove all octets."""
         self._verify(0, len(self._octets))
@@ -259,7 +248,6 @@ class Head:
             dialect=self.dialect,
             first=self.first,
             ids=self.ids,
-            fingerprints=self.fingerprints,
             octets=self._octets,
             heads=self.heads,
             ends=self.ends,
@@ -312,7 +300,6 @@ def read_head(buffer: Octets, name: str) -> Head:
         ends=fields.numbers(count, "<i8").astype(np.int64),
         _id_lengths=fields.numbers(count, "<u4"),
         _ids=fields.take(id_octets),
-        _fingerprints=fields.take(count * FINGERPRINT_BYTES),
         _blocks=fields.take(-(-octets // _BLOCK) * _DIGEST_BYTES),
         _octets=fields.take(octets),
     )
@@ -338,7 +325,7 @@ def _require_format(data: memoryview, name: str) -> None:
 def _counts(data: memoryview, name: str) -> tuple[int, int, int, int, int, int]:
     """The numbers of the head, once it is proved that they are those that were written."""
     first, count, octets, id_octets, source, dialect = _COUNTS.unpack_from(data, _COUNTS_AT)
-    head = _FIELDS_AT + source + dialect + count * (8 + 8 + 4 + FINGERPRINT_BYTES) + id_octets
+    head = _FIELDS_AT + source + dialect + count * (8 + 8 + 4) + id_octets
     head += -(-octets // _BLOCK) * _DIGEST_BYTES
     if min(first, count - 1, octets, id_octets) < 0 or not _FIELDS_AT <= head <= len(data):
         raise _corrupt(name, "its head is torn or altered")

@@ -10,10 +10,10 @@ Whatever happens between two steps, the next ``open`` finds the state before an 
 Files of other names are left alone.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 from pyspark_jms.errors import CorruptJournalError, IllegalStateError
 from pyspark_jms.journal.books import Books, Position
@@ -33,7 +33,11 @@ from pyspark_jms.journal.lock import WriterLock
 from pyspark_jms.journal.segment import Segment, Stretch, encode, read_head
 from pyspark_jms.journal.unconfirmed import Unconfirmed, tombstone_name, write_tombstone
 
-__all__ = ["JournalStore", "Position", "SegmentInfo", "Unacknowledged", "read_stretch"]
+__all__ = ["Fingerprints", "JournalStore", "Position", "SegmentInfo", "Unacknowledged", "read_stretch"]
+
+
+Fingerprints: TypeAlias = Callable[[Segment], Sequence[bytes]]
+"""Of each message of a segment a digest (16 octets) of what is the same when it comes again."""
 
 
 class Unacknowledged(NamedTuple):
@@ -65,10 +69,13 @@ class JournalStore:
     docstring says otherwise, and what raised did not happen.
     """
 
-    def __init__(self, folder: Folder, lock: WriterLock, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: Folder, lock: WriterLock, clock: Callable[[], float], fingerprints: Fingerprints
+    ) -> None:
         self._folder = folder
         self._lock = lock
         self._clock = clock
+        self._fingerprints = fingerprints
         self.meta = Meta.load(folder, clock())
         self._books = Books.load(folder)
         self._segments: dict[int, SegmentInfo] = {}
@@ -86,18 +93,20 @@ class JournalStore:
         wait_seconds: float,
         pause: Callable[[float], None],
         clock: Callable[[], float],
+        fingerprints: Fingerprints,
     ) -> Self:
         """Take the journal in this folder, or begin one there, and prove every octet of it.
 
         ``query`` is told to others while they wait for the lock, ``pause`` sleeps and may raise to give up,
-        ``clock`` tells seconds since 1970. ``JournalLockedError`` after ``wait_seconds``.
+        ``clock`` tells seconds since 1970, ``fingerprints`` those of a segment's messages: it is asked only for what
+        may come again. ``JournalLockedError`` after ``wait_seconds``.
         """
         path = Path(path).absolute()
         require_ours(path)
         folder = Folder(path)
         lock = WriterLock(path / LOCK_NAME, query=query, wait_seconds=wait_seconds, pause=pause)
         try:
-            return cls(folder, lock, clock)
+            return cls(folder, lock, clock, fingerprints)
         except BaseException:
             lock.release()
             raise
@@ -142,8 +151,13 @@ class JournalStore:
     def unacknowledged(self) -> Iterator[Unacknowledged]:
         """Every message without a recorded receipt, of segments and of tombstones."""
         for messages in self._unconfirmed.values():
-            for identifier, fingerprint in messages.fingerprints.items():
+            for identifier, fingerprint in self._told(messages).items():
                 yield Unacknowledged(messages.source, identifier, fingerprint)
+
+    def known(self, first: int) -> dict[bytes, bytes]:
+        """By id, the fingerprints of those messages without a recorded receipt whose segment began there."""
+        messages = self._unconfirmed.get(first)
+        return {} if messages is None else self._told(messages)
 
     def batch(self, start: int, end: int) -> list[int] | None:
         """The recorded cuts of the batch of exactly these sequences."""
@@ -250,8 +264,16 @@ class JournalStore:
             first=segment.first,
             last=segment.last,
             source=segment.source,
-            fingerprints=dict(zip(segment.ids, segment.fingerprints, strict=True)),
+            fingerprints=dict.fromkeys(segment.ids, b""),
         )
+
+    def _told(self, messages: Unconfirmed) -> dict[bytes, bytes]:
+        """Their fingerprints, which cost too much to be made of every message that is received."""
+        if messages.since is not None:
+            return messages.fingerprints
+        segment = self.read(messages.first)
+        told = dict(zip(segment.ids, self._fingerprints(segment), strict=True))
+        return {identifier: told[identifier] for identifier in messages.fingerprints}
 
     def _settle(self, messages: Unconfirmed) -> None:
         """Nothing of it will come again."""
@@ -267,7 +289,8 @@ class JournalStore:
         for info in done:
             messages = self._unconfirmed.get(info.first)
             if messages is not None and messages.since is None:
-                tombstones[info.first] = write_tombstone(self._folder, messages, self._clock())
+                buried = replace(messages, fingerprints=self._told(messages))
+                tombstones[info.first] = write_tombstone(self._folder, buried, self._clock())
         return tombstones
 
     def _delete(self, info: SegmentInfo) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pyspark_jms.errors import CorruptJournalError
 from pyspark_jms.journal.folder import Folder
 from pyspark_jms.journal.lines import read_line, write_line
-from pyspark_jms.journal.segment import FINGERPRINT_BYTES
 
 __all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "Unconfirmed", "read_tombstone", "tombstone_name", "write_tombstone"]
 
@@ -18,6 +17,7 @@ TOMBSTONE = re.compile(r"tombstone-\d{19}")
 """Name of a tombstone's file."""
 TOMBSTONE_SECONDS = 24 * 3600.0
 """Far beyond any connection's time to live, after which a broker sends again what was in flight on it."""
+_FINGERPRINT_BYTES = 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Unconfirmed:
     last: int
     source: str
     fingerprints: dict[bytes, bytes] = field(repr=False)
-    """By id."""
+    """By id; without octets while the segment lives, from which they can be made."""
     since: float | None = None
     """When the tombstone was written; None: their segment lives."""
     size: int = 0
@@ -62,7 +62,7 @@ def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
     try:
         digests = bytes.fromhex(facts["fingerprints"])
         ids = [identifier.encode("latin-1") for identifier in facts["ids"]]
-        cut = [digests[at : at + FINGERPRINT_BYTES] for at in range(0, len(digests), FINGERPRINT_BYTES)]
+        cut = [digests[at : at + _FINGERPRINT_BYTES] for at in range(0, len(digests), _FINGERPRINT_BYTES)]
         return Unconfirmed(
             first=int(facts["first"]),
             last=int(facts["last"]),

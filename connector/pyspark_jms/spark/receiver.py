@@ -25,7 +25,7 @@ from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.draining import Drain
 from pyspark_jms.spark.lingering import LINGER_SECONDS, Linger
 from pyspark_jms.spark.offsets import selector_digest
-from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
+from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.spark.short_lives import ShortLives
 from pyspark_jms.spark.stopping import StopRequest
 
@@ -94,6 +94,7 @@ class Receiver:
                 wait_seconds=_LOCK_SECONDS,
                 pause=self._pause,
                 clock=time.time,
+                fingerprints=fingerprints_of,
             )
         return self._store
 

@@ -3,12 +3,13 @@
 import hashlib
 from functools import partial
 
-from pyspark_jms.dialect import Dialect
+from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.dialect.refusals import require_stable_ids
 from pyspark_jms.journal.recognition import Recognition
+from pyspark_jms.journal.segment import Segment
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["recognition_if_any", "recognition_of", "redelivered"]
+__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Octets of header lines that may change in the store of a broker with ``unstable_characters``."""
@@ -25,14 +26,30 @@ def recognition_if_any(dialect: Dialect) -> Recognition | None:
 def recognition_of(dialect: Dialect) -> Recognition:
     """For a journal; ``UnsupportedError`` for a dialect that has no stable ids."""
     require_stable_ids(dialect)
-    ignored = _UNSTABLE if dialect.unstable_characters else b""
-    return Recognition(identity=dialect.stable_id, fingerprint=partial(_fingerprint, ignored))
+    return Recognition(identity=dialect.stable_id, fingerprint=partial(_fingerprint, _ignored(dialect)))
+
+
+def fingerprints_of(segment: Segment) -> list[bytes]:
+    """Of each message, what ``Recognition.fingerprint`` will say when it comes again."""
+    ignored = _ignored(dialect_named(segment.dialect))
+    octets, heads, ends = memoryview(segment.octets), segment.heads.tolist(), segment.ends.tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        _digest(ignored, bytes(octets[start:end]), head - start)
+        for start, head, end in zip(starts, heads, ends, strict=True)
+    ]
+
+
+def _ignored(dialect: Dialect) -> bytes:
+    return _UNSTABLE if dialect.unstable_characters else b""
 
 
 def _fingerprint(ignored: bytes, run: FrameRun, index: int) -> bytes:
-    """A digest of the frame without what delivery changes. Sorted: a broker's properties have no order."""
-    frame = run.frame(index)
-    head = run.heads[index] - run.start(index)
+    return _digest(ignored, run.frame(index), run.heads[index] - run.start(index))
+
+
+def _digest(ignored: bytes, frame: bytes, head: int) -> bytes:
+    """Of the frame without what delivery changes. Sorted: a broker's properties have no order."""
     block = frame[:head].translate(None, ignored)
     lines = sorted(line for line in block.split(b"\n") if not line.startswith(_CHANGES))
     return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()

@@ -34,7 +34,6 @@ def put(folder, first, last):
         dialect="artemis",
         first=first,
         ids=[b"%d" % n for n in range(count)],
-        fingerprints=[b"x" * 16] * count,
         octets=b"ab" * count,
         heads=np.arange(1, 2 * count, 2),
         ends=np.arange(2, 2 * count + 1, 2),

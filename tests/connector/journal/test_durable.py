@@ -8,7 +8,7 @@ from disk import Died, Disk
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model_broker import RECOGNITION, ModelBroker, numbers, run
+from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
 
 from pyspark_jms.errors import DataLossError, IllegalStateError, OtherBrokerError
 from pyspark_jms.journal.durable import DurableLedger, partitions_of
@@ -23,7 +23,9 @@ def opened(tmp_path):
     def open_again(start=0, begin=True, clock=lambda: 1e9, **more):
         if stores:
             stores.pop().close()
-        store = JournalStore.open(tmp_path, query="test", wait_seconds=0, pause=lambda _: None, clock=clock)
+        store = JournalStore.open(
+            tmp_path, query="test", wait_seconds=0, pause=lambda _: None, clock=clock, fingerprints=fingerprints_of
+        )
         stores.append(store)
         settings = {"partition_octets": 12, "fail_on_data_loss": True} | more
         if not begin:
@@ -132,6 +134,17 @@ def test_what_has_no_receipt_is_known_again(opened, finished, crash):
     _, ledger = opened(end)
     assert not ledger.expects(0)
     assert ledger.waiting_messages == 2
+
+
+def test_a_second_copy_without_a_receipt_is_known_a_third_time(opened):
+    store, ledger = opened()
+    secured(ledger, run(1, 5, 6))
+    for consumer in (1, 2, 3):
+        ledger.acknowledging(0, f"r{consumer}")
+        ledger.lost(0)
+        ledger.receive(0, run(consumer + 1, 5, 6))
+        ledger.secure()
+    assert (ledger.recognised, store.position) == (6, Position(0, 2))
 
 
 def test_a_receipt_ends_the_waiting(opened):
@@ -317,7 +330,12 @@ class AnyLife(RuleBasedStateMachine):
 
     def _open(self):
         return JournalStore.open(
-            self.temporary.name, query="any", wait_seconds=0, pause=lambda _: None, clock=lambda: self.now
+            self.temporary.name,
+            query="any",
+            wait_seconds=0,
+            pause=lambda _: None,
+            clock=lambda: self.now,
+            fingerprints=fingerprints_of,
         )
 
     def _begin(self, partition_octets):

@@ -28,7 +28,6 @@ def segment(messages, first=0, source="queue://orders", dialect="artemis"):
         dialect=dialect,
         first=first,
         ids=[identifier for identifier, _, _ in messages],
-        fingerprints=[bytes([n % 256]) * 16 for n in range(len(messages))],
         octets=bytes(octets),
         heads=np.frombuffer(heads, np.int64),
         ends=np.frombuffer(ends, np.int64),
@@ -49,7 +48,6 @@ def facts(value):
         value.dialect,
         value.first,
         list(value.ids),
-        list(value.fingerprints),
         bytes(value.octets),
         value.heads.tolist(),
         value.ends.tolist(),
@@ -106,9 +104,8 @@ def test_a_part_of_a_run_becomes_a_segment():
         dialect="artemis",
         first=7,
         ids=[b"2", b"3"],
-        fingerprints=[b"x" * 16, b"y" * 16],
     )
-    assert facts(value)[5:] == (b"bbbbcccccc", [2, 7], [4, 10])
+    assert facts(value)[4:] == (b"bbbbcccccc", [2, 7], [4, 10])
     assert facts(read_head(written(value), "a").segment()) == facts(value)
 
 
@@ -184,13 +181,12 @@ def test_an_unknown_format_is_refused_by_its_number():
     "change",
     [
         {"ids": [b"1"]},
-        {"fingerprints": [b"x" * 16, b"short"]},
         {"ends": np.array([5, 99])},
         {"ends": np.array([9, 5])},
         {"heads": np.array([7, 8])},
         {"octets": b"too short"},
         {"first": -1},
-        {"ids": [], "fingerprints": [], "heads": np.array([], np.int64), "ends": np.array([], np.int64), "octets": b""},
+        {"ids": [], "heads": np.array([], np.int64), "ends": np.array([], np.int64), "octets": b""},
     ],
     ids=",".join,
 )
@@ -200,7 +196,6 @@ def test_a_segment_that_contradicts_itself_is_not_written(change):
         "dialect": "artemis",
         "first": 0,
         "ids": [b"1", b"2"],
-        "fingerprints": [b"x" * 16, b"y" * 16],
         "octets": b"abcdefghij",
         "heads": np.array([2, 7]),
         "ends": np.array([5, 10]),
@@ -237,7 +232,6 @@ def test_golden_segment_of_format_1():
         "artemis",
         7,
         [b"11", b"12"],
-        [b"\x03" * 16, b"\x04" * 16],
         b"MESSAGE\nmessage-id:s-11\n\nfour\0\nMESSAGE\nmessage-id:s-12\n\nfive\0\n",
         [23, 54],
         [31, 62],

@@ -4,7 +4,8 @@ import pytest
 
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.spark.recognising import recognition_if_any, recognition_of, redelivered
+from pyspark_jms.journal.segment import Segment, encode, read_head
+from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.wire.scan import FrameScanner
 
 WITHOUT_IDS = replace(ARTEMIS, stable_id_separator=None)
@@ -37,6 +38,20 @@ def test_a_fingerprint_is_blind_to_delivery_and_to_the_order_of_properties_only(
     assert first == second
     assert len({first, other_body, other_value}) == 3
     assert len(first) == 16
+
+
+def test_a_segment_tells_the_fingerprints_of_what_it_holds():
+    run = run_of(
+        delivered(1, again="false"),
+        delivered(1, again="false", body="é"),
+        delivered(1, again="true", properties=("b:2",)),
+    )
+    segment = Segment.of_run(run, 1, 3, source="queue://q", dialect="artemis", first=7, ids=[b"77", b"77"])
+    fingerprint = recognition_of(ARTEMIS).fingerprint
+    assert fingerprints_of(read_head(b"".join(encode(segment)), "it").segment()) == [
+        fingerprint(run, 1),
+        fingerprint(run, 2),
+    ]
 
 
 def test_nothing_is_known_again_without_stable_ids():
