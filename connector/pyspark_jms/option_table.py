@@ -211,7 +211,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxJournalBytes", "source", "4g", _size(1), "bound of that folder; beyond it messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "whether executors see the folder and read it themselves"),
     Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),
-    Option("partitionBytes", "source", "8m", _size(1), "one read task per so many octets"),
+    Option("partitionBytes", "source", "16m", _size(1), "one read task per so many octets"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail"), "a message that cannot be mapped: a row with"
            " body_error, or stop"),

@@ -61,7 +61,7 @@ TABLE = [
     ("maxBytes", "5k", {}, "peek_octets", 5 << 10, 64 << 20),
     ("windowBytes", "3m", {}, "window_octets", 3 << 20, 128 << 20),
     ("maxMessageBytes", "1k", {}, "connection.max_message_bytes", 1 << 10, 100 << 20),
-    ("partitionBytes", "1m", {}, "partition_octets", 1 << 20, 8 << 20),
+    ("partitionBytes", "1m", {}, "partition_octets", 1 << 20, 16 << 20),
     ("bodyType", "TEXT", {}, "body_type", "text", "auto"),
     ("onBadMessage", "fail", {}, "fail_on_bad_message", True, False),
     ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),

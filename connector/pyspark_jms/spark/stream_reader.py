@@ -33,6 +33,9 @@ __all__ = ["JmsStreamReader"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
+_NEARLY_FULL = 16
+"""A task with less room than this part of it is not filled up with the beginning of what another decodes in one go."""
+
 
 _AnyPiece: TypeAlias = Piece | StoredPiece | MappedPiece
 
@@ -152,7 +155,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     pieces.append(piece)
                     first += fits
                     room -= taken.octets
-                if len(rest):
+                if len(rest) or room < self._options.partition_octets // _NEARLY_FULL:
                     yield pieces
                     pieces, room = [], self._options.partition_octets
         if pieces:

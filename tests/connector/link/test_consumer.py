@@ -14,6 +14,7 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     MessageTooLargeError,
 )
+from pyspark_jms.link.connection import SEGMENT_BYTES
 from pyspark_jms.link.consumer import Subscription
 from pyspark_jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.wire.frame import parse_frame
@@ -110,13 +111,13 @@ def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, rec
 
 
 def test_runs_are_closed_at_some_megabytes(broker, queue, settings_for, consume, eventually):
-    put(broker, queue, *[b"x" * 1_000_000] * 12)
+    put(broker, queue, *[b"x" * 1_000_000] * 24)
     consumer = consume(settings_for(broker), queue, window_bytes=1 << 30)
-    eventually(lambda: consumer.waiting()[0] == 12)
+    eventually(lambda: consumer.waiting()[0] == 24)
     runs = consumer.take()
-    assert sum(len(run) for run in runs) == 12
+    assert sum(len(run) for run in runs) == 24
     assert len(runs) >= 2
-    assert max(len(run.octets) for run in runs) < 6 << 20
+    assert max(len(run.octets) for run in runs) < SEGMENT_BYTES + (2 << 20)
     assert consumer.waiting() == (0, 0)
 
 
