@@ -55,4 +55,4 @@ def finish(
     if options.docs:
         from bench.publish import publish  # with matplotlib, which only this needs
 
-        publish(document, ROOT / "docs")
+        publish(document, ROOT)

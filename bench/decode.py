@@ -12,10 +12,10 @@ from array import array
 from bench.one_core import Case, rates
 from pyspark_jms.columns.decode import decode
 from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.link.connection import SEGMENT_BYTES
 from pyspark_jms.model import Destination
 from pyspark_jms.wire.scan import FrameScanner
 
-SEGMENT_BYTES = 8 << 20  # partitionBytes: what one task reads
 READ_BYTES = 64 << 10
 TURNS = 31
 _FIRST_ID = 2_147_483_700

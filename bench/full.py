@@ -11,10 +11,12 @@ from bench.figures import cases_of, followed
 from bench.job import Job
 from bench.latency import latency
 from bench.machine import load_average
-from bench.rounds import AXIS, BASE, JOURNAL, Stage, Variant, base_job, measure
+from bench.rounds import AXIS, BASE, JOURNAL, Stage, Variant, base_job, measure, warm_up
 from bench.small_costs import idle_percent, start_seconds, task_ms
 
 _AXIS_ROUNDS = 3
+_WARM_UP = 9
+"""Times ``--seconds``; after that the JVM's compilers take a tenth of what they take at first."""
 _LARGE_IN_A_SMALL = 5
 """So many times fewer of the large messages, so that a round moves about as many octets."""
 
@@ -22,10 +24,11 @@ _LARGE_IN_A_SMALL = 5
 def main() -> None:
     options = arguments(__doc__, messages=150_000, rounds=5)
     load = load_average()
-    document = fixed_costs(turns=options.turns)
+    document = fixed_costs(turns=options.turns) | {"warm_up_seconds": _WARM_UP * options.seconds}
     with Stage.built(java=True) as stage:
         job = base_job(stage.broker, options.messages)
         with Variant(stage, job, BASE) as variant:
+            warm_up(variant, seconds=document["warm_up_seconds"])
             figures = measure(variant, rounds=options.rounds)
         document |= followed(figures) | {"cases": cases_of(figures), "skipped": stage.skipped}
         document |= _single(stage, job, options.seconds)

@@ -78,7 +78,7 @@ def _backlog(job: Job, most: int) -> Iterator[Step]:
 
 
 def _partitions(job: Job, _most: int) -> Iterator[Step]:
-    for size in ("64m", "32m", "8m", "2m", "512k"):
+    for size in ("64m", "16m", "8m", "2m", "512k"):
         yield Step(value=f"partitionBytes={size}", job=job, options={"partitionBytes": size})
 
 

@@ -1,4 +1,4 @@
-"""The JSON document → docs/performance.md and its chart; ``python -m bench.publish`` does it from the file."""
+"""The JSON document → docs/performance.md, its chart, README; ``python -m bench.publish`` does it from the file."""
 
 import json
 import re
@@ -8,23 +8,52 @@ from typing import Any
 from bench.chart import draw
 from bench.table import as_text
 
-__all__ = ["between_marks", "publish"]
+__all__ = ["as_rows", "between_marks", "publish"]
 
 CHART = "performance.png"
 _ROOT = Path(__file__).resolve().parent.parent
+_SHOWN = {
+    "read.raw": "reading: a raw socket that parses nothing",
+    "read.jms": "reading: this source, through Spark",
+    "read.naive": "reading: stomp.py in a source of an afternoon, through Spark",
+    "read.stomp_py": "reading: a stomp.py listener that does nothing, without Spark",
+    "read.java": "reading: a Java JMS client on the broker's own protocol",
+    "write.raw": "writing: raw sockets, transacted",
+    "write.jms": "writing: this sink, through Spark",
+    "write.java": "writing: two Java JMS clients on the broker's own protocol",
+}
 
 
-def publish(document: dict[str, Any], docs: Path) -> None:
-    draw(document, docs / CHART)
-    page = docs / "performance.md"
-    machine = document["machine"]
-    told = (
-        f"{machine['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, Python"
-        f" {machine['python']}, Spark {machine['spark']}, Java {machine['java']}, Artemis {machine['artemis']}:"
-    )
+def publish(document: dict[str, Any], root: Path) -> None:
+    draw(document, root / "docs" / CHART)
+    page = root / "docs" / "performance.md"
+    told = _machine(document)
     text = "\n".join(line.rstrip() for line in as_text(document).splitlines())
-    block = f"{told}\n\n![rates and CPU by process]({CHART})\n\n```\n{text}\n```"
+    block = f"{told}:\n\n![rates and CPU by process]({CHART})\n\n```\n{text}\n```"
     page.write_text(between_marks(page.read_text(), "figures", block))
+    readme = root / "README.md"
+    more = "[How it was measured, where the time goes, what to set](docs/performance.md)."
+    rounds = f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine."
+    shown = f"{as_rows(document)}\n\n{rounds}\n{told}.\n{more}"
+    readme.write_text(between_marks(readme.read_text(), "speed", shown))
+
+
+def as_rows(document: dict[str, Any]) -> str:
+    """The few that a reader of README wants."""
+    rows = ["| 1 KB text, five properties, persistent | messages/s | of a raw socket |", "|---|---|---|"]
+    for case, title in _SHOWN.items():
+        if figures := document["cases"].get(case):
+            rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
+            rows.append(f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} |")
+    return "\n".join(rows)
+
+
+def _machine(document: dict[str, Any]) -> str:
+    machine = document["machine"]
+    return (
+        f"{machine['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, Python"
+        f" {machine['python']}, Spark {machine['spark']}, Java {machine['java']}, Artemis {machine['artemis']}"
+    )
 
 
 def between_marks(page: str, name: str, block: str) -> str:
@@ -36,4 +65,4 @@ def between_marks(page: str, name: str, block: str) -> str:
 
 
 if __name__ == "__main__":
-    publish(json.loads((_ROOT / "bench" / "latest.json").read_text()), _ROOT / "docs")
+    publish(json.loads((_ROOT / "bench" / "latest.json").read_text()), _ROOT)

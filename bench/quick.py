@@ -13,7 +13,7 @@ from bench.rounds import QUICK, Stage, Variant, base_job, measure
 def main() -> None:
     options = arguments(__doc__, messages=50_000, rounds=3)
     load = load_average()
-    document = fixed_costs(turns=options.turns)
+    document = fixed_costs(turns=options.turns) | {"warm_up_seconds": 0}
     with Stage.built(java=False) as stage:
         job = base_job(stage.broker, options.messages)
         with Variant(stage, job, QUICK) as variant:

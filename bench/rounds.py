@@ -3,6 +3,7 @@
 Neighbours in a round are compared with each other: what disturbs the machine disturbs both.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from bench.spark_session import SparkSide
 from bench.spark_write import Writing
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
-__all__ = ["AXIS", "BASE", "JOURNAL", "QUICK", "TASKS", "Figures", "Stage", "Variant", "base_job", "measure"]
+__all__ = ["AXIS", "BASE", "JOURNAL", "QUICK", "TASKS", "Figures", "Stage", "Variant", "base_job", "measure", "warm_up"]
 
 TASKS = 8
 """Transactions of a round: the tasks of the sink's batch, and as many of the raw sender."""
@@ -180,6 +181,14 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "read.stomp_py": Variant.stomp_py,
     "read.rate": Variant.rate,
 }
+
+
+def warm_up(variant: Variant, *, seconds: float) -> None:
+    """Spark's JVM compiles itself for minutes, and a query runs for longer than that: read and write meanwhile."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for case in ("write.jms", "read.jms"):
+            variant.measure(case)
 
 
 def measure(variant: Variant, *, rounds: int) -> Figures:

@@ -25,6 +25,7 @@ Progress = dict[str, Any]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.02
+_CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 _CONFIGURATION = {
     "spark.driver.memory": "2g",
     "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",  # one that ended could not be asked
@@ -32,6 +33,8 @@ _CONFIGURATION = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "FATAL",  # a stopped query logs its cancelled tasks as errors; a failed one raises
     "spark.python.unix.domain.socket.enabled": "true",
+    # The default starts processes for each batch, to ask what a name in the checkpoint links to.
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
     "spark.sql.files.maxPartitionBytes": "1m",  # one task a file: the sink's transactions
 }

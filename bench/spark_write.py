@@ -33,7 +33,6 @@ class Writing:
         (self._folder / "in" / "nothing").mkdir(parents=True)
         self._side.broker.create_queue(self.job.queue)
         self.query = self._start()
-        self.measure(_WARM_UP)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -47,8 +46,14 @@ class Writing:
         return writer.trigger(processingTime="500 milliseconds").start()
 
     def measure(self, messages: int | None = None) -> Measured:
-        """``seconds`` is the trigger time of the batch."""
-        messages = messages or self.job.messages
+        """``seconds`` is the trigger time of the batch.
+
+        Spark ends Python workers that had no task for a minute. What new ones cost is start-up: a small batch is first.
+        """
+        self._write(_WARM_UP)
+        return self._write(messages or self.job.messages)
+
+    def _write(self, messages: int) -> Measured:
         staged, arrived = self._folder / "staged", self._folder / "in" / f"batch-{time.time_ns()}"
         self._side.spark.range(0, messages, 1, self._tasks).write.parquet(str(staged))
         before = last_batch(self.query)

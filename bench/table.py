@@ -22,8 +22,8 @@ CASES = {
 }
 _EXPLANATION = """\
 Messages of 1 KB text and five string properties, persistent, one ACK a message. Medians of {rounds} interleaved rounds
-(lowest-highest) of {messages:,} messages each, after one round that is not counted. Broker, Spark and clients share
-the machine.
+(lowest-highest) of {messages:,} messages each, after {warm_up_seconds:.0f} s of warming up and one round that are not
+counted. Broker, Spark and clients share the machine.
 Read: a full queue is drained. Clients: start of delivery to the last ACK's receipt. Spark: trigger time of the batches
 with rows from the moment the broker lets messages go: planning, offset and commit logs are in it, the query's start-up
 and the last batch's ACK are not (by the clock: that ACK too).

@@ -21,7 +21,9 @@ def test_a_page_without_the_marks_is_an_error():
         between_marks(PAGE, "growth", "new")
 
 
-@pytest.mark.parametrize("name", ["figures", "growth"])
-def test_the_page_has_the_marks(name):
-    page = (ROOT / "docs" / "performance.md").read_text()
+@pytest.mark.parametrize(
+    ("page", "name"), [("docs/performance.md", "figures"), ("docs/performance.md", "growth"), ("README.md", "speed")]
+)
+def test_the_page_has_the_marks(page, name):
+    page = (ROOT / page).read_text()
     assert "new figures" in between_marks(page, name, "new figures")

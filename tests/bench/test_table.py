@@ -6,6 +6,7 @@ from bench.chart import draw
 from bench.figures import cases_of, followed
 from bench.growth_table import as_text as growth_text
 from bench.job import Measured
+from bench.publish import as_rows
 from bench.table import CASES, as_text
 
 
@@ -32,8 +33,17 @@ def document():
         "messages": 1000,
         "messages_per_transaction": 125,
         "rounds": 3,
+        "warm_up_seconds": 90,
         "machine": {"cores": 2, "date": "2026-01-01"},
     }  # fmt: skip
+
+
+def test_readme_has_the_medians_of_what_was_measured(document):
+    del document["cases"]["read.java"]
+    rows = as_rows(document).splitlines()[2:]
+    assert "| reading: this source, through Spark | 30,000 | 0.60 |" in rows
+    assert "| reading: a raw socket that parses nothing | 40,000 | 1.00 |" in rows
+    assert len(rows) == 7
 
 
 def test_every_case_has_its_line(document):
