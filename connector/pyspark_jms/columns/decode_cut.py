@@ -12,12 +12,24 @@ import pyarrow as pa
 
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["MAX_OCTETS", "Bools", "Ints", "Octets", "Pieces", "contents", "cut", "is_utf8", "require_offsets"]
+__all__ = [
+    "MAX_OCTETS",
+    "Bools",
+    "Ints",
+    "Octets",
+    "Pieces",
+    "all_begin_with",
+    "contents",
+    "cut",
+    "is_utf8",
+    "require_offsets",
+]
 
 Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 Octets: TypeAlias = npt.NDArray[np.uint8]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
+_SHORT = 32
 MAX_OCTETS = (1 << 31) - 1
 """Offsets of Arrow's ``string`` and ``binary`` are 32 bits wide, and Spark reads no wider ones."""
 
@@ -34,7 +46,7 @@ def require_offsets(total: int) -> None:
 class Pieces:
     """``buffer[starts[i]:ends[i]]`` as piece i, to be picked by number."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_offsets")
 
     def __init__(self, buffer: pa.Buffer, starts: Ints, ends: Ints) -> None:
         require_offsets(buffer.size)
@@ -45,6 +57,7 @@ class Pieces:
         offsets[:-1:2] = starts
         offsets[1:-1:2] = ends
         offsets[-1] = buffer.size
+        self._offsets = offsets
         both = [None, pa.py_buffer(offsets), buffer]
         self._array = pa.Array.from_buffers(pa.string(), 2 * len(starts), both)
 
@@ -52,6 +65,38 @@ class Pieces:
         """A string column of the pieces ``which``, null where it is negative. Nothing says it is UTF-8."""
         absent = which < 0
         return self._array.take(pa.array(2 * which, mask=absent if absent.any() else None))
+
+    def all_same(self, which: Ints) -> bool:
+        """Whether there are some, none is absent, and all are one short text. False: not known."""
+        if not len(which) or which.min() < 0:
+            return False
+        one, last = (self._array[2 * which[place]].as_buffer() for place in (0, -1))
+        if not one.equals(last) or one.size > _SHORT:
+            return False
+        starts = self._offsets[2 * which]
+        if (self._offsets[2 * which + 1] - starts != one.size).any():
+            return False
+        return all_begin_with(one.to_pybytes(), np.frombuffer(self._array.buffers()[2], np.uint8), starts)
+
+
+def all_begin_with(text: bytes, octets: Octets, starts: Ints) -> bool:
+    """Whether ``text`` stands at each of ``starts``, of which there are some."""
+    words = np.ndarray((max(0, len(octets) - 7),), "<u8", octets.data, strides=(1,))
+    last = int(starts.max())
+    if last + len(text) > len(octets):
+        return False
+    for begin in range(0, len(text), 8):
+        part = text[begin : begin + 8]
+        at = starts
+        if last + begin >= len(words):  # no whole word is left there
+            near_end = starts + begin >= len(words)
+            if any(bytes(octets[place : place + len(part)]) != part for place in (starts[near_end] + begin).tolist()):
+                return False
+            at = starts[~near_end]
+        found = words[begin:][at] & np.uint64((1 << 8 * len(part)) - 1)
+        if (found != np.uint64(int.from_bytes(part, "little"))).any():
+            return False
+    return True
 
 
 def _inside(size: int, starts: Ints, ends: Ints) -> bool:

@@ -49,10 +49,23 @@ class Headers:
     def columns(self) -> dict[str, pa.Array]:
         """Every column that is one header, and ``properties``: after ``body_types`` or ``leave_body_markers``."""
         roles = dict.fromkeys(self._dialect.message_headers.values())
-        columns = {role: _READERS.get(role, Headers.text)(self, role) for role in roles if role[0] != "@"}
+        columns = {role: self._column(role) for role in roles if role[0] != "@"}
         if self._dialect.jms_message_id:
             columns["JMSMessageID"] = self.text("@message-id")
         return columns | {"property_types": self._property_types(), "properties": self._properties()}
+
+    def _column(self, role: str) -> pa.Array:
+        """What all frames say alike is read once."""
+        read = _READERS.get(role, Headers.as_it_is)
+        lines = self._layout.roles.get(role)
+        if lines is None or self._lines.one_value(lines):
+            told = len(self.faults)
+            texts = pa.nulls(1, pa.string()) if lines is None else self._lines.values(lines[:1])
+            column = read(self, role, texts)
+            if len(self.faults) == told:
+                return pa.repeat(column[0], len(self))
+            del self.faults[told:]
+        return read(self, role, self.text(role))
 
     def read_from(self, source: Destination) -> pa.Array:
         """A queue is read under one name; what a topic subscription matches (wildcards) the frame tells."""
@@ -143,26 +156,29 @@ class Headers:
             return pa.nulls(len(self), pa.string())
         return self._lines.values(self._layout.roles[role])
 
-    def time(self, role: str) -> pa.Array:
-        moments, wrong = times(self.text(role), self._dialect.timestamp_ms if role == "JMSTimestamp" else 1)
+    def as_it_is(self, _role: str, texts: pa.Array) -> pa.Array:
+        return texts
+
+    def time(self, role: str, texts: pa.Array) -> pa.Array:
+        moments, wrong = times(texts, self._dialect.timestamp_ms if role == "JMSTimestamp" else 1)
         self._blame(role, wrong)
         return moments
 
-    def number(self, role: str) -> pa.Array:
-        numbers, wrong = integers(self.text(role), *_INT32)
+    def number(self, role: str, texts: pa.Array) -> pa.Array:
+        numbers, wrong = integers(texts, *_INT32)
         self._blame(role, wrong)
         return pc.cast(numbers, pa.int32())
 
-    def truth(self, role: str) -> pa.Array:
-        return truths(self.text(role))
+    def truth(self, _role: str, texts: pa.Array) -> pa.Array:
+        return truths(texts)
 
-    def delivery_mode(self, role: str) -> pa.Array:
-        return pc.if_else(self.truth(role), _DURABLE, _OTHER)
+    def delivery_mode(self, _role: str, texts: pa.Array) -> pa.Array:
+        return pc.if_else(truths(texts), _DURABLE, _OTHER)
 
-    def reply_to(self, role: str) -> pa.Array:
+    def reply_to(self, role: str, texts: pa.Array) -> pa.Array:
         if role not in self._layout.roles:
-            return self.text(role)
-        return self._plain(destinations(self.text(role), self._dialect.reply_to_prefixes))
+            return texts
+        return self._plain(destinations(texts, self._dialect.reply_to_prefixes))
 
     def _plain(self, names: pa.Array) -> pa.Array:
         """Names without percent-encoding, where this broker's destinations have it. Each distinct one is read once."""
@@ -196,7 +212,7 @@ def _without_prefix(texts: pa.Array, prefix: str) -> pa.Array:
     return pc.if_else(pc.starts_with(texts, prefix), pc.utf8_slice_codeunits(texts, len(prefix)), texts)
 
 
-_READERS: dict[str, Callable[[Headers, str], pa.Array]] = {
+_READERS: dict[str, Callable[[Headers, str, pa.Array], pa.Array]] = {
     "JMSDeliveryMode": Headers.delivery_mode,
     "JMSDeliveryTime": Headers.time,
     "JMSExpiration": Headers.time,

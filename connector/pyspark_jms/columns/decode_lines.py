@@ -12,7 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.decode_cut import Bools, Ints, Octets, Pieces, contents, cut, is_utf8, require_offsets
+from pyspark_jms.columns.decode_cut import (
+    Bools,
+    Ints,
+    Octets,
+    Pieces,
+    all_begin_with,
+    contents,
+    cut,
+    is_utf8,
+    require_offsets,
+)
 from pyspark_jms.columns.decode_frames import Frames, wrong_index
 
 __all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
@@ -25,7 +35,8 @@ _NOT_ASCII = 0x80
 _COLON_LF = _COLON | _LF << 8
 _PASS = 1 << 17
 """Octets looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
-_SHARED_BITS = 0xFF ^ _COLON ^ _LF
+_ALL_BITS = 0xFF
+_SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
 _LONGEST_NAME_TOLD = 60
 _COMMAND_LENGTH = len(b"MESSAGE\n")
@@ -48,13 +59,14 @@ class Lines:
     """The header lines of all frames; piece 2i is the name of line i, piece 2i + 1 its value."""
 
     pieces: Pieces
-    name_sizes: Ints
     first: Ints
     """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
+    alike: bool
+    """Whether all frames have the names of the first one, in its order. False: not known."""
     faults: list[Fault]
 
     def __len__(self) -> int:
-        return len(self.name_sizes)
+        return int(self.first[-1])
 
     def names(self, lines: Ints) -> pa.Array:
         return self.pieces.take(2 * lines)
@@ -62,6 +74,10 @@ class Lines:
     def values(self, lines: Ints) -> pa.Array:
         """Null where ``lines`` is negative."""
         return self.pieces.take(2 * lines + 1)
+
+    def one_value(self, lines: Ints) -> bool:
+        """Whether the values of ``lines`` are one and the same short text. False: not known."""
+        return self.pieces.all_same(2 * lines + 1)
 
 
 @dataclass(slots=True)
@@ -74,6 +90,7 @@ class _Block:
     ends: Ints
     """Line x (name, value). A line without a colon is all name; its value begins behind its end."""
     first: Ints
+    alike: bool
     faults: list[Fault]
 
     def piece(self, line: int, side: int) -> bytes:
@@ -99,23 +116,24 @@ def split_lines(frames: Frames) -> Lines:
     if (block.octets == _BACKSLASH).any():
         _undo_escapes(block, whole)
     buffer = pa.py_buffer(block.octets)
-    if not is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)]))):
+    if (block.octets >= _NOT_ASCII).any() and not is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)]))):
         buffer = _replace_wrong_utf8(block, whole)
     if not whole.all():
         _leave_out(block, whole)
-    sizes = block.ends[:, _NAME] - block.starts[:, _NAME]
-    return Lines(Pieces(buffer, block.starts.ravel(), block.ends.ravel()), sizes, block.first, block.faults)
+    pieces = Pieces(buffer, block.starts.ravel(), block.ends.ravel())
+    return Lines(pieces, block.first, block.alike, block.faults)
 
 
 def _block(frames: Frames) -> _Block:
     heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
     data, limits = contents(heads)
     octets: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
-    ends = _separators(octets)
+    of_first = _separators_as_in_first(octets, limits)
+    ends = _separators(octets) if of_first is None else of_first
     starts = np.empty_like(ends)
     starts.ravel()[:1] = 0
     np.add(ends.ravel()[:-1], 1, out=starts.ravel()[1:])
-    return _Block(octets, starts, ends, _first_lines(ends[:, _VALUE], limits), [])
+    return _Block(octets, starts, ends, _first_lines(ends[:, _VALUE], limits), of_first is not None, [])
 
 
 def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
@@ -127,9 +145,38 @@ def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
     return np.searchsorted(line_ends, limits)
 
 
+def _separators_as_in_first(octets: Octets, limits: Ints) -> Ints | None:
+    """What ``_separators`` tells, if every frame has the names of the first one, in its order; else None."""
+    frames = len(limits) - 1
+    names = _names(octets, limits, 0)
+    # Where layouts are mixed, neighbours mostly differ, and so it costs next to nothing.
+    if not names or _names(octets, limits, min(1, frames - 1)) != names or _names(octets, limits, frames - 1) != names:
+        return None
+    ends = _positions(octets, _LF)
+    if len(ends) != frames * len(names) or (ends[len(names) - 1 :: len(names)] + 1 != limits[1:]).any():
+        return None
+    found = np.empty((frames, len(names), 2), np.int32)
+    found[:, :, 1] = ends.reshape(frames, len(names))
+    begins = limits[:-1]
+    for number, name in enumerate(names):
+        if not all_begin_with(name, octets, begins):
+            return None
+        found[:, number, 0] = begins + (len(name) - 1)
+        begins = found[:, number, 1] + 1
+    return found.reshape(-1, 2)
+
+
+def _names(octets: Octets, limits: Ints, frame: int) -> list[bytes] | None:
+    """Of one frame's lines, each with its colon; None if one has none."""
+    lines = bytes(octets[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
+    names = [line[: line.find(b":") + 1] for line in lines]
+    return names if all(names) else None
+
+
 def _separators(octets: Octets) -> Ints:
     """The first colon and the LF of every line; the LF twice where there is no colon."""
-    found = _candidates(octets)
+    # In one pass, for the two differ in two bits; * and 0x1a share the other six.
+    found = _positions(octets, _COLON & _LF, _SHARED_BITS)
     if len(found) % 2 == 0 and (octets[found].view("<u2") == _COLON_LF).all():
         return found.reshape(-1, 2)
     ends = np.flatnonzero(octets == _LF)
@@ -139,11 +186,11 @@ def _separators(octets: Octets) -> Ints:
     return np.stack((first_colons, ends), axis=1).astype(np.int32)
 
 
-def _candidates(octets: Octets) -> Ints:
-    """Every colon and LF, in one pass: they differ in two bits. ``*`` and 0x1a share the other six."""
+def _positions(octets: Octets, wanted: int, bits: int = _ALL_BITS) -> Ints:
+    """Where those bits of an octet are as ``wanted`` has them."""
     found = [np.empty(0, np.int32)]
     for begin in range(0, len(octets), _PASS):
-        matching = (octets[begin : begin + _PASS] & _SHARED_BITS) == (_COLON & _LF)
+        matching = (octets[begin : begin + _PASS] & bits) == wanted
         found.append(np.flatnonzero(matching).astype(np.int32) + np.int32(begin))
     return np.concatenate(found)
 

@@ -1,8 +1,7 @@
 """Header lines → which line of a frame feeds which column, and which are its properties. Knows the dialect.
 
-Frames of one producer share one layout: the names are told apart once, on the first frame, and every other
-frame is compared with it (:func:`by_template`). Any mix of layouts goes through a dictionary of the names
-(:func:`by_names`). Both give the same.
+Frames of one producer share one layout: the names are told apart once, on the first frame (:func:`by_template`).
+Any mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same.
 """
 
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.decode_cut import Bools, Ints, contents
+from pyspark_jms.columns.decode_cut import Bools, Ints
 from pyspark_jms.columns.decode_lines import Lines
 from pyspark_jms.dialect.base import Dialect
 
@@ -58,11 +57,11 @@ def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
 
 
 def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
-    """The layout of all frames if it is that of the first one, else None."""
+    """The layout of all frames if it is known to be that of the first one, else None."""
+    if not lines.alike:
+        return None
     frames = len(lines.first) - 1
     width = len(lines) // frames
-    if not _same_names(lines, frames, width):
-        return None
     names = lines.names(np.arange(width)).to_pylist()
     known, properties = _sort_names(names, dialect)
     begins = np.arange(frames) * width
@@ -72,19 +71,15 @@ def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
         {role: begins + line for role, line in known.items()},
         (begins[:, None] + at).ravel(),
         np.arange(frames + 1) * len(at),
-        keys.take(pa.array(np.tile(np.arange(len(at)), frames))),
+        _repeated(keys, frames),
     )
 
 
-def _same_names(lines: Lines, frames: int, width: int) -> bool:
-    if not (lines.first == np.arange(frames + 1) * width).all():
-        return False
-    sizes = lines.name_sizes.reshape(frames, width)
-    if not (sizes == sizes[0]).all():
-        return False
-    data, limits = contents(lines.names(np.arange(len(lines))))
-    names = np.frombuffer(data, np.uint8)[: limits[-1]].reshape(frames, int(sizes[0].sum()))
-    return bool((names == names[0]).all())
+def _repeated(keys: pa.Array, times: int) -> pa.Array:
+    if times <= 1:
+        return keys.slice(0, len(keys) * times)
+    half = _repeated(keys, times // 2)
+    return pa.concat_arrays([half, half, keys.slice(0, len(keys) * (times % 2))])
 
 
 def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:

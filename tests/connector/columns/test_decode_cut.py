@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.decode_cut import MAX_OCTETS, Pieces, contents, cut, is_utf8, require_offsets
+from pyspark_jms.columns.decode_cut import MAX_OCTETS, Pieces, all_begin_with, contents, cut, is_utf8, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 BUFFER = pa.py_buffer(b"one,two,,four")
@@ -17,6 +17,41 @@ def ints(*values):
 def test_pieces_are_picked_by_number_in_any_order():
     pieces = Pieces(BUFFER, ints(0, 4, 8, 9), ints(3, 7, 8, 13))
     assert pieces.take(ints(3, 0, -1, 2, 0)).to_pylist() == ["four", "one", None, "", "one"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "same"),
+    [
+        (["four", "four", "four"], True),
+        (["four"], True),
+        (["", ""], True),
+        (["x" * 32] * 3, True),
+        (["x" * 33] * 3, False),  # too long to be looked at
+        (["four", "five", "four"], False),
+        (["eight by", "eight bz", "eight by"], False),
+        (["more than eight", "more than eighT", "more than eight"], False),
+        (["four", "four", "fou"], False),
+        (["four", "fourth", "four"], False),
+        (["", "a", ""], False),
+    ],
+)
+def test_pieces_that_are_one_and_the_same(texts, same):
+    pieces = Pieces(pa.py_buffer("".join(texts).encode()), *spans(texts))
+    assert pieces.all_same(np.arange(len(texts))) is same
+    assert pieces.all_same(np.array([0, -1])) is False
+    assert pieces.all_same(ints()) is False
+
+
+def test_a_text_is_found_wherever_it_stands():
+    text = b"some text of 26 characters"
+    octets = np.frombuffer(b"-" + text + b"-" + text, np.uint8)
+    at = ints(28, 1)
+    for size in range(len(text) + 1):
+        assert all_begin_with(text[:size], octets, at)
+        assert not all_begin_with(text[:size] + b"!", octets, at)
+        assert not all_begin_with(text[:size] + b"!", octets, ints(1))
+        assert size == 0 or not all_begin_with(text[:size], octets, ints(28, 0))
+    assert not all_begin_with(text, octets, ints(29))
 
 
 def test_cut_leaves_out_what_is_not_kept():

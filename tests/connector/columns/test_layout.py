@@ -64,8 +64,16 @@ def test_names_that_differ_by_where_they_end_are_not_taken_for_one_layout():
     assert both(message("ab:1", "c:1"), message("a:1", "bc:1"))[1] is False
 
 
-def test_frames_without_headers_have_one_layout():
-    assert both(message(), message()) == (({}, [{}, {}]), True)
+def test_another_name_in_the_middle_is_another_layout():
+    """First, second and last frame are looked at before all the others."""
+    frame = message("a:1", "name:1", "long-name-of-a-property:1")
+    for other in ("a:1", "name:1", "long-name-of_a-property:1"), ("b:1", "name:1", "long-name-of-a-property:1"):
+        assert both(frame, frame, message(*other), frame)[1] is False
+        assert both(*[frame] * 4)[1] is True
+
+
+def test_frames_without_headers():
+    assert both(message(), message())[0] == ({}, [{}, {}])
 
 
 def test_a_role_that_some_frames_lack():
@@ -87,7 +95,7 @@ def test_both_ways_say_the_same(layouts, alike):
     layouts = layouts[:1] * len(layouts) if alike else layouts
     frames = [message(*(f"{name}:{i}" for i, name in enumerate(names))) for names in layouts]
     (roles, _), templated = both(*frames)
-    assert templated or not alike
+    assert templated or not alike or not layouts[0]
     values = lines_of(*frames).values(np.arange(sum(map(len, layouts)))).to_pylist()
     for number, names in enumerate(layouts):
         line = roles.get("JMSType", [-1] * len(layouts))[number]
