@@ -73,7 +73,7 @@ bench-quick: $(READY) ## raw socket, a naive source and ours on one queue, under
 	$(BIN)/python -m bench.quick
 
 bench-long: $(READY) ## growth and a soak, hours; WHAT="size soak" for some of it
-	$(BIN)/python -m bench.long $(WHAT)
+	$(BIN)/python -m bench.long --docs $(WHAT)
 
 clean: ## remove what the targets above made
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

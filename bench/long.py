@@ -35,6 +35,10 @@ def main() -> None:
             _fit(document)
             options.out.write_text(json.dumps(document, indent=2) + "\n")  # what is measured is not lost with the rest
     print(as_text(document))
+    if options.docs:
+        from bench.publish import publish_growth  # with matplotlib, which its module needs
+
+        publish_growth(document, ROOT)
 
 
 def _arguments() -> argparse.Namespace:
@@ -46,6 +50,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=30, help="of the soak")
     parser.add_argument("--per-second", type=int, default=5_000, help="messages of the soak")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "growth.json")
+    parser.add_argument("--docs", action="store_true", help="put the tables into docs/performance.md")
     return parser.parse_args()
 
 

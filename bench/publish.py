@@ -1,14 +1,15 @@
-"""The JSON document → docs/performance.md, its chart, README; ``python -m bench.publish`` does it from the file."""
+"""The JSON documents → docs/performance.md, its chart, README; ``python -m bench.publish`` does it from the files."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
 
+from bench import growth_table
 from bench.chart import draw
 from bench.table import as_text
 
-__all__ = ["as_rows", "between_marks", "publish"]
+__all__ = ["as_rows", "between_marks", "publish", "publish_growth"]
 
 CHART = "performance.png"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -26,16 +27,26 @@ _SHOWN = {
 
 def publish(document: dict[str, Any], root: Path) -> None:
     draw(document, root / "docs" / CHART)
-    page = root / "docs" / "performance.md"
     told = _machine(document)
-    text = "\n".join(line.rstrip() for line in as_text(document).splitlines())
-    block = f"{told}:\n\n![rates and CPU by process]({CHART})\n\n```\n{text}\n```"
-    page.write_text(between_marks(page.read_text(), "figures", block))
+    _put(root, "figures", f"{told}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}")
     readme = root / "README.md"
     more = "[How it was measured, where the time goes, what to set](docs/performance.md)."
     rounds = f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine."
     shown = f"{as_rows(document)}\n\n{rounds}\n{told}.\n{more}"
     readme.write_text(between_marks(readme.read_text(), "speed", shown))
+
+
+def publish_growth(document: dict[str, Any], root: Path) -> None:
+    _put(root, "growth", f"{_machine(document)}:\n\n{_fenced(growth_table.as_text(document))}")
+
+
+def _put(root: Path, name: str, block: str) -> None:
+    page = root / "docs" / "performance.md"
+    page.write_text(between_marks(page.read_text(), name, block))
+
+
+def _fenced(text: str) -> str:
+    return "```\n" + "\n".join(line.rstrip() for line in text.splitlines()) + "\n```"
 
 
 def as_rows(document: dict[str, Any]) -> str:
@@ -66,3 +77,5 @@ def between_marks(page: str, name: str, block: str) -> str:
 
 if __name__ == "__main__":
     publish(json.loads((_ROOT / "bench" / "latest.json").read_text()), _ROOT)
+    if (_ROOT / "bench" / "growth.json").exists():
+        publish_growth(json.loads((_ROOT / "bench" / "growth.json").read_text()), _ROOT)
