@@ -111,12 +111,13 @@ def split_lines(frames: Frames) -> Lines:
     """Read every header line; one without a colon is left out, and named among the faults."""
     block = _block(frames)
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
-    if (block.octets == _CR).any():
+    if _holds(block.octets, _CR):
         _trim_cr(block)
-    if (block.octets == _BACKSLASH).any():
+    if _holds(block.octets, _BACKSLASH):
         _undo_escapes(block, whole)
     buffer = pa.py_buffer(block.octets)
-    if (block.octets >= _NOT_ASCII).any() and not is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)]))):
+    ascii_only = block.octets.max(initial=0) < _NOT_ASCII
+    if not (ascii_only or is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)])))):
         buffer = _replace_wrong_utf8(block, whole)
     if not whole.all():
         _leave_out(block, whole)
@@ -193,6 +194,10 @@ def _positions(octets: Octets, wanted: int, bits: int = _ALL_BITS) -> Ints:
         matching = (octets[begin : begin + _PASS] & bits) == wanted
         found.append(np.flatnonzero(matching).astype(np.int32) + np.int32(begin))
     return np.concatenate(found)
+
+
+def _holds(octets: Octets, wanted: int) -> bool:
+    return any((octets[begin : begin + _PASS] == wanted).any() for begin in range(0, len(octets), _PASS))
 
 
 def _trim_cr(block: _Block) -> None:
