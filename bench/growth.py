@@ -1,5 +1,6 @@
 """One thing made larger step by step: what a read then costs in time, CPU and memory, point by point."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -11,10 +12,10 @@ from bench.memory import Sampler
 from bench.rounds import Stage
 from bench.spark_read import Reading
 
-__all__ = ["AXES", "PAGING_BYTES", "Point", "measured_points", "sized"]
+__all__ = ["AXES", "PAGED", "PAGING_BYTES", "Point", "measured_points", "sized", "warm_up"]
 
-PAGING_BYTES = 100 << 20
-"""An address above this is paged by the broker of these measurements."""
+PAGED, PAGING_BYTES = "backlog", 100 << 20
+"""For that axis, a broker that pages an address above so many octets."""
 
 _OCTETS_A_ROUND = 200 << 20
 _SLOWEST = 1000  # messages a second that a point may take before it counts as stuck
@@ -96,11 +97,20 @@ def _queues(job: Job, _most: int) -> Iterator[Step]:
 AXES: dict[str, Callable[[Job, int], Iterator[Step]]] = {
     "size": _sizes,
     "properties": _properties,
-    "backlog": _backlog,
+    PAGED: _backlog,
     "partitions": _partitions,
     "batches": _batches,
     "queues": _queues,
 }
+
+
+def warm_up(stage: Stage, job: Job, *, seconds: float) -> None:
+    """Read, while Spark's JVM compiles what it runs most."""
+    with Reading(stage.spark, replace(job, queue="bench.warm")) as reading:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            in_child(raw.fill, reading.job)
+            reading.measure()
 
 
 def measured_points(stage: Stage, job: Job, axis: str, *, most: int, rounds: int) -> Iterator[Point]:

@@ -59,10 +59,15 @@ def children() -> dict[int, list[int]]:
 
 
 def spark_roles(jvm: int) -> dict[int, str]:
-    """The JVM of a local Spark and its Python processes: workers fork from a daemon, the rest runs a source or sink."""
+    """The JVM of a local Spark and its Python processes: workers fork from a daemon, the rest runs a source or sink.
+
+    A process that the JVM is about to start is the JVM once more for a moment, with all its memory, and is left out.
+    """
     tree = children()
     roles = {jvm: "jvm"}
     for child in tree.get(jvm, []):
+        if _program(child) in {None, _program(jvm)}:
+            continue
         role = "workers" if b"pyspark.daemon" in _command(child) else "runner"
         below = [child]
         while below:
@@ -70,6 +75,13 @@ def spark_roles(jvm: int) -> dict[int, str]:
             roles[pid] = role
             below += tree.get(pid, [])
     return roles
+
+
+def _program(pid: int) -> str | None:
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def _command(pid: int) -> bytes:

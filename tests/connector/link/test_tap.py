@@ -1,6 +1,7 @@
 """The transport under load, plain and TLS: both ways at once, and to the end."""
 
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -77,6 +78,22 @@ def test_receipts_and_messages_on_one_connection(secured, queue, settings, consu
         consumer.connection.request("BEGIN", {"transaction": f"t{n}"})
     frames, _ = receive(consumer, 100)
     assert [parse_frame(f).body for f in frames] == [b"%d\0" % n for n in range(100)]
+
+
+def test_messages_that_never_pause_are_a_sign_of_life(secured, queue, settings, consume):
+    """stomp.py hears of some reads only, and gives a peer up that it does not hear for twice a heart-beat."""
+    consumer = consume(settings(heartbeat=0.5), queue)
+    with RawStomp(plainly(secured)) as client:
+        until = time.monotonic() + 4
+        sent = 0
+        while time.monotonic() < until:
+            client.send(queue, [((), b"x")])
+            sent += 1
+    consumer.connection.check()
+    received = 0
+    while received < sent:
+        consumer.connection.check()
+        received += sum(len(run) for run in consumer.take())
 
 
 def test_the_end_of_a_link_is_noticed(queue, settings, eventually):
