@@ -1,6 +1,5 @@
 """One thing made larger step by step: what a read then costs in time, CPU and memory, point by point."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -12,7 +11,7 @@ from bench.memory import Sampler
 from bench.rounds import Stage
 from bench.spark_read import Reading
 
-__all__ = ["AXES", "PAGED", "PAGING_BYTES", "Point", "measured_points", "sized", "warm_up"]
+__all__ = ["AXES", "PAGED", "PAGING_BYTES", "Point", "measured_points", "sized"]
 
 PAGED, PAGING_BYTES = "backlog", 100 << 20
 """For that axis, a broker that pages an address above so many octets."""
@@ -102,15 +101,6 @@ AXES: dict[str, Callable[[Job, int], Iterator[Step]]] = {
     "batches": _batches,
     "queues": _queues,
 }
-
-
-def warm_up(stage: Stage, job: Job, *, seconds: float) -> None:
-    """Read, while Spark's JVM compiles what it runs most."""
-    with Reading(stage.spark, replace(job, queue="bench.warm")) as reading:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            in_child(raw.fill, reading.job)
-            reading.measure()
 
 
 def measured_points(stage: Stage, job: Job, axis: str, *, most: int, rounds: int) -> Iterator[Point]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from bench.command import ROOT
 from bench.cost_model import Load, fitted
-from bench.growth import AXES, PAGED, PAGING_BYTES, Point, measured_points, warm_up
+from bench.growth import AXES, PAGED, PAGING_BYTES, Point, measured_points
 from bench.growth_table import as_text
 from bench.machine import facts, load_average
-from bench.rounds import Stage, base_job
+from bench.rounds import Stage, Variant, base_job, warm_up
 from bench.soak import soak
 
 SOAK = "soak"
@@ -42,7 +42,8 @@ def _measure(
     stage: Stage, what: Sequence[str], options: argparse.Namespace, document: dict[str, Any], load: float
 ) -> None:
     job = base_job(stage.broker, options.messages)
-    warm_up(stage, job, seconds=_WARM_UP_SECONDS)
+    with Variant(stage, job, ("read.jms",)) as variant:
+        warm_up(variant, seconds=_WARM_UP_SECONDS)
     for axis in what:
         if axis == SOAK:
             document[SOAK] = soak(stage, job, minutes=options.minutes, per_second=options.per_second)
