@@ -74,6 +74,8 @@ STREAMS = {
     + message(),
     "CRLF lines, LF LF in the body": b"MESSAGE\r\nmessage-id:7\r\ncontent-length:3\r\n\r\n\n\n\n\0" + message(),
     "LF lines, CRLF blank line": b"MESSAGE\nmessage-id:7\ncontent-length:2\n\r\nab\0\n" + message(b"1,2"),
+    "LF lines, CRLF blank line, LF LF in the body": b"MESSAGE\nmessage-id:7\n\r\na\n\nb\0\n" + message(b"1,2"),
+    "a CRLF line among LF lines": b"MESSAGE\nmessage-id:7\r\nx:1\n\na\n\nb\0\n" + message(b"1,2"),
     "CRLF lines, LF blank line": b"MESSAGE\r\nmessage-id:7\r\ncontent-length:2\r\n\nab\0\n" + message(b"1,2"),
     "CR LF in the body of LF frames": message(body=b"a\r\n\r\nb") + message(b"1,2", b"\r\n\0\r"),
     "CRLF lines, without content-length": (
@@ -175,6 +177,14 @@ def test_headers_of_a_run():
     assert [run.header(1, name) for name in (b"x", b"y", b"content-length")] == [None, b"a\\cb", b"5"]
 
 
+@pytest.mark.parametrize("end", [b"\0\n", b"\0", b"\0\r\n"])
+def test_where_ack_takes_another_header_an_id_is_both(end):
+    scanner = FrameScanner(max_body_bytes=PLENTY)
+    scanner.ack_header = b"ack"
+    scanner.feed(message(b"a", headers=b"ack:7\n", end=end) + message(b"b", b"\nack:9\n", end=end))
+    assert scanner.take().ids == [b"7,a", b",b"]
+
+
 # --- what is wrong ---------------------------------------------------------------------------------
 
 BROKEN = {
@@ -192,6 +202,7 @@ BROKEN = {
     "lower case": b"receipt\n\n\0",
     "a stray NUL": message() + b"\0",
     "a line that does not end": b"A" * 64,
+    "content-length too small, before an LF": message(body=b"ab\n").replace(b"content-length:3", b"content-length:1"),
     "body longer than said": message(body=b"ab").replace(b"content-length:2", b"content-length:1"),
 }
 
