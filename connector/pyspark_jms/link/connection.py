@@ -222,8 +222,14 @@ class Connection:
                 "The broker may be blocking this address (full, or out of disk): look at its log.",
             ) from None
         except (OSError, NotConnectedException, ValueError):
+            self._hear_it_out()
             self.check()
             raise self._lost() from None
+
+    def _hear_it_out(self) -> None:
+        """A peer that takes no more may have said why: that is read on another thread, to the end."""
+        with self.changed:
+            self.changed.wait_for(lambda: self._down or self._error is not None, _DISCONNECT_SECONDS)
 
     def frame(self, command: str, headers: dict[str, str]) -> None:
         """Write one frame without a body; names and values are escaped (STOMP 1.2 "Value Encoding")."""

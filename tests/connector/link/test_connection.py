@@ -6,6 +6,7 @@ import logging
 import socket
 import ssl
 import threading
+import time
 
 import pytest
 from proxy import Proxy
@@ -14,6 +15,7 @@ from rawstomp import RawStomp
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
+    InvalidDestinationError,
     InvalidOptionError,
     JMSError,
     JMSSecurityError,
@@ -416,6 +418,21 @@ def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, eventuall
     eventually(lambda: consumer.connection.down)
     with pytest.raises(ConnectionLostError):
         consumer.connection.check()
+
+
+def test_what_a_broker_says_before_it_hangs_up_is_heard(secured, settings_for):
+    """Though a write fails before it is read: nothing can be noted here until ``send`` itself waits for it."""
+    connection = connect(settings_for(secured))
+    with connection.changed, pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"):
+        write_until_it_fails(connection, {"destination": "closed.unheard", "destination-type": "ANYCAST"})
+    connection.drop()
+
+
+def write_until_it_fails(connection, headers):
+    connection.frame("SEND", headers)
+    for _ in range(10_000):
+        connection.send(b"\n")
+        time.sleep(0.001)
 
 
 # --- what an ERROR must not show ---------------------------------------------------------------------
