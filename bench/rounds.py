@@ -136,10 +136,12 @@ class Variant:
         return in_child(peers.stomp_py, self._fill())
 
     def jms_read(self) -> Measured:
+        self._reading.wake()
         self._fill(self._reading.job.queue)
         return self._reading.measure()
 
     def journal(self) -> Measured:
+        self._journal.wake()
         self._fill(self._journal.job.queue)
         return self._journal.measure()
 

@@ -22,6 +22,7 @@ __all__ = ["Noted", "Reading", "noting", "start_query", "trigger_time"]
 
 _STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.05
+_WAKING_MESSAGES, _WAKING_BYTES = 4_000, 10_240
 
 
 @dataclass(slots=True)
@@ -87,6 +88,15 @@ class Reading:
         """Let messages pass from now on."""
         for held in self._held:
             held.resume()
+
+    def wake(self) -> None:
+        """Spark ends Python workers that had no task for a minute. What new ones cost is start-up: some batches first.
+
+        Of messages that are large enough for tasks side by side, so that there is a worker for each core.
+        """
+        job = raw.smaller(replace(self.job, queue=self.queues[0], body_bytes=_WAKING_BYTES), _WAKING_MESSAGES)
+        raw.fill(job)
+        self.measure(job.messages)
 
     def sequence(self) -> int:
         """How many messages the query's finished batches had, since its start."""
