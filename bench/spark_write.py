@@ -48,7 +48,7 @@ class Writing:
     def measure(self, messages: int | None = None) -> Measured:
         """``seconds`` is the trigger time of the batch.
 
-        Spark ends Python workers that had no task for a minute. What new ones cost is start-up: a batch of some rows is first.
+        Spark ends Python workers that had no task for a minute. What new ones cost is start-up: some rows are first.
         """
         self._write(_WARM_UP)
         return self._write(messages or self.job.messages)
