@@ -140,11 +140,10 @@ class FrameScanner:
         pending, run, find, ack_header = self._pending, self._run, self._pending.find, self.ack_header
         size, most, behind = len(pending), self._max_body_bytes, start
         shift, found = len(run.octets) - start, -1
-        has_cr = find(_CR, start) >= 0
         while pending.startswith(_MESSAGE, behind):
             head = find(b"\n\n", behind)
             at = find(_MESSAGE_ID, behind, head)
-            if head < 0 or at < 0 or (has_cr and find(_CR, behind, head) >= 0):
+            if head < 0 or at < 0 or find(_CR, behind, head) >= 0:
                 break
             identifier = bytes(pending[at + len(_MESSAGE_ID) : find(_LF, at + 1)])
             if (at := find(_CONTENT_LENGTH, behind, head + 1)) < 0:
