@@ -1,7 +1,9 @@
 """STOMP transactions on a connection of its own. Frames in, the broker's confirmation or an error out."""
 
 import contextlib
+import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -38,7 +40,8 @@ class Producer:
     """The transaction of frames that are looked at and not kept."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self._connection = connect(settings)
+        client_id = settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}"
+        self._connection = connect(replace(settings, client_id=client_id))
         self._open = False
 
     @property
@@ -100,12 +103,23 @@ class Producer:
             raise
 
     def _await_refusals(self, trial: bytes) -> None:
-        """Return when the broker has looked at every SEND so far, and at ``trial``, which it forgets."""
-        receipt = self._connection.new_receipt()
-        ended = encode_frame(Frame("ABORT", (("transaction", self.trial), ("receipt", receipt))))
-        self._connection.frame("BEGIN", {"transaction": self.trial})
-        self._connection.send(trial + ended)
-        self._connection.await_receipt(receipt)
+        """Return when the broker has said what it refuses of the SENDs so far, and of ``trial``, which it forgets.
+
+        Artemis keeps an answer back until all is stored that the same session began to store, and each transaction is a
+        session of its own. Whether a destination exists or may be created is asked in the connection's own session, so
+        only a receipt of that one comes after its ERRORs. To UNSUBSCRIBE from a durable subscription that nobody has is
+        answered there, and does nothing else; it takes a ``client-id`` (StompSession.unsubscribe, 2.0 to 2.55).
+        """
+        octets, receipts = b"", [self._connection.new_receipt()]
+        if trial:
+            receipts.append(self._connection.new_receipt())
+            begin = Frame("BEGIN", (("transaction", self.trial),))
+            ended = Frame("ABORT", (("transaction", self.trial), ("receipt", receipts[1])))
+            octets = encode_frame(begin) + trial + encode_frame(ended)
+        nobody = receipts[0]
+        named = (("id", nobody), (self.dialect.durable.name_header, nobody))
+        self._connection.send(octets + encode_frame(Frame("UNSUBSCRIBE", (*named, ("receipt", nobody)))))
+        self.await_each(receipts)
 
     def __enter__(self) -> Self:
         return self

@@ -165,6 +165,21 @@ def test_a_row_that_is_refused_takes_its_transaction_with_it(secured, queue, set
     assert not secured.has_queue(queue) or secured.message_count(queue) == 0
 
 
+@pytest.mark.parametrize("transaction", [Producer.transaction, None])
+def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settings_for, transaction):
+    """Artemis says it only then. When a receipt of another session was awaited, 18 of 40 COMMITs were confirmed."""
+    tried = row(queue, b"tried", transaction=Producer.trial) if transaction else b""
+    for attempt in range(15):
+        names = [f"{queue}.{attempt}.{n}" for n in range(30)]
+        good = b"".join(row(name, b"good", transaction=transaction) for name in names)
+        with Producer(settings_for(secured)) as producer:
+            producer.send(row(queue, b"of the transaction"))
+            producer.send_at_once(good + row(f"closed.{queue}", b"refused", transaction=transaction))
+            with pytest.raises(InvalidDestinationError):
+                producer.try_commit(row(queue, b"last"), tried)
+        assert not secured.has_queue(queue) or secured.message_count(queue) == 0
+
+
 def test_a_user_who_may_not_create(secured, queue, settings_for):
     with (
         Producer(settings_for(secured, user="writer")) as producer,

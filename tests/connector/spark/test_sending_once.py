@@ -25,8 +25,8 @@ from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
 
-COMMITTED = b"RECEIPT\nreceipt-id:r2\n"
-"""The first receipt says that no row was refused."""
+COMMITTED = b"RECEIPT\nreceipt-id:r3\n"
+"""The first two say that nothing is refused: no row, no entry."""
 
 
 def options_of(broker, queue, **options):

@@ -310,7 +310,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
     lines(tmp_path, 1, 50)
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.before_cut = proxy.refuse
-        proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r2\n\n\0", included=True)
+        proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", included=True)
         with job(tmp_path, proxy, broker, queue, master="local[2,3]") as running:
             assert proxy.to_broker.cut_done.wait(60)
             wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
