@@ -40,8 +40,7 @@ class Producer:
     """The transaction of frames that are looked at and not kept."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        client_id = settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}"
-        self._connection = connect(replace(settings, client_id=client_id))
+        self._connection = connect(replace(settings, client_id=f"pyspark-jms-{uuid.uuid4().hex}"))
         self._open = False
 
     @property
@@ -110,15 +109,15 @@ class Producer:
         only a receipt of that one comes after its ERRORs. To UNSUBSCRIBE from a durable subscription that nobody has is
         answered there, and does nothing else; it takes a ``client-id`` (StompSession.unsubscribe, 2.0 to 2.55).
         """
-        octets, receipts = b"", [self._connection.new_receipt()]
+        receipts = [self._connection.new_receipt()]
+        name, nobody = self.dialect.durable.name_header, receipts[0]
+        octets = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
         if trial:
             receipts.append(self._connection.new_receipt())
             begin = Frame("BEGIN", (("transaction", self.trial),))
             ended = Frame("ABORT", (("transaction", self.trial), ("receipt", receipts[1])))
-            octets = encode_frame(begin) + trial + encode_frame(ended)
-        nobody = receipts[0]
-        named = (("id", nobody), (self.dialect.durable.name_header, nobody))
-        self._connection.send(octets + encode_frame(Frame("UNSUBSCRIBE", (*named, ("receipt", nobody)))))
+            octets = encode_frame(begin) + trial + encode_frame(ended) + octets
+        self._connection.send(octets)
         self.await_each(receipts)
 
     def __enter__(self) -> Self:
