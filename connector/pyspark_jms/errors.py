@@ -259,9 +259,9 @@ class ReplayMismatchError(JMSError):
 
 
 class DataLossError(JMSError):
-    """The journal does not hold what Spark's checkpoint asks for: another one, or emptied.
+    """The journal is not the one of the checkpoint, is an older copy, or does not hold what the checkpoint asks for.
 
-    ``failOnDataLoss=false`` goes on with what there is.
+    ``failOnDataLoss=false`` continues with what there is, but never with the journal of another checkpoint.
     """
 
     code = "JMS_DATA_LOSS"

@@ -68,7 +68,6 @@ class Journal:
     location: str
     max_octets: int
     shared: bool
-    fail_on_data_loss: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +77,7 @@ class SourceOptions:
     durable: DurableSubscription | None
     selector: Selector | None
     journal: Journal | None
+    fail_on_data_loss: bool
     max_messages: int | None
     max_octets: int
     min_messages: int | None
@@ -106,6 +106,7 @@ class SourceOptions:
             durable=_durable(values),
             selector=_checked_selector(values),
             journal=_journal(values),
+            fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_octets=values["maxBytesPerTrigger"],
             min_messages=values["minMessagesPerTrigger"],
@@ -271,7 +272,6 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
         location=values["journalLocation"],
         max_octets=values["maxJournalBytes"],
         shared=values["journalShared"],
-        fail_on_data_loss=values["failOnDataLoss"],
     )
 
 

@@ -23,7 +23,7 @@ TLS = {"brokerUrl": "stomp+ssl://host:1"}
 SOURCE = URL | {"queue": "orders"}
 SECRET = "s3cr3t"
 CHECKED = Selector("a = 1", "fail", check=True)
-JOURNAL = {"max_octets": 4 << 30, "shared": False, "fail_on_data_loss": True}
+JOURNAL = {"max_octets": 4 << 30, "shared": False}
 
 
 def queues(*names):
@@ -52,7 +52,7 @@ TABLE = [
     ("journalLocation", "/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
     ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_octets", 1 << 30, 4 << 30),
     ("journalShared", "true", {"journalLocation": "/j"}, "journal.shared", True, False),
-    ("failOnDataLoss", "false", {"journalLocation": "/j"}, "journal.fail_on_data_loss", False, True),
+    ("failOnDataLoss", "false", {"journalLocation": "/j"}, "fail_on_data_loss", False, True),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
     ("maxBytesPerTrigger", "2m", {}, "max_octets", 2 << 20, 64 << 20),
     ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),

@@ -198,9 +198,49 @@ def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_
     reader = JmsStreamReader(options(broker, queue, tmp_path))
     try:
         assert reader.initialOffset() == {"seq": 10}
-        assert reader.latestOffset({"seq": 10}, ReadMaxBytes(1)) == {"seq": 30}
+        assert reader.latestOffset({"seq": 10}, ReadMaxBytes(1))["seq"] == 30
         rows = [batch for part in reader.partitions({"seq": 10}, {"seq": 30}) for batch in reader.read(part)]
         assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(10, 30)
+    finally:
+        reader.stop()
+
+
+def test_a_swapped_journal_is_refused_and_keeps_its_messages(broker, queue, tmp_path):
+    """Two queries, each with a checkpoint and a journal of its own, until their journalLocations are swapped."""
+    folders = {name: tmp_path / name for name in ("one", "two")}
+    ends = {}
+    for name, folder in folders.items():
+        fill(broker, f"{queue}.{name}", 20)
+        reader = JmsStreamReader(options(broker, f"{queue}.{name}", folder, maxMessagesPerTrigger=5))
+        ends[name] = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+        reader.stop()
+    reader = JmsStreamReader(options(broker, f"{queue}.one", folders["two"]))
+    try:
+        with pytest.raises(DataLossError, match="does not belong to this checkpoint"):
+            reader.partitions({"seq": 0}, ends["one"])  # Spark repeats a planned batch before anything else
+        with pytest.raises(DataLossError, match="does not belong to this checkpoint"):
+            reader.latestOffset(ends["one"], ReadMaxBytes(1))
+    finally:
+        reader.stop()
+    reader = JmsStreamReader(options(broker, f"{queue}.two", folders["two"]))
+    try:
+        rows = [batch for part in reader.partitions({"seq": 0}, ends["two"]) for batch in reader.read(part)]
+        assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(0, 5)
+        assert reader.latestOffset(ends["two"], ReadMaxBytes(1))["seq"] == 20
+    finally:
+        reader.stop()
+
+
+def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queue, tmp_path):
+    fill(broker, queue, 3)
+    reader = JmsStreamReader(options(broker, queue, tmp_path))
+    end = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+    reader.stop()
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    reader = JmsStreamReader(SourceOptions.parse(raw))
+    try:
+        with pytest.raises(DataLossError, match="has no journalLocation"):
+            reader.partitions({"seq": 0}, end)
     finally:
         reader.stop()
 

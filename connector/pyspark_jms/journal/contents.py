@@ -12,7 +12,7 @@ from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, Unsuppor
 from pyspark_jms.journal.books import FILE_NAME as BOOKS_NAME
 from pyspark_jms.journal.books import Books, Position
 from pyspark_jms.journal.folder import TEMPORARY, Folder, map_file, refusals
-from pyspark_jms.journal.lines import read_line, write_line
+from pyspark_jms.journal.lines import Facts, read_line, write_line
 from pyspark_jms.journal.segment import Encoded, Segment, read_head
 from pyspark_jms.journal.unconfirmed import TOMBSTONE, Unconfirmed, read_tombstone
 
@@ -64,10 +64,11 @@ def require_ours(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Which journal this is."""
+    """Which journal this is. ``replaces``: the ids of lost journals whose checkpoints continue with this one."""
 
     id: str
     created: str
+    replaces: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, folder: Folder, now: float) -> Self:
@@ -83,7 +84,12 @@ class Meta:
                 f"The journal {folder.path} is of format {facts['format']}; this release reads formats up to {FORMAT}.",
                 "Use the release of pyspark-jms that wrote it, or a newer one.",
             )
-        return cls(facts["id"], facts["created"])
+        return cls(facts["id"], facts["created"], tuple(facts.get("replaces", ())))
+
+    def store(self, folder: Folder) -> None:
+        """Durable on return."""
+        facts: Facts = {"format": FORMAT, "id": self.id, "created": self.created}
+        folder.write(_META_NAME, [write_line(facts | ({"replaces": self.replaces} if self.replaces else {}))])
 
 
 def _create(folder: Folder, now: float) -> None:
@@ -93,7 +99,7 @@ def _create(folder: Folder, now: float) -> None:
         raise CorruptJournalError(f"The journal {folder.path} has lost its file {_META_NAME}, but holds {orphans[0]}.")
     Books.create(folder)
     created = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
-    folder.write(_META_NAME, [write_line({"format": FORMAT, "id": os.urandom(16).hex(), "created": created})])
+    Meta(os.urandom(16).hex(), created).store(folder)
 
 
 # --- segments ----------------------------------------------------------------------------------

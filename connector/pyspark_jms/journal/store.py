@@ -119,6 +119,20 @@ class JournalStore:
     # --- what there is -------------------------------------------------------------------------
 
     @property
+    def path(self) -> Path:
+        return self._folder.path
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its own id, and those of lost journals that it replaces."""
+        return (self.meta.id, *self.meta.replaces)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no message was ever stored here."""
+        return self.position == Position(0, 0)
+
+    @property
     def position(self) -> Position:
         return Position(self._books.position.oldest, self._next)
 
@@ -246,6 +260,13 @@ class JournalStore:
         for info in done:
             self._delete(info)
         return self._expire()
+
+    def replace(self, lost: str) -> None:
+        """Durable on return: a checkpoint of the journal ``lost`` continues with this one."""
+        self._require_open("replace")
+        meta = replace(self.meta, replaces=(*self.meta.replaces, lost))
+        meta.store(self._folder)
+        self.meta = meta
 
     def skip_to(self, sequence: int) -> None:
         """Count on from ``sequence``, in a journal that holds no segment: what was below is lost."""

@@ -1,24 +1,35 @@
-"""Offset of a query ↔ what Spark logs: ``{"seq": n}``, a count of messages that goes on over restarts.
+"""Offset of a query ↔ the JSON that Spark logs: ``{"seq": n}``, a count of messages that continues over restarts.
 
-Of a durable subscription with its selector, as a digest: by it a restarted query knows that it was changed.
+With a journal the offset names it, so that another journal or an older copy is noticed. With a durable subscription it
+has a digest of the selector, so that a restarted query notices a changed one.
 """
 
 import hashlib
 from typing import Any
 
 from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.journal.binding import JournalMark
 
-__all__ = ["offset", "selector_digest", "selector_of", "sequence"]
+__all__ = ["mark_of", "offset", "selector_digest", "selector_of", "sequence"]
 
 
-def offset(sequence: int, selector: str | None = None) -> dict[str, Any]:
+def offset(sequence: int, selector: str | None = None, journal: JournalMark | None = None) -> dict[str, Any]:
     """In one order, so that the JSON text, by which Spark compares, has one form."""
-    return {"seq": sequence} | ({} if selector is None else {"selector": selector})
+    made_with = {} if selector is None else {"selector": selector}
+    return {"seq": sequence} | made_with | ({} if journal is None else {"journal": journal.id, "next": journal.next})
 
 
 def selector_of(offset: dict[str, Any]) -> str | None:
     """The digest, where the offset has one."""
     return offset.get("selector")
+
+
+def mark_of(offset: dict[str, Any]) -> JournalMark | None:
+    """The journal, where the offset names one."""
+    try:
+        return JournalMark(str(offset["journal"]), int(offset["next"])) if "journal" in offset else None
+    except (KeyError, TypeError, ValueError):
+        raise _foreign() from None
 
 
 def selector_digest(selector: str | None) -> str:
@@ -27,10 +38,14 @@ def selector_digest(selector: str | None) -> str:
 
 
 def sequence(offset: dict[str, Any]) -> int:
-    """The count in an offset of Spark's log; another's offset (a checkpoint of another source) is an error."""
+    """The count. ``IllegalStateError`` for the offset of another source."""
     try:
         return int(offset["seq"])
     except (KeyError, TypeError, ValueError):
-        raise IllegalStateError(
-            "The checkpoint holds an offset that is not of this source.", "Use a checkpointLocation of its own."
-        ) from None
+        raise _foreign() from None
+
+
+def _foreign() -> IllegalStateError:
+    return IllegalStateError(
+        "The checkpoint holds an offset that is not of this source.", "Use a checkpointLocation of its own."
+    )

@@ -127,7 +127,7 @@ class Receiver:
                 )
 
     def _books(self, store: JournalStore | None, start: int) -> Ledger | DurableLedger:
-        if store is None or self._options.journal is None:
+        if store is None:
             kept = not self._options.forgotten
             return Ledger([recognition_if_any(c.dialect) if kept else None for c in self._consumers], start)
         return DurableLedger(
@@ -135,7 +135,7 @@ class Receiver:
             [(_read_from(c.subscription), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
             start,
             partition_octets=self._options.partition_octets,
-            fail_on_data_loss=self._options.journal.fail_on_data_loss,
+            fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
     def _subscribe(self, destination: Destination) -> Consumer:

@@ -18,13 +18,14 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_jms.errors import CorruptJournalError, DataLossError, JournalError, UnsupportedError
+from pyspark_jms.journal.binding import JournalMark, require_same_journal
 from pyspark_jms.journal.durable import Stored, partitions_of
 from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
 from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
-from pyspark_jms.spark.offsets import offset, selector_of, sequence
+from pyspark_jms.spark.offsets import mark_of, offset, selector_of, sequence
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.shared_memory import MappedPiece, SharedMemory
 from pyspark_jms.spark.stopping import StopRequest
@@ -90,7 +91,13 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         receiver = self._open(start)
         self._settle(receiver, sequence(start))
         end = receiver.admit()
-        return offset(end, receiver.made_with) if end > sequence(start) else start
+        return self._offset(end) if end > sequence(start) else start
+
+    def _offset(self, end: int) -> dict[str, Any]:
+        receiver = self._engine()
+        journal = receiver.journal()
+        mark = None if journal is None else JournalMark(journal.meta.id, journal.position.next)
+        return offset(end, receiver.made_with, mark)
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The figures of ``progress.sources[].latestOffset``."""
@@ -101,7 +108,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first, last = sequence(start), sequence(end)
         if first == last:
             return []
-        journal = self._engine().journal()
+        journal = self._journal(start, end)
         here = self._neighbours.look()
         read = self._recorded(journal, first, last, here=here) if journal else self._received(first, last, here=here)
         card = self._neighbours.card()
@@ -117,7 +124,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _recorded(self, journal: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[_AnyPiece]]:
         assert self._options.journal is not None
-        must_be_whole = self._options.journal.fail_on_data_loss
+        must_be_whole = self._options.fail_on_data_loss
         partitions = partitions_of(journal, first, last, after_loss=not must_be_whole)
         if partitions is None:
             if must_be_whole:
@@ -188,9 +195,24 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._receiver = Receiver(self._options, self._stop_request)
         return self._receiver
 
+    def _journal(self, *offsets: dict[str, Any]) -> JournalStore | None:
+        """The journal, if the query has one and these offsets of the checkpoint belong to it."""
+        journal, must_be_whole = self._engine().journal(), self._options.fail_on_data_loss
+        for mark in map(mark_of, offsets):
+            if journal is not None:
+                require_same_journal(journal, mark, fail_on_data_loss=must_be_whole)
+            elif mark is not None and must_be_whole:
+                raise DataLossError(
+                    f"The checkpoint was written with journal {mark.id}, and this query has no journalLocation.",
+                    "Give the journalLocation that belongs to the checkpoint. With failOnDataLoss=false the query"
+                    " continues without a journal: messages that only the journal holds are then lost.",
+                )
+        return journal
+
     def _open(self, start: dict[str, Any]) -> Receiver:
         receiver = self._engine()
         if not receiver.opened:
+            self._journal(start)
             if self._draining:
                 receiver.drain()
             receiver.open(sequence(start), selector_of(start))

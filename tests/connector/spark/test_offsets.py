@@ -3,7 +3,8 @@ import json
 import pytest
 
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.spark.offsets import offset, selector_digest, selector_of, sequence
+from pyspark_jms.journal.binding import JournalMark
+from pyspark_jms.spark.offsets import mark_of, offset, selector_digest, selector_of, sequence
 
 
 @pytest.mark.parametrize("count", [0, 1, 2**62])
@@ -24,3 +25,18 @@ def test_the_selector_of_a_durable_subscription_goes_with_the_offset():
     assert sequence(offset(3, digest)) == 3
     assert selector_of(offset(3)) is None
     assert len({selector_digest(None), digest, selector_digest("colour = 'blue'")}) == 3
+
+
+def test_the_journal_goes_with_the_offset():
+    mark = JournalMark("abc", 9)
+    made = offset(3, journal=mark)
+    assert json.dumps(made) == '{"seq": 3, "journal": "abc", "next": 9}'
+    assert mark_of(json.loads(json.dumps(made))) == mark
+    assert (sequence(made), selector_of(made)) == (3, None)
+    assert mark_of({"seq": 3}) is None  # as earlier releases wrote it
+
+
+@pytest.mark.parametrize("foreign", [{"seq": 1, "journal": "abc"}, {"seq": 1, "journal": "abc", "next": "x"}])
+def test_refuses_half_a_mark(foreign):
+    with pytest.raises(IllegalStateError, match="checkpointLocation"):
+        mark_of(foreign)
