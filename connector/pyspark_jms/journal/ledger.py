@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.journal.lane import Awaited, Lane, Lanes
 from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.journal.span import Batch, Messages, Span
@@ -42,6 +43,7 @@ class Ledger(Lanes[_Done]):
         super().__init__([Lane(WITHOUT_JOURNAL, recognition) for recognition in recognitions])
         self._waiting: deque[Span] = deque()
         self._batches: deque[Batch] = deque()
+        self._start = start
         self.offered = self.done = start
         self.waiting_messages = 0
         self.waiting_octets = 0
@@ -114,8 +116,20 @@ class Ledger(Lanes[_Done]):
         return room if messages else max(1, room)
 
     def batch(self, start: int, end: int) -> Batch | None:
-        """The batch of exactly these sequences; None: this process never received it, so it is planned empty."""
-        return next((batch for batch in self._batches if (batch.start, batch.end) == (start, end)), None)
+        """The batch of exactly these sequences; None: it ends where this process started, an earlier one received it.
+
+        ``IllegalStateError`` for any other range: its messages would be acknowledged without having been read.
+        """
+        if end <= self._start:
+            return None
+        for batch in self._batches:
+            if (batch.start, batch.end) == (start, end):
+                return batch
+        raise IllegalStateError(
+            f"Spark asks for the batch [{start}, {end}), which was never offered (offered: up to {self.offered}, done:"
+            f" up to {self.done}).",
+            "Nothing of it was acknowledged. Start the query again, and report this with the log.",
+        )
 
     # --- done ----------------------------------------------------------------------------------
 

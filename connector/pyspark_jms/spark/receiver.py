@@ -401,8 +401,8 @@ class Receiver:
     # --- what others ask -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
-        """What to read without a journal."""
-        return self._ledger.batch(start, end) if isinstance(self._ledger, Ledger) else None
+        """What to read without a journal. None: an earlier process received it."""
+        return self._ledger.batch(start, end) if self.opened and isinstance(self._ledger, Ledger) else None
 
     def lane(self, index: int) -> tuple[Destination, Dialect]:
         consumer = self._consumers[index]

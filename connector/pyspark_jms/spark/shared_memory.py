@@ -27,6 +27,7 @@ class MappedPiece:
     dialect: str
     first_sequence: int
     path: str
+    inode: int
     offset: int
     messages: int
     octets: int
@@ -36,13 +37,7 @@ class MappedPiece:
 
     def read(self) -> Piece:
         """The memory stays mapped as long as something refers to it, whatever the runner does meanwhile."""
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY)
-        except OSError as error:
-            raise IllegalStateError(
-                f"The messages of this task are gone ({error.strerror}): its batch is done, or the source has stopped.",
-                "A DataFrame of foreachBatch can be read until the function returns, and not after it.",
-            ) from None
+        descriptor = self._open()
         index = 8 * self.messages
         try:
             mapped = mmap.mmap(descriptor, 2 * index + self.octets, offset=self.offset, prot=mmap.PROT_READ)
@@ -52,6 +47,24 @@ class MappedPiece:
         return Piece(
             self.source, self.dialect, self.first_sequence, view[2 * index :], view[:index], view[index : 2 * index]
         )
+
+    def _open(self) -> int:
+        """The batch's memory. The same path can name the memory of a later batch by now, so the inode must match."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise _gone(str(error.strerror)) from None
+        if os.fstat(descriptor).st_ino != self.inode:
+            os.close(descriptor)
+            raise _gone("its memory belongs to another batch now")
+        return descriptor
+
+
+def _gone(why: str) -> IllegalStateError:
+    return IllegalStateError(
+        f"The messages of this task are gone ({why}): its batch is done, or the source has stopped.",
+        "A DataFrame of foreachBatch can be read until the function returns, and not after it.",
+    )
 
 
 class SharedMemory:
@@ -75,8 +88,16 @@ class SharedMemory:
         heads, ends = index_of(span)
         octets = octets_of(span)
         _write(descriptor, offset, [heads, ends, octets])
-        path = memory_path(descriptor)
-        return MappedPiece(str(source), dialect.name, first_sequence, path, offset, len(span), len(octets))
+        return MappedPiece(
+            source=str(source),
+            dialect=dialect.name,
+            first_sequence=first_sequence,
+            path=memory_path(descriptor),
+            inode=os.fstat(descriptor).st_ino,
+            offset=offset,
+            messages=len(span),
+            octets=len(octets),
+        )
 
     def release(self, sequence: int) -> None:
         """Every batch below ``sequence`` is done. What a task has mapped stays until it lets go of it."""

@@ -57,7 +57,7 @@ def test_a_message_s_life():
     assert flight(ledger) == (2, 20)
     assert ledger.unconfirmed(0) is None
     assert settled(ledger, 102, "r1") == {0: [b"1,5", b"1,6"]}
-    assert (ledger.done, ledger.batch(100, 102)) == (102, None)
+    assert ledger.done == 102
     assert ledger.unconfirmed(0) == "r1"
     assert flight(ledger) == (2, 20)
     assert ledger.acknowledged(0, "r1") == 2
@@ -73,14 +73,23 @@ def test_nothing_waits_nothing_is_offered():
     assert settled(ledger, 7) == {}
 
 
-def test_a_batch_of_another_process_is_unknown():
+def test_a_batch_of_an_earlier_process_is_empty():
     ledger = begun(at=10)
     ledger.receive(0, run(1, 5))
     offer(ledger)
     assert ledger.batch(0, 10) is None
-    assert ledger.batch(10, 12) is None
     assert ledger.batch(10, 11).end == 11
     assert settled(ledger, 10) == {}
+
+
+@pytest.mark.parametrize(("start", "end"), [(10, 12), (9, 11), (10, 14), (12, 15)])
+def test_a_batch_that_was_never_offered_is_an_error_and_not_empty(start, end):
+    """Its messages would be acknowledged, and never read."""
+    ledger = begun(at=10)
+    ledger.receive(0, run(1, 5, 6, 7, 8))
+    assert [offer(ledger, max_messages=most) for most in (1, 3)] == [11, 14]
+    with pytest.raises(IllegalStateError, match=rf"\[{start}, {end}\).*never offered"):
+        ledger.batch(start, end)
 
 
 def test_finishing_again_or_less_acknowledges_nothing_more():

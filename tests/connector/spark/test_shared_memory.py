@@ -91,6 +91,19 @@ def test_what_is_done_is_released_and_what_is_mapped_stays(memory):
         second.read()
 
 
+def test_a_late_task_reads_no_messages_of_a_later_batch(memory):
+    """The path of a batch's memory names that of a later batch, once the kernel uses the descriptor again."""
+    memory.begin(3)
+    late = memory.put(Span(0, run_of([b"early"] * 3), 0, 3), 0, QUEUE, ARTEMIS)
+    memory.release(3)
+    memory.begin(6)
+    later = memory.put(Span(0, run_of([b"later"] * 3), 0, 3), 3, QUEUE, ARTEMIS)
+    assert late.path == later.path
+    with pytest.raises(IllegalStateError, match="belongs to another batch"):
+        late.read()
+    assert b"later" in bytes(later.read().octets)
+
+
 def test_nothing_is_left_open(memory):
     before = len(list(Path("/proc/self/fd").iterdir()))
     run = run_of([b"zero"])
