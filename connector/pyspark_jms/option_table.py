@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.dialect import DIALECTS
@@ -20,6 +21,7 @@ __all__ = ["OPTIONS", "Option", "Scope"]
 
 _SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
 _LARGEST_TIME = 1 << 53
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//)?")
 _WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
 _LONGEST_WAIT = 30 * 86_400.0
@@ -50,6 +52,24 @@ def _text(text: str) -> str:
     if any(character in text for character in "\r\n\0"):
         raise ValueError("a text without line ends and NUL")
     return text
+
+
+def _folder(text: str) -> str:
+    """An absolute path, also as ``file:///PATH``. Any other URI would become a folder below the working directory."""
+    path = _text(text)
+    if (scheme := _SCHEME.match(path)) is not None:
+        url = urlsplit(path)
+        if url.scheme != "file" or url.netloc not in {"", "localhost"} or url.query or url.fragment:
+            raise ValueError(
+                f"the absolute path of a folder on a local or mounted POSIX file system, like /data/journals/orders:"
+                f" {scheme[0]} names none"
+            )
+        path = unquote(url.path)
+    if not path.startswith("/"):
+        raise ValueError(
+            "an absolute path, like /data/journals/orders: a relative one would depend on the working directory"
+        )
+    return path
 
 
 def _selector(text: str) -> str:
@@ -206,8 +226,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
     Option("maxMessages", "source", "10000", _number(1), "upper bound of messages of a batch read"),
     Option("maxBytes", "source", "64m", _size(1), "upper bound of octets of a batch read; one message fits"),
-    Option("journalLocation", "source", None, _text, "a folder on a POSIX file system that outlives the driver: exactly"
-           " once into Spark"),
+    Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
+           " the driver (`/data/journals/orders`): exactly-once into Spark. See guarantees.md for where it may be"),
     Option("maxJournalBytes", "source", "4g", _size(1), "bound of that folder; beyond it messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "whether executors see the folder and read it themselves"),
     Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),

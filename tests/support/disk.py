@@ -39,7 +39,7 @@ class Disk:
         self._files = {}
         self._durable = {}  # name -> file, as of the last sync of the folder
         self._real = {name: getattr(os, name) for name in ("open", "close", "writev", "fsync", "fdatasync", "unlink")}
-        self._real["replace"] = os.replace
+        self._real |= {"replace": os.replace, "link": os.link}
 
     def install(self, monkeypatch):
         for name in self._real:
@@ -117,6 +117,12 @@ class Disk:
             self._unname(name)
             self._files[name] = self._files.pop(Path(source).name)
         self._real["replace"](source, target)
+
+    def _link(self, source, target):
+        if (name := self._name(target)) is not None and name not in self._files:
+            self._before_a_step()
+            self._files[name] = self._files[Path(source).name]
+        self._real["link"](source, target)
 
     def _unlink(self, path, **options):
         name = self._name(path)

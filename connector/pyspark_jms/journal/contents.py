@@ -19,6 +19,7 @@ from pyspark_jms.journal.unconfirmed import TOMBSTONE, Unconfirmed, read_tombsto
 __all__ = [
     "FORMAT",
     "LOCK_NAME",
+    "META_NAME",
     "Meta",
     "SegmentInfo",
     "info_of",
@@ -31,9 +32,9 @@ __all__ = [
 
 FORMAT = 1
 LOCK_NAME = "lock"
-_META_NAME = "journal"
+META_NAME = "journal"
 _SEGMENT = re.compile(r"segment-(\d{19})")
-_OURS = re.compile(f"{_META_NAME}|{LOCK_NAME}|{BOOKS_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
+_OURS = re.compile(f"{META_NAME}|{LOCK_NAME}|{BOOKS_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
 _OF_A_VOLUME = re.compile(r"\..*|lost\+found")
 """What file systems and volumes put into a fresh folder by themselves."""
 
@@ -55,7 +56,7 @@ def require_ours(path: Path) -> None:
             raise InvalidOptionError(f"journalLocation {path} is no folder.", "Name a folder that is empty or new.")
         names = {entry.name for entry in path.iterdir()}
     strange = sorted(name for name in names if not _is_ours(name) and not _OF_A_VOLUME.fullmatch(name))
-    if strange and _META_NAME not in names:
+    if strange and META_NAME not in names:
         raise InvalidOptionError(
             f"journalLocation {path} is no journal and not empty: it holds {strange[0]}.",
             "Name a folder that is empty or new.",
@@ -76,9 +77,9 @@ class Meta:
         for name in folder.names():
             if name.endswith(TEMPORARY) and _is_ours(name):
                 folder.delete(name)
-        if _META_NAME not in folder.names():
+        if META_NAME not in folder.names():
             _create(folder, now)
-        facts = read_line(folder.read(_META_NAME), str(folder.path / _META_NAME))
+        facts = read_line(folder.read(META_NAME), str(folder.path / META_NAME))
         if facts["format"] > FORMAT:
             raise UnsupportedError(
                 f"The journal {folder.path} is of format {facts['format']}; this release reads formats up to {FORMAT}.",
@@ -89,14 +90,14 @@ class Meta:
     def store(self, folder: Folder) -> None:
         """Durable on return."""
         facts: Facts = {"format": FORMAT, "id": self.id, "created": self.created}
-        folder.write(_META_NAME, [write_line(facts | ({"replaces": self.replaces} if self.replaces else {}))])
+        folder.write(META_NAME, [write_line(facts | ({"replaces": self.replaces} if self.replaces else {}))])
 
 
 def _create(folder: Folder, now: float) -> None:
     """The file that makes a folder a journal comes last."""
     orphans = [name for name in folder.names() if _SEGMENT.fullmatch(name) or TOMBSTONE.fullmatch(name)]
     if orphans:
-        raise CorruptJournalError(f"The journal {folder.path} has lost its file {_META_NAME}, but holds {orphans[0]}.")
+        raise CorruptJournalError(f"The journal {folder.path} has lost its file {META_NAME}, but holds {orphans[0]}.")
     Books.create(folder)
     created = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
     Meta(os.urandom(16).hex(), created).store(folder)

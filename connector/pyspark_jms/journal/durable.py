@@ -127,6 +127,11 @@ class DurableLedger(Lanes[_Durable]):
             octets = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
             books.allow(ids, _Durable(known, octets), again[0][1].state)
 
+    def due_ids(self, lane: int) -> list[bytes]:
+        """As of every ledger, and only while this process is the one that writes the journal."""
+        self._store.require_writer()
+        return super().due_ids(lane)
+
     def secure(self) -> None:
         """Make durable what was received: it is due to be acknowledged."""
         for lane, spans in enumerate(self._received):

@@ -1,12 +1,14 @@
-"""One folder of a POSIX file system: what is written is there whole and for good, or not at all.
+"""One folder of a POSIX file system: a file is written whole and durably, or not at all.
 
-Every refusal of the operating system becomes a ``JournalError`` with its remedy. Knows what no file means.
+No symbolic link is followed, and a folder that every user may write is refused. Every refusal of the operating system
+becomes a ``JournalError`` with its remedy. Knows what no file means.
 """
 
 import errno
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,6 +20,7 @@ TEMPORARY = ".tmp"
 """Ends the name of a file that is being written."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 @contextmanager
@@ -37,13 +40,17 @@ def _remedy(number: int | None) -> str:
         )
     if number in _FORBIDDEN:
         return "Let the query's user write the folder of journalLocation, or name another one."
+    if number == errno.ELOOP:
+        return "A symbolic link has the name of a journal file: find out who made it, and remove it."
+    if number == errno.EEXIST:
+        return "Another process writes this journal: stop it. What was not written here is not acknowledged."
     return "journalLocation must be a folder of a POSIX file system that keeps what was synced."
 
 
 def map_file(path: Path) -> memoryview:
     """The file's octets, read when they are looked at. They stay while the view lives, also if the file is deleted."""
     with refusals(f"read {path}"):
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
             if not os.fstat(descriptor).st_size:
                 return memoryview(b"")
@@ -53,7 +60,7 @@ def map_file(path: Path) -> memoryview:
 
 
 class Folder:
-    """Created with mode 0700 unless it is there."""
+    """Created with mode 0700 unless it exists; ``JournalError`` if it exists and every user may write it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,23 +69,37 @@ class Folder:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.mkdir(mode=0o700, exist_ok=True)
                 _sync(path.parent)
+            if path.stat().st_mode & stat.S_IWOTH:
+                raise JournalError(
+                    f"Every user of this machine may write the folder {path}.",
+                    "Take that permission away (chmod o-w), or name a folder that does not exist yet.",
+                )
 
     def names(self) -> list[str]:
         with refusals(f"list {self.path}"):
             return sorted(entry.name for entry in self.path.iterdir())
 
     def read(self, name: str) -> bytes:
-        with refusals(f"read {self.path / name}"):
-            return (self.path / name).read_bytes()
+        return bytes(map_file(self.path / name))
 
     def write(self, name: str, parts: Sequence[bytes | bytearray | memoryview]) -> int:
-        """Durable on return, whole or not there at all; a file of that name is replaced. Returns its size."""
+        """Durable on return, or not written at all; a file of that name is replaced. Returns its size."""
+        return self._write(name, parts, os.replace)
+
+    def create(self, name: str, parts: Sequence[bytes | bytearray | memoryview]) -> int:
+        """As ``write``, for a new file: ``JournalError`` if a file has that name, which then stays as it is."""
+        return self._write(name, parts, _rename_to_new)
+
+    def _write(
+        self, name: str, parts: Sequence[bytes | bytearray | memoryview], rename: Callable[[Path, Path], None]
+    ) -> int:
         path = self.path / name
         temporary = self.path / (name + TEMPORARY)
         with refusals(f"write {path}"):
+            temporary.unlink(missing_ok=True)  # of a write that failed, or not ours
             try:
                 size = _write_synced(temporary, parts)
-                temporary.replace(path)
+                rename(temporary, path)
             except OSError:
                 with suppress(OSError):
                     temporary.unlink(missing_ok=True)
@@ -92,14 +113,37 @@ class Folder:
             _sync(self.path / name)
             _sync(self.path)
 
+    def identity(self, name: str) -> tuple[int, int, int] | None:
+        """Device, inode and time of change of a file, which tell it from another one of its name. None: no file."""
+        with refusals(f"look at {self.path / name}"):
+            try:
+                found = (self.path / name).stat(follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+        return found.st_dev, found.st_ino, found.st_mtime_ns
+
     def delete(self, name: str) -> None:
         """Gone for every process; after a power failure it may be back."""
         with refusals(f"delete {self.path / name}"):
             (self.path / name).unlink(missing_ok=True)
 
 
+def _rename_to_new(temporary: Path, path: Path) -> None:
+    """``rename`` replaces what has the name; a hard link does not. Not every file system has them."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        temporary.replace(path)
+    else:
+        temporary.unlink()
+
+
 def _write_synced(path: Path, parts: Sequence[bytes | bytearray | memoryview]) -> int:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         size = _write_all(descriptor, parts)
         os.fsync(descriptor)
@@ -135,7 +179,7 @@ class Appender:
     def __init__(self, path: Path) -> None:
         self._path = path
         with refusals(f"open {path}"):
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
 
     def append(self, data: bytes, *, durable: bool) -> None:
         with refusals(f"write {self._path}"):

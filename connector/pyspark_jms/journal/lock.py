@@ -39,7 +39,19 @@ class WriterLock:
 
     @property
     def held(self) -> bool:
+        """Whether ``release`` was not called yet; ``require`` asks the operating system."""
         return self._descriptor is not None
+
+    def require(self) -> None:
+        """``JournalLockedError`` unless this process still holds the lock of the file that others would lock."""
+        assert self._descriptor is not None
+        with refusals(f"look at {self._path}"):
+            if not _holds(self._descriptor, self._path):
+                raise JournalLockedError(
+                    f"The lock file {self._path} was removed or replaced: another process may write this journal.",
+                    "Make sure that one query uses this folder and that nothing cleans it up, then start the query"
+                    " again. Nothing that was not written is acknowledged.",
+                )
 
     def release(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -64,15 +76,21 @@ def _tell(descriptor: int, query: str) -> None:
 
 
 def _try_to_lock(path: Path) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
+        if _holds(descriptor, path):
             return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass  # held, or the file was deleted since: then a lock on it excludes nobody
     except OSError:
         os.close(descriptor)
         raise
     os.close(descriptor)
     return None
+
+
+def _holds(descriptor: int, path: Path) -> bool:
+    """Lock the file, or find that it is locked by us. A lock on a file that was deleted since excludes nobody."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False))
+    except (BlockingIOError, FileNotFoundError):
+        return False

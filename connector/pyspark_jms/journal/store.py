@@ -15,10 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
 
-from pyspark_jms.errors import CorruptJournalError, IllegalStateError
+from pyspark_jms.errors import CorruptJournalError, IllegalStateError, JournalLockedError
 from pyspark_jms.journal.books import Books, Position
 from pyspark_jms.journal.contents import (
     LOCK_NAME,
+    META_NAME,
     Meta,
     SegmentInfo,
     info_of,
@@ -77,6 +78,7 @@ class JournalStore:
         self._clock = clock
         self._fingerprints = fingerprints
         self.meta = Meta.load(folder, clock())
+        self._identity = folder.identity(META_NAME)
         self._books = Books.load(folder)
         self._segments: dict[int, SegmentInfo] = {}
         self._unconfirmed = load_tombstones(folder, self._books.position)
@@ -191,7 +193,7 @@ class JournalStore:
             raise IllegalStateError(f"Event append({segment!r}) in a journal that goes on at {self._next}.")
         encoded = encode(segment)
         name = segment_name(segment.first)
-        self._folder.write(name, encoded)
+        self._folder.create(name, encoded)
         info = info_of(segment, self._folder.path / name, encoded)
         self._segments[segment.first] = info
         self._await_receipt(segment)
@@ -266,7 +268,7 @@ class JournalStore:
         self._require_open("replace")
         meta = replace(self.meta, replaces=(*self.meta.replaces, lost))
         meta.store(self._folder)
-        self.meta = meta
+        self.meta, self._identity = meta, self._folder.identity(META_NAME)
 
     def skip_to(self, sequence: int) -> None:
         """Count on from ``sequence``, in a journal that holds no segment: what was below is lost."""
@@ -342,6 +344,20 @@ class JournalStore:
         self._next = require_consecutive(self._folder.path, self._books, list(self._segments.values()))
         self._books.acknowledged &= self._segments.keys()
 
+    def require_writer(self) -> None:
+        """``JournalLockedError`` unless this journal and its lock are the files that were opened.
+
+        Asked before each write and each acknowledgement: a cleaner, or a file system that lost the lock, can give the
+        folder to a second writer.
+        """
+        self._lock.require()
+        if self._folder.identity(META_NAME) != self._identity:
+            raise JournalLockedError(
+                f"The file {META_NAME} of journal {self.path} was removed or replaced: this is another journal now.",
+                "Start the query again with the journalLocation of its checkpoint.",
+            )
+
     def _require_open(self, event: str) -> None:
         if not self._lock.held:
             raise IllegalStateError(f"Event {event} in a journal that is closed.")
+        self.require_writer()

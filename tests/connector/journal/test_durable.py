@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
 
-from pyspark_jms.errors import DataLossError, IllegalStateError, OtherBrokerError
+from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
 from pyspark_jms.journal.durable import DurableLedger, partitions_of
 from pyspark_jms.journal.store import JournalStore, Position, read_stretch
 
@@ -504,3 +504,37 @@ class AnyLife(RuleBasedStateMachine):
 
 TestAnyLife = AnyLife.TestCase
 TestAnyLife.settings = settings(deadline=None, max_examples=150, stateful_step_count=60)
+
+
+def test_two_writers_do_not_replace_each_others_messages(tmp_path):
+    """The lock file is gone, as after a cleaner of old files: the second query gets a lock of its own."""
+
+    def open_again():
+        store = JournalStore.open(
+            tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
+        )
+        sources = [("queue://q", "artemis", RECOGNITION)]
+        return store, DurableLedger(store, sources, 0, partition_octets=99, fail_on_data_loss=True)
+
+    first_store, first = open_again()
+    (tmp_path / "lock").unlink()
+    second_store, second = open_again()
+    secured(second, run(2, 11, 12), "r")
+    first.receive(0, run(1, 5, 6))
+    with pytest.raises(JournalLockedError, match="removed or replaced"):
+        first.secure()
+    assert first.due(0) == 0
+    assert [numbers(second_store.read(0).octets)] == [[11, 12]]
+    first_store.close()
+    second_store.close()
+
+
+def test_nothing_is_acknowledged_for_a_journal_that_was_replaced(opened, tmp_path):
+    store, ledger = opened()
+    ledger.receive(0, run(1, 5, 6))
+    ledger.secure()
+    (tmp_path / "journal").write_bytes((tmp_path / "journal").read_bytes())  # the same id, written by somebody else
+    with pytest.raises(JournalLockedError, match="this is another journal now"):
+        ledger.due_ids(0)
+    with pytest.raises(JournalLockedError, match="this is another journal now"):
+        store.release(0)

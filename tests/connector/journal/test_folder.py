@@ -107,3 +107,68 @@ def test_a_write_that_does_not_fit_leaves_what_was_there(tmp_path):
     assert done.stdout.startswith("[JMS_JOURNAL_IO] Could not write")
     assert "Make room on the disk" in done.stdout
     assert {path.name: path.read_bytes() for path in (tmp_path / "j").iterdir()} == {"file": b"old"}
+
+
+def test_a_folder_that_every_user_may_write_is_refused(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    with pytest.raises(JournalError, match="chmod o-w"):
+        Folder(tmp_path / "open")
+    (tmp_path / "open").chmod(0o2770)  # as Kubernetes prepares a volume for a group
+    Folder(tmp_path / "open")
+
+
+@pytest.mark.parametrize("write", ["write", "create"])
+def test_a_symbolic_link_is_never_written_through(tmp_path, write):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    folder = Folder(tmp_path / "j")
+    for name in ("file.tmp", "file"):
+        (folder.path / name).symlink_to(victim)
+    if write == "write":
+        folder.write("file", [b"ours"])
+        assert folder.read("file") == b"ours"
+    else:
+        with pytest.raises(JournalError, match="Another process writes this journal"):
+            folder.create("file", [b"ours"])
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_symbolic_link_is_not_read_or_appended_to(tmp_path):
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    for use in (map_file, Appender):
+        with pytest.raises(JournalError, match="symbolic link"):
+            use(tmp_path / "link")
+    with pytest.raises(JournalError, match="symbolic link"):
+        Folder(tmp_path).read("link")
+
+
+@pytest.fixture(params=[True, False], ids=["hard links", "no hard links"])
+def folder(request, tmp_path, monkeypatch):
+    """On a file system with hard links, and on one without, as some network file systems are."""
+
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    if not request.param:
+        monkeypatch.setattr(os, "link", refuse)
+    return Folder(tmp_path / "j")
+
+
+def test_create_replaces_nothing(folder):
+    assert folder.create("file", [b"first"]) == 5
+    with pytest.raises(JournalError, match="Another process writes this journal"):
+        folder.create("file", [b"second"])
+    assert folder.read("file") == b"first"
+    assert folder.names() == ["file"]
+
+
+def test_a_file_is_told_from_another_one_of_its_name(tmp_path):
+    folder = Folder(tmp_path)
+    assert folder.identity("file") is None
+    folder.write("file", [b"x"])
+    first = folder.identity("file")
+    assert first == folder.identity("file")
+    folder.write("file", [b"x"])
+    assert folder.identity("file") not in (first, None)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pyspark_jms.errors import JournalLockedError
+from pyspark_jms.errors import JournalError, JournalLockedError
 from pyspark_jms.journal.lock import WriterLock
 
 HOLD = """
@@ -105,7 +105,7 @@ def test_the_lock_of_a_deleted_file_excludes_nobody(tmp_path):
 DELETED_MEANWHILE = """
 import sys
 from pathlib import Path
-from pyspark_jms.errors import JournalLockedError
+from pyspark_jms.errors import JournalError, JournalLockedError
 from pyspark_jms.journal.lock import WriterLock
 path, calls, pauses = Path(sys.argv[1]), [], []
 
@@ -127,3 +127,23 @@ except JournalLockedError:
 def test_a_lock_on_a_file_that_was_deleted_meanwhile_is_none(tmp_path):
     program = [sys.executable, "-c", DELETED_MEANWHILE, tmp_path / "lock"]
     assert subprocess.run(program, capture_output=True, text=True, check=True).stdout == "one writer 1\n"
+
+
+def test_a_holder_notices_that_its_lock_file_was_removed_or_replaced(tmp_path):
+    lock = WriterLock(tmp_path / "lock", query="a", wait_seconds=0, pause=never)
+    lock.require()
+    lock.require()
+    (tmp_path / "lock").unlink()
+    with pytest.raises(JournalLockedError, match="was removed or replaced"):
+        lock.require()
+    (tmp_path / "lock").touch()
+    with pytest.raises(JournalLockedError, match="was removed or replaced"):
+        lock.require()
+    lock.release()
+
+
+def test_a_symbolic_link_is_no_lock_file(tmp_path):
+    (tmp_path / "elsewhere").touch()
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(JournalError, match="symbolic link"):
+        WriterLock(tmp_path / "lock", query="a", wait_seconds=0, pause=never)
