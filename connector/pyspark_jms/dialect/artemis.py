@@ -41,6 +41,8 @@ ARTEMIS = Dialect(
         TYPES_MARKER: "@types",
         "_AMQ_LARGE_SIZE": "@stored-size",
     },
+    # Not stored: gone after a restart of the broker. A redelivery-delay sets it anew.
+    volatile_headers=frozenset({"_AMQ_SCHED_DELIVERY"}),
     last_counts=frozenset({"ack"}),  # behind what the producer set
     property_names={"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"},
     # A SEND's own headers come back as properties (destination-type even twice); __AMQ_CID is the id of a

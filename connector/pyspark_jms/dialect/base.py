@@ -162,6 +162,9 @@ class Dialect:
     """Whether characters outside the Basic Multilingual Plane, and U+0000, change in headers when the broker stores
     them: then they are not sent, and not looked at when a message is recognised."""
 
+    volatile_headers: frozenset[str] = frozenset()
+    """Headers that a redelivered message may have gained or lost: not compared when it is recognised."""
+
     property_names: dict[str, str]
     """Frame header -> the JMS name of the property it carries (``_AMQ_GROUP_ID`` -> ``JMSXGroupID``)."""
 

@@ -22,9 +22,10 @@ class Recognition:
 
 
 def other_content() -> OtherBrokerError:
-    """A message is only known by its id and its content together: two fresh brokers count alike."""
+    """A message is recognised by its id and its content together: two new brokers give the same ids."""
     return OtherBrokerError(
-        "A message id that was read before came again with other content: this is another broker, or its store was"
-        " replaced. Nothing of it was acknowledged.",
-        "Stop the query, point brokerUrl at one broker (and its backup) only, and start again.",
+        "A message has the id of an earlier one and other content: this is another broker, or its store was replaced."
+        " The new message was not acknowledged.",
+        "Point brokerUrl at one broker (and its backup) only, and start again. If the broker really was replaced, read"
+        " what docs/guarantees.md says of it.",
     )

@@ -72,6 +72,8 @@ class Receiver:
         self._lives = ShortLives()
         self._counts = _Counts()
         self._last_batch = 0.0
+        self._backlog_end = 0
+        """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._watch: QueueWatch | None = None
         self.made_with: str | None = None
         """A digest of the selector that a durable subscription has, for the checkpoint."""
@@ -110,6 +112,7 @@ class Receiver:
             require_enough_unacknowledged(self._consumers[lane].dialect, self._options.min_messages)
             self._require_as_asked(self._consumers[lane])
         self._ledger = self._books(store, sequence)
+        self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         self._last_batch = time.monotonic()
         durable = self._options.durable
         queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
@@ -234,6 +237,8 @@ class Receiver:
             self._stop.check()
             self._reconnect_the_lost()
             self._confirm_what_came()
+            if self._ledger.offered < self._backlog_end:
+                break  # first: a new message that stops the query must not keep these from being read
             for consumer in self._consumers:
                 consumer.connection.check_messages()
             self._look_for_second_copies()

@@ -1,6 +1,7 @@
-"""How a STOMP message that comes again is known: the dialect's stable id, and a digest of what delivery keeps."""
+"""How a redelivered STOMP message is recognised: the dialect's stable id, and a digest of what delivery keeps."""
 
 import hashlib
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark_jms.dialect import Dialect, dialect_named
@@ -15,7 +16,16 @@ _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Octets of header lines that may change in the store of a broker with ``unstable_characters``."""
 
 _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
-"""Header lines that differ when a message comes again; a producer's property of such a name goes with them."""
+"""Header lines that differ in a redelivery, of every broker; a producer's property of such a name goes with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignored:
+    """What a fingerprint leaves out of a frame's headers."""
+
+    octets: bytes
+    lines: tuple[bytes, ...]
+    """How the ignored lines begin."""
 
 
 def recognition_if_any(dialect: Dialect) -> Recognition | None:
@@ -40,18 +50,19 @@ def fingerprints_of(segment: Segment) -> list[bytes]:
     ]
 
 
-def _ignored(dialect: Dialect) -> bytes:
-    return _UNSTABLE if dialect.unstable_characters else b""
+def _ignored(dialect: Dialect) -> _Ignored:
+    volatile = tuple(f"{name}:".encode() for name in sorted(dialect.volatile_headers))
+    return _Ignored(_UNSTABLE if dialect.unstable_characters else b"", _CHANGES + volatile)
 
 
-def _fingerprint(ignored: bytes, run: FrameRun, index: int) -> bytes:
+def _fingerprint(ignored: _Ignored, run: FrameRun, index: int) -> bytes:
     return _digest(ignored, run.frame(index), run.heads[index] - run.start(index))
 
 
-def _digest(ignored: bytes, frame: bytes, head: int) -> bytes:
+def _digest(ignored: _Ignored, frame: bytes, head: int) -> bytes:
     """Of the frame without what delivery changes. Sorted: a broker's properties have no order."""
-    block = frame[:head].translate(None, ignored)
-    lines = sorted(line for line in block.split(b"\n") if not line.startswith(_CHANGES))
+    block = frame[:head].translate(None, ignored.octets)
+    lines = sorted(line for line in block.split(b"\n") if not line.startswith(ignored.lines))
     return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
 
 

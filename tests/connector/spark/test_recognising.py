@@ -40,6 +40,17 @@ def test_a_fingerprint_is_blind_to_delivery_and_to_the_order_of_properties_only(
     assert len(first) == 16
 
 
+@pytest.mark.parametrize("before", ["_AMQ_SCHED_DELIVERY:1700000000000", "_AMQ_SCHED_DELIVERY:1800000000000"])
+def test_a_scheduled_message_is_known_without_the_time_that_the_broker_forgets(before):
+    run = run_of(
+        delivered(1, again="false", properties=("a:1", before)),
+        delivered(2, again="false", properties=("a:1",)),
+        delivered(2, again="false", properties=("_AMQ_SCHED:1", "a:1")),
+    )
+    first, second, other = (recognition_of(ARTEMIS).fingerprint(run, index) for index in range(3))
+    assert first == second != other
+
+
 def test_a_segment_tells_the_fingerprints_of_what_it_holds():
     run = run_of(
         delivered(1, again="false"),
