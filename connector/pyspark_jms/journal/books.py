@@ -38,6 +38,8 @@ class Books:
         self.batches: dict[tuple[int, int], list[int]] = {}
         self.acknowledged: set[int] = set()
         """First sequences of the segments whose receipt was here."""
+        self.subscribed = 0.0
+        """Seconds that the query has been subscribed, in all its processes, as far as that was entered."""
 
     @classmethod
     def create(cls, folder: Folder) -> None:
@@ -76,6 +78,10 @@ class Books:
         """Durable with the next entry that is."""
         self._enter({"acknowledged": first}, durable=False)
 
+    def enter_subscribed(self, seconds: float) -> None:
+        """Durable with the next entry that is."""
+        self._enter({"subscribed": round(seconds, 1)}, durable=False)
+
     def forget_acknowledged(self, first: int) -> None:
         """Of a segment that is deleted; the file forgets it when it is written anew."""
         self.acknowledged.discard(first)
@@ -100,6 +106,7 @@ class Books:
         entries: list[Facts] = [{"position": [self.position.oldest, self.position.next]}]
         entries += [{"batch": [*batch], "cuts": cuts} for batch, cuts in self.batches.items()]
         entries += [{"acknowledged": first} for first in sorted(self.acknowledged)]
+        entries += [{"subscribed": self.subscribed}] if self.subscribed else []
         return entries
 
     def _enter(self, entry: Facts, *, durable: bool) -> None:
@@ -125,5 +132,7 @@ class Books:
                 self.batches[start, end] = cuts
             case {"acknowledged": int(first)}:
                 self.acknowledged.add(first)
+            case {"subscribed": int(seconds) | float(seconds)}:
+                self.subscribed = seconds
             case _:
                 raise ValueError(entry)

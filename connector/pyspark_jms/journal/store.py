@@ -11,11 +11,12 @@ Files of other names are left alone.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
 
-from pyspark_jms.errors import CorruptJournalError, IllegalStateError, JournalLockedError
+from pyspark_jms.errors import CorruptJournalError, IllegalStateError, JournalError, JournalLockedError
 from pyspark_jms.journal.books import Books, Position
 from pyspark_jms.journal.contents import (
     LOCK_NAME,
@@ -36,6 +37,9 @@ from pyspark_jms.journal.unconfirmed import Unconfirmed, tombstone_name, write_t
 
 __all__ = ["Fingerprints", "JournalStore", "Position", "SegmentInfo", "Unacknowledged", "read_stretch"]
 
+
+_NOTE_EVERY_SECONDS = 60.0
+"""A process that dies forgets so much of the time that it was subscribed."""
 
 Fingerprints: TypeAlias = Callable[[Segment], Sequence[bytes]]
 """Of each message of a segment a digest (16 octets) of what is the same when it comes again."""
@@ -75,11 +79,11 @@ class JournalStore:
     ) -> None:
         self._folder = folder
         self._lock = lock
-        self._clock = clock
         self._fingerprints = fingerprints
         self.meta = Meta.load(folder, clock())
         self._identity = folder.identity(META_NAME)
         self._books = Books.load(folder)
+        self._subscribed = self._books.subscribed
         self._segments: dict[int, SegmentInfo] = {}
         self._unconfirmed = load_tombstones(folder, self._books.position)
         self._next = self._books.position.next
@@ -115,6 +119,10 @@ class JournalStore:
 
     def close(self) -> None:
         """Let others have the journal. May be called twice."""
+        if self._lock.held and self._subscribed > self._books.subscribed:
+            with suppress(JournalError):  # tombstones then last a little longer
+                self.require_writer()
+                self._books.enter_subscribed(self._subscribed)
         self._books.close()
         self._lock.release()
 
@@ -203,8 +211,8 @@ class JournalStore:
     def mark_acknowledged(self, first: int) -> None:
         """The broker's receipt for the whole segment is here.
 
-        Not synced: a mark that is lost makes its messages wait for a redelivery that never comes, as a
-        tombstone for a day in the end. That costs some octets, and no message.
+        Not synced: a mark that is lost makes its messages wait for a redelivery that never comes, in the end as a
+        tombstone. That costs some bytes, and no message.
         """
         self._require_open("mark_acknowledged")
         if first >= self._next:
@@ -282,6 +290,13 @@ class JournalStore:
 
     # --- receipts ------------------------------------------------------------------------------
 
+    def note_subscribed(self, seconds: float) -> None:
+        """So much more time the query was subscribed to all that it reads: tombstones age by that, and nothing else."""
+        self._require_open("note_subscribed")
+        self._subscribed += seconds
+        if self._subscribed - self._books.subscribed >= _NOTE_EVERY_SECONDS:
+            self._books.enter_subscribed(self._subscribed)
+
     def _await_receipt(self, segment: Segment) -> None:
         self._unconfirmed[segment.first] = Unconfirmed(
             first=segment.first,
@@ -313,7 +328,7 @@ class JournalStore:
             messages = self._unconfirmed.get(info.first)
             if messages is not None and messages.since is None:
                 buried = replace(messages, fingerprints=self._told(messages))
-                tombstones[info.first] = write_tombstone(self._folder, buried, self._clock())
+                tombstones[info.first] = write_tombstone(self._folder, buried, self._subscribed)
         return tombstones
 
     def _delete(self, info: SegmentInfo) -> None:
@@ -322,8 +337,7 @@ class JournalStore:
         del self._segments[info.first]
 
     def _expire(self) -> list[Unconfirmed]:
-        now = self._clock()
-        expired = [messages for messages in self._unconfirmed.values() if messages.expired(now)]
+        expired = [messages for messages in self._unconfirmed.values() if messages.expired(self._subscribed)]
         for messages in expired:
             self._settle(messages)
         return expired

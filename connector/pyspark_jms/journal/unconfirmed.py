@@ -1,7 +1,7 @@
-"""Messages whose receipt was not recorded: the broker may send them again, and they must be known then.
+"""Messages whose receipt was not recorded: the broker may redeliver them, and they must be recognised then.
 
-While their segment lives it stands for them; a *tombstone* does when it is deleted, until they came again and
-were acknowledged, or for a day.
+Their segment stands for them until it is deleted, then a *tombstone* does: until they were redelivered and
+acknowledged, or until the query was subscribed for a day. While it is not subscribed nothing is redelivered to it.
 """
 
 import re
@@ -16,7 +16,7 @@ __all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "Unconfirmed", "read_tombstone", "t
 TOMBSTONE = re.compile(r"tombstone-\d{19}")
 """Name of a tombstone's file."""
 TOMBSTONE_SECONDS = 24 * 3600.0
-"""Far beyond any connection's time to live, after which a broker sends again what was in flight on it."""
+"""Of being subscribed. Far beyond any connection's time to live, after which a broker redelivers what was in flight."""
 _FINGERPRINT_BYTES = 16
 
 
@@ -30,30 +30,30 @@ class Unconfirmed:
     fingerprints: dict[bytes, bytes] = field(repr=False)
     """By id; without octets while the segment lives, from which they can be made."""
     since: float | None = None
-    """When the tombstone was written; None: their segment lives."""
+    """How long the query had been subscribed when the tombstone was written, in seconds; None: their segment exists."""
     size: int = 0
     """Octets of the tombstone."""
 
-    def expired(self, now: float) -> bool:
-        return self.since is not None and now - self.since >= TOMBSTONE_SECONDS
+    def expired(self, subscribed: float) -> bool:
+        return self.since is not None and subscribed - self.since >= TOMBSTONE_SECONDS
 
 
 def tombstone_name(first: int) -> str:
     return f"tombstone-{first:019d}"
 
 
-def write_tombstone(folder: Folder, messages: Unconfirmed, now: float) -> Unconfirmed:
+def write_tombstone(folder: Folder, messages: Unconfirmed, subscribed: float) -> Unconfirmed:
     """Durable on return. Returns what stands for the messages when their segment is gone."""
     facts = {
         "first": messages.first,
         "last": messages.last,
         "source": messages.source,
-        "since": now,
+        "subscribed": subscribed,
         "ids": [identifier.decode("latin-1") for identifier in messages.fingerprints],
         "fingerprints": b"".join(messages.fingerprints.values()).hex(),
     }
     size = folder.write(tombstone_name(messages.first), [write_line(facts)])
-    return replace(messages, since=now, size=size)
+    return replace(messages, since=subscribed, size=size)
 
 
 def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
@@ -67,7 +67,7 @@ def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
             first=int(facts["first"]),
             last=int(facts["last"]),
             source=str(facts["source"]),
-            since=float(facts["since"]),
+            since=float(facts.get("subscribed", 0.0)),  # earlier releases wrote the time of day: counted from now on
             fingerprints=dict(zip(ids, cut, strict=True)),
             size=len(data),
         )

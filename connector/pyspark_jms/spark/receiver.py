@@ -40,6 +40,8 @@ _LOCK_SECONDS = 30.0
 """``query.stop()`` returns before the old process is gone: a starter waits this long for its journal."""
 _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
+_LONGEST_COUNTED_SECONDS = 600.0
+"""Between two looks for messages, as time that the query was subscribed: some batches take that long."""
 _FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 1.0, 30.0
 
 
@@ -72,6 +74,8 @@ class Receiver:
         self._lives = ShortLives()
         self._counts = _Counts()
         self._last_batch = 0.0
+        self._subscribed_since: float | None = None
+        """Up to when the time of being subscribed was counted; None while a connection is lost."""
         self._backlog_end = 0
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._watch: QueueWatch | None = None
@@ -236,6 +240,7 @@ class Receiver:
         while True:
             self._stop.check()
             self._reconnect_the_lost()
+            self._count_subscribed_time()
             self._confirm_what_came()
             if self._ledger.offered < self._backlog_end:
                 break  # first: a new message that stops the query must not keep these from being read
@@ -356,6 +361,7 @@ class Receiver:
     def _reconnect(self, lane: int) -> None:
         """Subscribe again, after growing pauses; what ended the connection is raised if it cannot pass."""
         consumer = self._consumers[lane]
+        self._subscribed_since = None
         try:
             consumer.connection.check()
         except JMSError as error:
@@ -387,6 +393,14 @@ class Receiver:
                 _log.warning("= reconnected to %s", self._consumers[lane].connection.address)
                 return
         raise failure or ConnectionLostError("The connection is gone.", "Option reconnectAttempts is 0.")
+
+    def _count_subscribed_time(self) -> None:
+        """For the journal's tombstones. A long gap between two calls may be a process that was stopped meanwhile."""
+        if self._store is None:
+            return
+        before, self._subscribed_since = self._subscribed_since, time.monotonic()
+        if before is not None:
+            self._store.note_subscribed(min(self._subscribed_since - before, _LONGEST_COUNTED_SECONDS))
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

@@ -20,11 +20,16 @@ def opened(tmp_path):
     """``opened(start)`` → store and ledger on the same folder; the ones before are closed, as by a crash."""
     stores = []
 
-    def open_again(start=0, begin=True, clock=lambda: 1e9, **more):
+    def open_again(start=0, begin=True, now=1e9, **more):
         if stores:
             stores.pop().close()
         store = JournalStore.open(
-            tmp_path, query="test", wait_seconds=0, pause=lambda _: None, clock=clock, fingerprints=fingerprints_of
+            tmp_path,
+            query="test",
+            wait_seconds=0,
+            pause=lambda _: None,
+            clock=lambda: now,
+            fingerprints=fingerprints_of,
         )
         stores.append(store)
         settings = {"partition_octets": 12, "fail_on_data_loss": True} | more
@@ -230,21 +235,33 @@ def test_an_offer_that_spark_never_heard_of_is_made_again_as_it_was(opened):
 
 @pytest.mark.parametrize("crash", [False, True])
 def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
-    now = [1e9]
-    store, ledger = opened(clock=lambda: now[0])
+    store, ledger = opened()
     secured(ledger, run(1, 5, 6))
     ledger.acknowledging(0, "never comes")
     ledger.finish(ledger.offer(max_messages=None, max_octets=None))
     ledger.lost(0)
     assert ledger.expects(0)
-    now[0] += 24 * 3600
+    for _ in range(24 * 60):
+        store.note_subscribed(60)
     if crash:
-        store, ledger = opened(2, clock=lambda: now[0])
+        store, ledger = opened(2)
     else:
         secured(ledger, run(2, 7), "r2")
         ledger.finish(ledger.offer(max_messages=None, max_octets=None))
     assert not ledger.expects(0)
     assert list(store.unacknowledged()) == []
+
+
+def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened):
+    """A weekend without the query: the broker redelivers on Monday what was in flight on Friday."""
+    store, ledger = opened()
+    secured(ledger, run(1, 5, 6))
+    ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    store.note_subscribed(23 * 3600)
+    store, ledger = opened(2, now=1e9 + 3 * DAY)
+    assert ledger.expects(0)
+    ledger.receive(0, run(2, 5, 6))
+    assert (ledger.waiting_messages, ledger.recognised) == (0, 2)
 
 
 # --- any life ----------------------------------------------------------------------------------------
@@ -294,19 +311,25 @@ class AnyLife(RuleBasedStateMachine):
             return None
 
     def _die(self, power):
-        if self.store is not None:
-            self.store.close()
+        if self.store is not None:  # nothing is written: a process that is killed writes nothing
+            self.store._books.close()
+            self.store._lock.release()
         self.store = self.ledger = None
         if power is not None:
             self.disk.lose_power(lambda most: power.randint(0, most))
 
-    @rule(power=POWER, notice=st.integers(0, 3), for_a_day=st.booleans())
-    def die(self, power=None, notice=0, for_a_day=False):
+    @rule(power=POWER, notice=st.integers(0, 3), days=st.integers(0, 3))
+    def die(self, power=None, notice=0, days=0):
+        """And stay dead for some days: that makes nobody forget anything."""
         self._die(power)
-        if for_a_day and self._nothing_can_come_again():
-            self.now += DAY
+        self.now += days * DAY
         for lane, broker in enumerate(self.brokers):
             broker.lose_link(noticed=bool(notice & 1 << lane))
+
+    @precondition(lambda self: self.ledger and self._nothing_can_come_again())
+    @rule(crash=CRASHES)
+    def stay_subscribed_for_a_day(self, crash):
+        self._perform(crash, lambda: self.store.note_subscribed(DAY))
 
     @precondition(lambda self: not self.ledger)
     @rule(crash=CRASHES, partition_octets=st.integers(1, 60))
@@ -495,8 +518,8 @@ class AnyLife(RuleBasedStateMachine):
             read = {message for held, message in self.journal.values() if held == lane}
             assert read | broker.taken_by_others == set(broker.sizes), "lost"
         assert self.ledger.in_flight_messages == self.ledger.waiting_messages == 0
+        self.store.note_subscribed(DAY)
         self._die(None)
-        self.now += DAY
         self.start()
         assert set(self.store._folder.names()) == {"books", "journal", "lock"}
         assert not any(self.ledger.expects(lane) for lane in (0, 1))

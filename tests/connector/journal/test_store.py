@@ -236,13 +236,27 @@ def test_a_late_receipt_for_a_released_segment(store, again):
     assert list(again().unacknowledged()) == []
 
 
-def test_tombstones_last_a_day(store, again):
+def test_tombstones_last_for_a_day_of_being_subscribed(store, again):
+    store.append(messages(0, 3))
+    store.note_subscribed(59)
+    store.release(3)
+    store.note_subscribed(24 * 3600 - 2)
+    later = again(NOW + 30 * 24 * 3600)
+    assert set(later.unacknowledged()) == known(0, 3)
+    later.note_subscribed(3)  # written when it is closed
+    later.close()
+    assert list(again().unacknowledged()) == []
+
+
+def test_a_process_that_dies_forgets_a_minute_of_being_subscribed_at_most(store, tmp_path):
     store.append(messages(0, 3))
     store.release(3)
-    later = again(NOW + 24 * 3600 - 1)
-    assert set(later.unacknowledged()) == known(0, 3)
+    for _ in range(24 * 60 + 4):
+        store.note_subscribed(59.9)
+    store._lock.release()  # as kill -9 does
+    later = opened(tmp_path / "journal")
+    assert list(later.unacknowledged()) == []
     later.close()
-    assert list(again(NOW + 24 * 3600).unacknowledged()) == []
 
 
 def test_counting_on_after_a_loss(store, again):
