@@ -51,6 +51,10 @@ def _read_from(subscription: Subscription) -> str:
     return str(subscription.destination) if durable is None else f"{subscription.destination} for {durable}"
 
 
+def _now_ms() -> float:
+    return time.time() * 1000
+
+
 @dataclass(slots=True)
 class _Counts:
     received: int = 0
@@ -88,7 +92,7 @@ class Receiver:
 
     def drain(self) -> None:
         """Read only what was sent before now (Trigger.AvailableNow)."""
-        self._draining = Drain(time.time() * 1000, self._options.idle_timeout)
+        self._draining = Drain(_now_ms(), self._options.idle_timeout)
 
     def journal(self) -> JournalStore | None:
         """The journal, if there is to be one; the first call waits until no other process writes it."""
@@ -275,7 +279,7 @@ class Receiver:
         if self._below_minimum(messages):
             return False
         # Nothing comes behind a full window. What is done was acknowledged before, so what waits is all that fills it.
-        return lingered or self._journal_is_full() or octets >= self._options.window_octets
+        return lingered or self.journal_is_full or octets >= self._options.window_octets
 
     def _below_minimum(self, messages: int) -> bool:
         """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
@@ -284,7 +288,7 @@ class Receiver:
             return False
         # A broker sends while there is credit, so a full window holds at least as much as it says.
         held = self._ledger.in_flight_octets + sum(consumer.waiting()[1] for consumer in self._consumers)
-        full = held >= self._options.window_octets // len(self._consumers) or self._journal_is_full()
+        full = held >= self._options.window_octets // len(self._consumers) or self.journal_is_full
         return not full and time.monotonic() - self._last_batch < self._options.max_delay
 
     def _waiting(self) -> tuple[int, int]:
@@ -296,11 +300,13 @@ class Receiver:
 
     def _open_lanes(self) -> list[int]:
         """Those whose messages may be taken: none while the journal is full, of a drain those still read."""
-        if self._journal_is_full():
+        if self.journal_is_full:
             return []
         return [lane for lane in self._lanes if self._draining is None or lane not in self._draining.ended]
 
-    def _journal_is_full(self) -> bool:
+    @property
+    def journal_is_full(self) -> bool:
+        """No more messages are received until finished ones are deleted."""
         journal, store = self._options.journal, self._store
         return journal is not None and store is not None and store.segment_bytes >= journal.max_octets
 
@@ -314,9 +320,9 @@ class Receiver:
 
     def _take(self, lane: int) -> None:
         consumer, drain = self._consumers[lane], self._draining
-        sent = consumer.dialect.header_of("JMSTimestamp")
+        sent, unit_ms, now_ms = consumer.dialect.header_of("JMSTimestamp"), consumer.dialect.timestamp_ms, _now_ms()
         for run in consumer.take():
-            upto = drain.before_the_cut(lane, run, sent, consumer.dialect.timestamp_ms) if drain else len(run)
+            upto = drain.before_the_cut(lane, run, sent, unit_ms, now_ms=now_ms) if drain else len(run)
             self._counts.redelivered += redelivered(run)
             self._counts.received += upto
             self._ledger.receive(lane, run, upto)

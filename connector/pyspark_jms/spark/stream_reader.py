@@ -23,6 +23,7 @@ from pyspark_jms.journal.durable import Stored, partitions_of
 from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.commit_order import CommitOrder
 from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
 from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
 from pyspark_jms.spark.offsets import mark_of, offset, selector_of, sequence
@@ -58,6 +59,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stop_request = StopRequest()
         self._receiver: Receiver | None = None
         self._draining = False
+        self._order = CommitOrder()
         self._neighbours = Neighbourhood()
         self._memory = SharedMemory()
 
@@ -89,7 +91,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "Use trigger(availableNow=True), or journalLocation.",
             )
         receiver = self._open(start)
-        self._settle(receiver, sequence(start))
+        self._settle_up_to(receiver, sequence(start))
         end = receiver.admit()
         return self._offset(end) if end > sequence(start) else start
 
@@ -109,6 +111,8 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if first == last:
             return []
         journal = self._journal(start, end)
+        if journal is not None:
+            self._order.require(first)
         here = self._neighbours.look()
         read = self._recorded(journal, first, last, here=here) if journal else self._received(first, last, here=here)
         card = self._neighbours.card()
@@ -173,11 +177,20 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if may_drop(piece.source, piece.dialect, self._options):  # else nothing need be mapped here
             self._receiver.note_dropped(dropped_of(piece.read(), self._options))
 
+    def _settle_up_to(self, receiver: Receiver, start: int) -> None:
+        """Spark asks for what follows ``start``. A journal keeps the first batch until its commit is certain."""
+        self._order.asked(start)
+        sure = self._options.journal is None or self._draining or self._order.synchronous
+        if sure or self._order.is_first(start) or receiver.journal_is_full:
+            self._settle(receiver, start)
+
     def _settle(self, receiver: Receiver, sequence: int) -> None:
         receiver.settle(sequence)
         self._memory.release(sequence)
 
     def commit(self, end: dict[str, Any]) -> None:
+        """``end`` is in Spark's commit log. Never called for the last batch of a run."""
+        self._order.committed(sequence(end))
         if self._receiver is not None and self._receiver.opened:
             self._settle(self._receiver, sequence(end))
 

@@ -20,6 +20,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.receiver import Receiver
 from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.testing import JmsClient
 
 
 def options(broker, queue, **more):
@@ -163,6 +164,20 @@ def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
         assert receiver.admit() == 10
     assert broker.message_count(queue) == 5
     assert broker.delivery_counts(queue) == [0] * 5
+
+
+def test_a_message_from_the_future_does_not_end_the_draining(broker, queue):
+    """Of a producer whose clock is wrong: every run ended there at once, with success."""
+    fill(broker, queue, 1)
+    with JmsClient(broker) as client:
+        core = client._session.getCoreSession()
+        message = core.createMessage(True)
+        message.setTimestamp(int(time.time() * 1000) + 365 * 86_400_000)
+        message.putStringProperty("n", "-1")
+        core.createProducer(queue).send(message)
+    fill(broker, queue, 9, first=1)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 11) == [0, -1, *range(1, 10)]
 
 
 def test_a_later_message_on_one_queue_does_not_end_the_draining_of_another(broker, queue):

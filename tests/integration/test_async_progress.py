@@ -1,0 +1,65 @@
+"""Spark's asynchronous progress tracking: a journal refuses it before anything is deleted that a restart needs."""
+
+import pytest
+from pyspark.errors.exceptions.captured import StreamingQueryException
+from rawstomp import RawStomp
+from streaming import left, read, wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+ASYNC = {
+    "asyncProgressTrackingEnabled": True,
+    "asyncProgressTrackingCheckpointIntervalMs": 60_000,
+    "_asyncProgressTrackingOverrideSinkSupportCheck": True,  # Spark allows it for Kafka and noop
+}
+
+
+def fill(broker, queue, first, last):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], f"text {n}") for n in range(first, last)])
+
+
+def started(frame, checkpoint, **options):
+    writer = frame.writeStream.format("noop").options(**options).option("checkpointLocation", str(checkpoint))
+    return writer.start()
+
+
+def rows(query):
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+
+def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp_path):
+    fill(broker, queue, 0, 10)
+    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"), maxMessagesPerTrigger=5)
+    query = started(frame, tmp_path / "checkpoint", **ASYNC)
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\].*asyncProgressTrackingEnabled"):
+        query.awaitTermination(60)
+    texts = set()
+    writer = frame.writeStream.foreachBatch(lambda batch, _: texts.update(row.text for row in batch.collect()))
+    again = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    assert again.awaitTermination(60)  # without [JMS_DATA_LOSS]
+    assert {f"text {n}" for n in range(5, 10)} <= texts
+    assert left(broker, queue) == 0
+
+
+def test_without_a_journal_a_batch_is_acknowledged_when_the_sink_has_it(spark, broker, queue, tmp_path):
+    fill(broker, queue, 0, 10)
+    query = started(read(spark, broker, queue=queue, maxMessagesPerTrigger=5), tmp_path, **ASYNC)
+    try:
+        wait_until(lambda: rows(query) == 10, what="the second batch")
+        assert left(broker, queue) == 0
+    finally:
+        query.stop()
+
+
+def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(spark, broker, queue, tmp_path):
+    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"))
+    query = started(frame, tmp_path / "checkpoint")
+    segments = (tmp_path / "journal").glob
+    try:
+        for n in range(3):
+            fill(broker, queue, 10 * n, 10 * n + 10)
+            wait_until(lambda n=n: rows(query) == 10 * n + 10, what=f"batch {n}")
+        wait_until(lambda: not list(segments("segment-*")), what="the deletion of what is done")
+    finally:
+        query.stop()
