@@ -121,15 +121,17 @@ class SegmentInfo:
     path: str
     digest: bytes
     """Proves to a reader elsewhere that a file of this path is this segment."""
+    stored: float
+    """When it was written, in seconds since 1970."""
     acknowledged: bool = False
     """The broker's receipt for all of it was recorded."""
 
 
-def info_of(segment: Segment, path: Path, encoded: Encoded) -> SegmentInfo:
-    return _info(segment, path, len(encoded.head) + len(encoded.octets), encoded.digest)
+def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:
+    return _info(segment, path, len(encoded.head) + len(encoded.octets), encoded.digest, now)
 
 
-def _info(segment: Segment, path: Path, size: int, digest: bytes) -> SegmentInfo:
+def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float) -> SegmentInfo:
     return SegmentInfo(
         first=segment.first,
         last=segment.last,
@@ -139,6 +141,7 @@ def _info(segment: Segment, path: Path, size: int, digest: bytes) -> SegmentInfo
         size=size,
         path=str(path),
         digest=digest,
+        stored=stored,
     )
 
 
@@ -154,7 +157,7 @@ def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
         if head.first != int(match[1]):
             raise CorruptJournalError(f"Segment {path} holds sequences from {head.first} on: it was renamed.")
         segment = head.segment()
-        yield segment, _info(segment, path, len(buffer), head.digest)
+        yield segment, _info(segment, path, len(buffer), head.digest, folder.changed(name))
 
 
 def require_consecutive(path: Path, books: Books, segments: list[SegmentInfo]) -> int:

@@ -122,6 +122,11 @@ class Folder:
                 return None
         return found.st_dev, found.st_ino, found.st_mtime_ns
 
+    def changed(self, name: str) -> float:
+        """When the file was written, in seconds since 1970."""
+        with refusals(f"look at {self.path / name}"):
+            return (self.path / name).stat(follow_symlinks=False).st_mtime
+
     def delete(self, name: str) -> None:
         """Gone for every process; after a power failure it may be back."""
         with refusals(f"delete {self.path / name}"):

@@ -79,6 +79,7 @@ class JournalStore:
     ) -> None:
         self._folder = folder
         self._lock = lock
+        self._clock = clock
         self._fingerprints = fingerprints
         self.meta = Meta.load(folder, clock())
         self._identity = folder.identity(META_NAME)
@@ -156,6 +157,16 @@ class JournalStore:
         """Octets of all segments and tombstones."""
         return self.segment_bytes + sum(messages.size for messages in self._unconfirmed.values())
 
+    def age_of(self, sequence: int) -> float | None:
+        """Seconds since the first message that is not below ``sequence`` was stored; None: there is none."""
+        stored = next((info.stored for info in self._segments.values() if info.last > sequence), None)
+        return None if stored is None else max(0.0, self._clock() - stored)
+
+    @property
+    def unconfirmed_messages(self) -> int:
+        """Messages whose acknowledgement the broker has not confirmed, of segments and tombstones."""
+        return sum(len(messages.fingerprints) for messages in self._unconfirmed.values())
+
     def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
         """In order, those that hold any of the sequences ``start`` to ``end`` (not included)."""
         limit = self._next if end is None else end
@@ -202,7 +213,7 @@ class JournalStore:
         encoded = encode(segment)
         name = segment_name(segment.first)
         self._folder.create(name, encoded)
-        info = info_of(segment, self._folder.path / name, encoded)
+        info = info_of(segment, self._folder.path / name, encoded, self._clock())
         self._segments[segment.first] = info
         self._await_receipt(segment)
         self._next = segment.last

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.link.management import ManagementLink
@@ -44,14 +45,17 @@ class QueueWatch:
         self._resources = [f"queue.{queue.rpartition('::')[2]}" for queue in queues]  # of ADDRESS::QUEUE
         self._held = held
         self._every = every
-        self._figures: dict[str, int] = {}
+        self._figures: dict[str, int | str] = {}
         self._excess: deque[int] = deque(maxlen=_LOOKS)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pyspark-jms-watch", daemon=True)
         self._thread.start()
 
-    def figures(self) -> dict[str, int]:
-        """``depth``, ``delivering``, and ``stuckInDelivery`` where nobody else reads these queues."""
+    def figures(self) -> dict[str, int | str]:
+        """``depth``, ``delivering``, ``consumers``, and ``depthTime``, when the broker was asked.
+
+        ``stuckInDelivery`` where nobody else reads these queues.
+        """
         return self._figures
 
     def close(self) -> None:
@@ -75,12 +79,17 @@ class QueueWatch:
                 self._figures = {}  # old figures would be taken for new ones
                 self._excess.clear()
 
-    def _ask(self, link: ManagementLink) -> dict[str, int]:
+    def _ask(self, link: ManagementLink) -> dict[str, int | str]:
         depth, delivering, consumers = (
             sum(int(link.attribute(resource, name)) for resource in self._resources)
             for name in ("messageCount", "deliveringCount", "consumerCount")
         )
-        figures = {"depth": depth, "delivering": delivering}
+        figures: dict[str, int | str] = {
+            "depth": depth,
+            "delivering": delivering,
+            "consumers": consumers,
+            "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
         self._excess.append(max(0, delivering - self._held()))
         if consumers == len(self._resources):
             # What is on its way to us is in delivery, too: only what stays so from look to look is stuck.

@@ -7,6 +7,7 @@ thread that Spark's calls come on; the link's threads only fill buffers.
 import contextlib
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark_jms.dialect import Dialect
@@ -80,6 +81,9 @@ class Receiver:
         self._last_batch = 0.0
         self._subscribed_since: float | None = None
         """Up to when the time of being subscribed was counted; None while a connection is lost."""
+        self.reached = 0
+        """The end of the last batch that Spark's log holds; a journal may keep its messages a little longer."""
+        self._warned_of_others = False
         self._backlog_end = 0
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._watch: QueueWatch | None = None
@@ -125,7 +129,8 @@ class Receiver:
         durable = self._options.durable
         queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
         queues += [str(durable)] if durable else []
-        if queues and self._draining is None:  # a run that ends has no use for figures that come every 30 s
+        # A run that ends has no use for figures that come every 30 s; a journal must know of other consumers.
+        if queues and (self._draining is None or store is not None):
             self._watch = QueueWatch(self._options.connection, queues, lambda: self._held)
         for consumer in self._consumers:
             for warning in self._options.selector_warnings(consumer.dialect):
@@ -433,13 +438,43 @@ class Receiver:
         consumer = self._consumers[index]
         return consumer.subscription.destination, consumer.dialect
 
-    def _promise(self) -> str:
+    def _guarantee(self, watched: Mapping[str, int | str]) -> str:
         if self._options.forgotten:
             return "at-most-once (plain topic subscription)"
-        return "at-least-once" if self._store is None else "exactly-once into Spark"
+        if self._store is None:
+            return "at-least-once"
+        if int(watched.get("consumers", 0)) <= len(self._consumers):
+            return "exactly-once into Spark"
+        if not self._warned_of_others:
+            self._warned_of_others = True
+            _log.warning(
+                "! the queue has other consumers: after a lost connection one of them may get messages that the journal"
+                " already holds, so both process them (at-least-once). Give each query a queue of its own"
+            )
+        return "at-least-once (other consumers read this queue)"
+
+    def _journal_figures(self) -> dict[str, object]:
+        store = self._store
+        if store is None:
+            return {}
+        reached = max(self.reached, self._ledger.done)
+        age, backlog = store.age_of(reached), store.position.next - reached
+        return {
+            "journalBytes": store.bytes_used,
+            "backlog": backlog,
+            "backlogAgeSeconds": None if age is None else round(age, 1),
+            **({} if backlog or not store.bytes_used else {"journalKeeps": self._kept(store)}),
+        }
+
+    @staticmethod
+    def _kept(store: JournalStore) -> str:
+        if store.segment_bytes:
+            return "the last batch, until the next one is planned"
+        return f"tombstones of {store.unconfirmed_messages} messages whose acknowledgement is not confirmed"
 
     def progress(self) -> dict[str, object]:
         """Figures for ``StreamingQueryProgress``; cheap, never raises."""
+        watched = {} if self._watch is None else self._watch.figures()
         waiting = [consumer.waiting() for consumer in self._consumers]
         self._held = self._ledger.in_flight_messages + sum(messages for messages, _ in waiting)
         return {
@@ -451,9 +486,9 @@ class Receiver:
             "redelivered": self._counts.redelivered,
             "recognised": self._ledger.recognised,
             "reconnects": self._counts.reconnects,
-            **({} if self._store is None else {"journalBytes": self._store.bytes_used}),
+            **self._journal_figures(),
             "selectorDropped": self._counts.selector_dropped,
-            "guarantee": self._promise(),
+            "guarantee": self._guarantee(watched),
             "broker": self._consumers[0].connection.server if self._consumers else None,
-            **({} if self._watch is None else self._watch.figures()),
+            **watched,
         }

@@ -180,6 +180,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _settle_up_to(self, receiver: Receiver, start: int) -> None:
         """Spark asks for what follows ``start``. A journal keeps the first batch until its commit is certain."""
         self._order.asked(start)
+        receiver.reached = start
         sure = self._options.journal is None or self._draining or self._order.synchronous
         if sure or self._order.is_first(start) or receiver.journal_is_full:
             self._settle(receiver, start)

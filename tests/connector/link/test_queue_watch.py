@@ -1,5 +1,6 @@
 """Figures beside a real reader, and what becomes of them when the broker or the permission is gone."""
 
+import datetime as dt
 import logging
 
 import pytest
@@ -25,15 +26,30 @@ def watch():
         started.close()
 
 
+def depths(watched):
+    return {name: value for name, value in watched.figures().items() if name not in {"consumers", "depthTime"}}
+
+
+def test_the_consumers_and_when_the_broker_was_asked(broker, queue, settings_for, consume, watch, eventually):
+    broker.create_queue(queue)
+    watched = watch(settings_for(broker), [queue])
+    eventually(lambda: watched.figures().get("consumers") == 0)
+    asked = dt.datetime.fromisoformat(watched.figures()["depthTime"])
+    assert abs((dt.datetime.now(dt.UTC) - asked).total_seconds()) < 60
+    consume(settings_for(broker), queue)
+    eventually(lambda: watched.figures().get("consumers") == 1)
+    assert dt.datetime.fromisoformat(watched.figures()["depthTime"]) > asked
+
+
 def test_what_is_held_and_what_is_stuck(broker, queue, settings_for, consume, watch, eventually):
     with JmsClient(broker) as java:
         for body in ("text", ["never put on the wire"], b"octets", [True]):
             java.send(queue, body)
     reader = consume(settings_for(broker), queue)
     watched = watch(settings_for(broker), [queue], held=lambda: reader.waiting()[0])
-    eventually(lambda: watched.figures() == {"depth": 4, "delivering": 4, "stuckInDelivery": 2})
+    eventually(lambda: depths(watched) == {"depth": 4, "delivering": 4, "stuckInDelivery": 2})
     reader.close()
-    eventually(lambda: watched.figures() == {"depth": 4, "delivering": 0})  # nobody reads: none can be stuck
+    eventually(lambda: depths(watched) == {"depth": 4, "delivering": 0})  # nobody reads: none can be stuck
 
 
 def test_several_queues_add_up_and_another_reader_makes_it_unknown(
@@ -45,15 +61,15 @@ def test_several_queues_add_up_and_another_reader_makes_it_unknown(
             java.send(name, "text")
     readers = [consume(settings_for(broker), name) for name in names]
     watched = watch(settings_for(broker), names, held=lambda: sum(reader.waiting()[0] for reader in readers))
-    eventually(lambda: watched.figures() == {"depth": 2, "delivering": 2, "stuckInDelivery": 0})
+    eventually(lambda: depths(watched) == {"depth": 2, "delivering": 2, "stuckInDelivery": 0})
     consume(settings_for(broker), names[0])
-    eventually(lambda: watched.figures() == {"depth": 2, "delivering": 2})
+    eventually(lambda: depths(watched) == {"depth": 2, "delivering": 2})
 
 
 def test_a_fully_qualified_name(broker, queue, settings_for, watch, eventually):
     broker.create_queue(queue)
     watched = watch(settings_for(broker), [f"{queue}::{queue}"])
-    eventually(lambda: watched.figures() == {"depth": 0, "delivering": 0})
+    eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
 
 
 def test_who_may_not_ask_is_told_once(settings_for, watch, eventually, caplog):
@@ -71,12 +87,12 @@ def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_fo
     broker.create_queue(queue)
     with Proxy(broker.host, broker.port) as proxy:
         watched = watch(settings_for(broker, url=f"stomp://{proxy.host}:{proxy.port}"), [queue])
-        eventually(lambda: watched.figures() == {"depth": 0, "delivering": 0})
+        eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         proxy.refuse()
         proxy.cut()
         eventually(lambda: watched.figures() == {})
         proxy.accept()
-        eventually(lambda: watched.figures() == {"depth": 0, "delivering": 0})
+        eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         watched.close()
 
 
@@ -84,4 +100,4 @@ def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch, event
     watched = watch(settings_for(broker), [queue])
     assert watched.figures() == {}
     broker.create_queue(queue)
-    eventually(lambda: watched.figures() == {"depth": 0, "delivering": 0})
+    eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})

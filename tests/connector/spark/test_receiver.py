@@ -86,6 +86,46 @@ def test_progress_has_what_only_the_broker_knows(broker, queue):
         wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's figures")
 
 
+@pytest.mark.parametrize("drain", [False, True])
+def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker, queue, tmp_path, caplog, drain):
+    """After a lost connection the broker may give it what the journal already holds."""
+    with receiving(broker, queue, journalLocation=tmp_path) as receiver:
+        wait_until(lambda: receiver.progress().get("consumers") == 1, what="the broker's figures")
+        assert receiver.progress()["guarantee"] == "exactly-once into Spark"
+    other = RawStomp(broker)
+    other.request(
+        "SUBSCRIBE", [("id", "x"), ("destination", queue), ("subscription-type", "ANYCAST"), ("ack", "client")]
+    )
+    with receiving(broker, queue, journalLocation=tmp_path, drain=drain) as receiver:
+        wait_until(lambda: receiver.progress().get("consumers") == 2, what="the other consumer")
+        lowered = "at-least-once (other consumers read this queue)"
+        assert [receiver.progress()["guarantee"] for _ in range(3)] == [lowered] * 3
+        assert caplog.text.count("the queue has other consumers") == 1
+    other.close_abruptly()
+
+
+def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, queue, tmp_path):
+    fill(broker, queue, 30)
+    with receiving(broker, queue, journalLocation=tmp_path, maxMessagesPerTrigger=10) as receiver:
+        arrived(receiver, 30)
+        ends = [receiver.admit() for _ in range(3)]
+        assert ends == [10, 20, 30]
+        assert receiver.progress()["backlog"] == 30
+        assert 0 <= receiver.progress()["backlogAgeSeconds"] < 60
+        receiver.reached = 10
+        assert receiver.progress()["backlog"] == 20
+        receiver.reached = 30
+        figures = receiver.progress()
+        assert (figures["backlog"], figures["backlogAgeSeconds"]) == (0, None)
+        assert figures["journalBytes"] > 0
+        assert figures["journalKeeps"] == "the last batch, until the next one is planned"
+        connection = receiver._consumers[0].connection
+        wait_until(lambda: connection.has_receipt(receiver._ledger.unconfirmed(0)), what="the receipt of the ACKs")
+        receiver.settle(30)
+        assert receiver.progress()["journalBytes"] == 0
+        assert "journalKeeps" not in receiver.progress()
+
+
 def test_a_drain_asks_the_broker_for_no_figures(broker, queue):
     fill(broker, queue, 3)
     with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
