@@ -128,7 +128,7 @@ class BrokerUnreachableError(LinkError):
 
 
 class ConnectionLostError(LinkError):
-    """The connection ended, and a source could not get it back (reconnectAttempts)."""
+    """The connection ended, and a source could not get it back within reconnectTimeout."""
 
     code = "JMS_CONNECTION_LOST"
     transient = True

@@ -4,6 +4,7 @@ Data for ``options`` and for the reference (docs/options.md). Knows no connectio
 """
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,6 +115,18 @@ def _duration(smallest: float = 0.001) -> Callable[[str], float]:
         return number
 
     return parse
+
+
+def _patience(text: str) -> float:
+    """Seconds; infinite for ``forever``."""
+    if text.lower() == "forever":
+        return math.inf
+    if text == "0":
+        return 0.0
+    try:
+        return _duration()(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, 0, or forever") from None
 
 
 def _milliseconds(text: str) -> int:
@@ -256,6 +269,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
     Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
-    Option("reconnectAttempts", "both", "5", _number(0, 100), "of a source inside a run, 1 s before the first,"
-           " then doubling; of an exactly-once sink that must learn what became of its COMMIT"),
+    Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"
+           " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
+           " before it sends. 0 gives up at once, forever never does"),
+    Option("reconnectAttempts", "both", None, _number(0, 100), "Deprecated: use reconnectTimeout. N attempts are a"
+           " timeout of 1 + 2 + 4 + … s, at most 30 s each"),
 )  # fmt: skip

@@ -5,6 +5,8 @@ with what would do; a secret is never repeated.
 """
 
 import difflib
+import functools
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,6 +33,8 @@ from pyspark_jms.model import DeliveryMode, Destination, DestinationKind, Durabl
 from pyspark_jms.option_table import OPTIONS, Option, Scope
 
 __all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
+
+_log = logging.getLogger("pyspark_jms.options")
 
 SMALLEST_WINDOW = 64 << 10
 
@@ -364,9 +368,23 @@ def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
         connect_timeout=values["connectTimeout"],
         receipt_timeout=values["receiptTimeout"],
         heartbeat=values["heartbeat"],
-        reconnect_attempts=values["reconnectAttempts"],
+        reconnect_timeout=_reconnect_timeout(values),
         max_message_bytes=values["maxMessageBytes"],
     )
+
+
+def _reconnect_timeout(values: Mapping[str, Any]) -> float:
+    attempts = values["reconnectAttempts"]
+    if attempts is None:
+        return float(values["reconnectTimeout"])
+    timeout = float(sum(min(1 << attempt, 30) for attempt in range(attempts)))
+    _warn_once(f"! option reconnectAttempts is deprecated: give reconnectTimeout={timeout:.0f}s")
+    return timeout
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    _log.warning(text)
 
 
 def _check_tls(values: Mapping[str, Any]) -> None:

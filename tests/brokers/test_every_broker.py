@@ -36,7 +36,7 @@ def job(tmp_path):
     def start(**options):
         script = tmp_path / "job.py"
         script.write_text(JOB)
-        options |= {"maxMessagesPerTrigger": str(BATCH), "reconnectAttempts": "20"}
+        options |= {"maxMessagesPerTrigger": str(BATCH)}
         with (tmp_path / "job.log").open("ab") as log:
             command = [sys.executable, str(script), json.dumps(options), str(tmp_path)]
             environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
@@ -56,7 +56,7 @@ def fill(stage, queue, count=COUNT):
 
 
 def rows_of(spark, stage, queue, **options):
-    options = {"maxMessagesPerTrigger": str(BATCH), "reconnectAttempts": "20"} | options
+    options = {"maxMessagesPerTrigger": str(BATCH)} | options
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue, **options).load()
     return stream.selectExpr("properties.n n", "text")
 

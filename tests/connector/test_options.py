@@ -1,6 +1,7 @@
 """Every option: read, left out, wrong. And no secret in any message or repr."""
 
 import dataclasses
+import math
 import pickle
 
 import pytest
@@ -85,7 +86,12 @@ TABLE = [
     ("connectTimeout", "1s", {}, "connection.connect_timeout", 1, 10),
     ("receiptTimeout", "1s", {}, "connection.receipt_timeout", 1, 30),
     ("heartbeat", "500ms", {}, "connection.heartbeat", 0.5, 10),
-    ("reconnectAttempts", "0", {}, "connection.reconnect_attempts", 0, 5),
+    ("reconnectTimeout", "90s", {}, "connection.reconnect_timeout", 90, 600),
+    ("reconnectTimeout", "0", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectTimeout", "Forever", {}, "connection.reconnect_timeout", math.inf, 600),
+    ("reconnectAttempts", "0", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectAttempts", "5", {}, "connection.reconnect_timeout", 31, 600),
+    ("reconnectAttempts", "20", {}, "connection.reconnect_timeout", 481, 600),
 ]
 ELSEWHERE = {"queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
 
@@ -170,6 +176,9 @@ WRONG = [
     ("connectTimeout", "10", "a time with its unit"),
     ("receiptTimeout", "31d", "a time from 1ms to 30d"),
     ("heartbeat", "100ms", "a time from 500ms to 30d"),
+    ("reconnectTimeout", "10", "a time with its unit, like 500ms, 10s, 15m or 1h, 0, or forever"),
+    ("reconnectTimeout", "-1s", "or forever"),
+    ("reconnectTimeout", "31d", "30d, 0, or forever"),
     ("reconnectAttempts", "101", "from 0 to 100"),
 ]
 NEVER_WRONG = {"password", "sslKeyPassword"}  # whatever they hold

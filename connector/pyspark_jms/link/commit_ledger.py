@@ -4,7 +4,7 @@ Absence is proven, never guessed. The selector also matches a sentinel, a messag
 sent when the subscription stands: what comes before it is all there was.
 """
 
-import logging
+import itertools
 import time
 import uuid
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from pyspark_jms.errors import JMSError, ReceiptTimeoutError
+from pyspark_jms.errors import ReceiptTimeoutError
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.link.ledger_entries import (
     LedgerEntry,
@@ -22,15 +22,16 @@ from pyspark_jms.link.ledger_entries import (
     or_sentinel,
     sentinel_frame,
 )
+from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.wire.frame import Frame, parse_frame
 
 __all__ = ["find_entries", "find_entries_patiently", "forget_entries"]
 
-_log = logging.getLogger("pyspark_jms.link")
 _WINDOW_BYTES = 1 << 20
-_LONGEST_PAUSE_SECONDS = 30.0
+_LATE_COMMIT_SECONDS = 30.0
+"""A COMMIT whose connection is gone is carried out within this time, or not at all."""
 
 
 def find_entries(settings: ConnectionSettings, queue: str, task: str) -> tuple[LedgerEntry, ...]:
@@ -43,28 +44,21 @@ def find_entries(settings: ConnectionSettings, queue: str, task: str) -> tuple[L
 def find_entries_patiently(
     settings: ConnectionSettings, queue: str, task: str, *, until_found: bool
 ) -> tuple[LedgerEntry, ...]:
-    """Look again, as often as reconnectAttempts says, while the broker is away.
+    """Look again for as long as reconnectTimeout says, while the broker is away.
 
-    ``until_found``: or while there is nothing, since a COMMIT that was on its way may still be carried out.
+    ``until_found``: and for half a minute of that while there is nothing, since a COMMIT that was on its way may still
+    be carried out.
     """
-    failure: JMSError | None = None
-    for attempt in range(settings.reconnect_attempts + 1):
-        if attempt:
-            time.sleep(min(2.0 ** (attempt - 1), _LONGEST_PAUSE_SECONDS))
-        try:
-            entries = find_entries(settings, queue, task)
-        except JMSError as error:
-            if not error.transient:
-                raise
-            failure = error
-            _log.warning("= look-up %d in %s failed: %s", attempt + 1, queue, error.fact)
-            continue
-        failure = None
-        if entries or not until_found:
+    began = time.monotonic()
+    for attempt in itertools.count():
+        entries = keep_trying(
+            partial(find_entries, settings, queue, task), f"the look-up in {queue}", timeout=settings.reconnect_timeout
+        )
+        left = began + min(settings.reconnect_timeout, _LATE_COMMIT_SECONDS) - time.monotonic()
+        if entries or not until_found or left <= 0:
             return entries
-    if failure is not None:
-        raise failure
-    return ()
+        time.sleep(min(2.0**attempt, left))
+    raise AssertionError
 
 
 def forget_entries(settings: ConnectionSettings, queue: str, selector: str) -> int:

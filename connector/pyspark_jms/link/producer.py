@@ -17,6 +17,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.link.connection import connect
+from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.wire.frame import Frame, encode_frame
 
@@ -39,8 +40,10 @@ class Producer:
     trial = "trial"
     """The transaction of frames that are looked at and not kept."""
 
-    def __init__(self, settings: ConnectionSettings) -> None:
-        self._connection = connect(replace(settings, client_id=f"pyspark-jms-{uuid.uuid4().hex}"))
+    def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0) -> None:
+        """``patience``: how many seconds to keep trying while the broker is away."""
+        own = replace(settings, client_id=f"pyspark-jms-{uuid.uuid4().hex}")
+        self._connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
         self._open = False
 
     @property

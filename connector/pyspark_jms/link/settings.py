@@ -92,7 +92,7 @@ class ConnectionSettings:
     connect_timeout: float = 10.0
     receipt_timeout: float = 30.0
     heartbeat: float = 10.0
-    reconnect_attempts: int = 5
+    reconnect_timeout: float = 600.0
     max_message_bytes: int = 100 << 20
 
 

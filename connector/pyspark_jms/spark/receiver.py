@@ -20,6 +20,7 @@ from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.link.durable import require_as_asked, selector_changed
+from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
@@ -27,7 +28,7 @@ from pyspark_jms.spark.draining import Drain
 from pyspark_jms.spark.lingering import LINGER_SECONDS, Linger
 from pyspark_jms.spark.offsets import selector_digest
 from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered
-from pyspark_jms.spark.short_lives import ShortLives
+from pyspark_jms.spark.short_lives import MOST_IN_VAIN, ShortLives
 from pyspark_jms.spark.stopping import StopRequest
 
 __all__ = ["Receiver"]
@@ -43,7 +44,6 @@ _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
 _LONGEST_COUNTED_SECONDS = 600.0
 """Between two looks for messages, as time that the query was subscribed: some batches take that long."""
-_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 1.0, 30.0
 
 
 def _read_from(subscription: Subscription) -> str:
@@ -112,14 +112,15 @@ class Receiver:
             )
         return self._store
 
-    def open(self, sequence: int, made_with: str | None = None) -> None:
+    def open(self, sequence: int, made_with: str | None = None, *, restarted: bool = False) -> None:
         """Subscribe; the next message gets ``sequence``. ``made_with``: the selector of a durable subscription, as it
-        was in the checkpoint.
+        was in the checkpoint. ``restarted``: the query has run before, so it waits for a broker that is away.
         """
+        patience = self._options.connection.reconnect_timeout if restarted else 0.0
         store = self.journal()
         self.made_with = made_with
         for lane, destination in enumerate(self._options.destinations):
-            self._consumers.append(self._subscribe(destination))
+            self._consumers.append(self._first_subscription(destination, patience))
             self._lives.began(lane, time.monotonic())
             require_enough_unacknowledged(self._consumers[lane].dialect, self._options.min_messages)
             self._require_as_asked(self._consumers[lane])
@@ -152,6 +153,11 @@ class Receiver:
             start,
             partition_octets=self._options.partition_octets,
             fail_on_data_loss=self._options.fail_on_data_loss,
+        )
+
+    def _first_subscription(self, destination: Destination, patience: float) -> Consumer:
+        return keep_trying(
+            lambda: self._subscribe(destination), "the first connection", timeout=patience, pause=self._pause
         )
 
     def _subscribe(self, destination: Destination) -> Consumer:
@@ -371,13 +377,14 @@ class Receiver:
 
     def _reconnect(self, lane: int) -> None:
         """Subscribe again, after growing pauses; what ended the connection is raised if it cannot pass."""
-        consumer = self._consumers[lane]
+        consumer, lost = self._consumers[lane], None
         self._subscribed_since = None
         try:
             consumer.connection.check()
         except JMSError as error:
             if not error.transient:
                 raise
+            lost = error
         self._confirm(lane, wait=False)  # what came before the end
         self._ledger.lost(lane)
         consumer.drop()
@@ -389,21 +396,18 @@ class Receiver:
             address=consumer.connection.address,
             destination=destination,
         )
-        for attempt in range(self._lives.in_vain(lane), self._options.connection.reconnect_attempts):
-            self._pause(min(_FIRST_BACKOFF_SECONDS * 2**attempt, _LONGEST_BACKOFF_SECONDS) if attempt else 0.1)
-            try:
-                self._consumers[lane] = self._subscribe(destination)
-            except JMSError as error:
-                if not error.transient:
-                    raise
-                failure = error
-                _log.warning("= attempt %d to reconnect failed: %s", attempt + 1, error.fact)
-            else:
-                self._lives.began(lane, time.monotonic())
-                self._counts.reconnects += 1
-                _log.warning("= reconnected to %s", self._consumers[lane].connection.address)
-                return
-        raise failure or ConnectionLostError("The connection is gone.", "Option reconnectAttempts is 0.")
+        if failure is not None and self._lives.in_vain(lane) >= MOST_IN_VAIN:
+            raise failure
+        self._consumers[lane] = keep_trying(
+            lambda: self._subscribe(destination),
+            f"reconnecting to {consumer.connection.address}",
+            timeout=self._options.connection.reconnect_timeout,
+            failure=failure or lost,
+            pause=self._pause,
+        )
+        self._lives.began(lane, time.monotonic())
+        self._counts.reconnects += 1
+        _log.warning("= reconnected to %s", self._consumers[lane].connection.address)
 
     def _count_subscribed_time(self) -> None:
         """For the journal's tombstones. A long gap between two calls may be a process that was stopped meanwhile."""

@@ -10,7 +10,10 @@ from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.link.address import Address
 from pyspark_jms.model import Destination
 
-__all__ = ["ShortLives"]
+__all__ = ["MOST_IN_VAIN", "ShortLives"]
+
+MOST_IN_VAIN = 5
+"""After so many in a row the query stops: what ends a connection at once is not a broker that is away."""
 
 _SHORT_SECONDS = 2.0
 """A subscription that ended sooner may have ended by what was to be delivered."""

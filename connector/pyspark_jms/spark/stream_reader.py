@@ -59,6 +59,8 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stop_request = StopRequest()
         self._receiver: Receiver | None = None
         self._draining = False
+        self._is_new = False
+        """Whether the checkpoint is new: then a broker that does not answer is more likely a wrong address."""
         self._order = CommitOrder()
         self._neighbours = Neighbourhood()
         self._memory = SharedMemory()
@@ -70,6 +72,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, int]:
         """Of a new checkpoint: with a journal, the oldest message that is not done."""
+        self._is_new = True
         journal = self._engine().journal()
         return offset(journal.position.oldest if journal else 0)
 
@@ -229,7 +232,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._journal(start)
             if self._draining:
                 receiver.drain()
-            receiver.open(sequence(start), selector_of(start))
+            receiver.open(sequence(start), selector_of(start), restarted=not self._is_new)
         return receiver
 
     # --- on an executor ------------------------------------------------------------------------

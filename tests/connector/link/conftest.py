@@ -105,7 +105,7 @@ def settings_for():
             tls=tls or TlsSettings(),
             connect_timeout=10,
             receipt_timeout=20,
-            reconnect_attempts=0,
+            reconnect_timeout=0,
         )
         return dataclasses.replace(settings, **changes)
 

@@ -92,16 +92,16 @@ def test_patience_outlasts_a_lost_connection(broker, queue):
     write(settings_of(broker), queue, entry(1, 1))
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"sentinel:")
-        settings = settings_of(broker, proxy.url, reconnect_attempts=1)
+        settings = settings_of(broker, proxy.url, reconnect_timeout=1)
         assert find_entries_patiently(settings, queue, "x/1/1", until_found=False) == (entry(1, 1),)
         assert proxy.accepted == 2
 
 
 def test_patience_has_an_end(broker, queue):
-    settings = settings_of(broker, "stomp://127.0.0.1:1", reconnect_attempts=1)
+    settings = settings_of(broker, "stomp://127.0.0.1:1", reconnect_timeout=1)
     with pytest.raises(BrokerUnreachableError):
         find_entries_patiently(settings, queue, "x/1/1", until_found=False)
-    settings = settings_of(broker, reconnect_attempts=1)
+    settings = settings_of(broker, reconnect_timeout=1)
     assert find_entries_patiently(settings, queue, "x/1/1", until_found=True) == ()
 
 

@@ -11,6 +11,7 @@ from rawstomp import RawStomp
 from streaming import left, wait_until
 
 from pyspark_jms.errors import (
+    BrokerUnreachableError,
     ConnectionLostError,
     JMSSecurityError,
     MessageTooLargeError,
@@ -355,9 +356,9 @@ def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
         assert moved.message_count("q") == 10
 
 
-def test_gives_up_after_reconnect_attempts(fresh_broker):
+def test_gives_up_after_reconnect_timeout(fresh_broker):
     broker = fresh_broker()
-    with receiving(broker, "q", reconnectAttempts=2) as receiver:
+    with receiving(broker, "q", reconnectTimeout="2s") as receiver:
         broker.kill()
         began = time.monotonic()
         with pytest.raises(Exception, match=r"JMS_BROKER_UNREACHABLE.*connection refused"):
@@ -365,12 +366,52 @@ def test_gives_up_after_reconnect_attempts(fresh_broker):
         assert time.monotonic() - began > 1
 
 
-def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker):
+@pytest.mark.parametrize("name", ["reconnectTimeout", "reconnectAttempts"])
+def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker, name):
     broker = fresh_broker()
-    with receiving(broker, "q", reconnectAttempts=0) as receiver:
+    with receiving(broker, "q", **{name: 0}) as receiver:
         broker.kill()
         with pytest.raises(ConnectionLostError):
             receiver.admit()
+
+
+def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_broker):
+    broker = fresh_broker()
+    with receiving(broker, "q") as receiver:
+        directory, port = broker.directory, broker.port
+        broker.kill()
+        fresh_broker(directory=directory, port=port, password="other")
+        with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
+            receiver.admit()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(fresh_broker, restarted):
+    """For a new query a wrong address is more likely, and is told at once."""
+    broker = fresh_broker()
+    fill(broker, "q", 3)
+    broker.kill()
+    receiver = Receiver(options(broker, "q", reconnectTimeout="60s"), StopRequest())
+    starter = threading.Timer(3, broker.start)
+    starter.start()
+    try:
+        if restarted:
+            receiver.open(0, restarted=True)
+            assert read_until(receiver, 0, 3) == [0, 1, 2]
+        else:
+            with pytest.raises(BrokerUnreachableError):
+                receiver.open(0)
+    finally:
+        starter.join()
+        receiver.close()
+
+
+def test_a_query_that_waits_for_its_broker_can_be_stopped(broker, queue):
+    stop = StopRequest()
+    receiver = Receiver(options(broker, queue, brokerUrl="stomp://127.0.0.1:1", reconnectTimeout="forever"), stop)
+    threading.Timer(1, lambda: setattr(stop, "made", True)).start()
+    with pytest.raises(StoppedError):
+        receiver.open(0, restarted=True)
 
 
 def test_a_wrong_password_is_said_at_once(broker, queue):

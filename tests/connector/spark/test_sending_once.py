@@ -30,7 +30,7 @@ COMMITTED = b"RECEIPT\nreceipt-id:r3\n"
 
 
 def options_of(broker, queue, **options):
-    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectAttempts": "0"}
+    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
     return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
 
 
@@ -184,7 +184,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_asked(fresh_broker, car
     """Killed when the COMMIT has arrived, or when its receipt is on the way; back some seconds later."""
     with fresh_broker() as broker, Proxy(broker.host, broker.port) as proxy:
         first = task()
-        options = options_of(broker, "q", brokerUrl=proxy.url, reconnectAttempts=5)
+        options = options_of(broker, "q", brokerUrl=proxy.url, reconnectTimeout="31s")
         way, pattern = (proxy.to_client, COMMITTED) if carried_out else (proxy.to_broker, b"COMMIT\n")
         way.cut_at(pattern)
 
@@ -199,15 +199,15 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_asked(fresh_broker, car
             assert send_exactly_once(options, first, rows(*range(100))) == 100
         else:
             with pytest.raises(CommitInDoubtError):
-                send_exactly_once(replace_attempts(options, 2), first, rows(*range(100)))
+                send_exactly_once(replace_timeout(options, 2), first, rows(*range(100)))
             killer.join()
             assert send_exactly_once(options, again(first), rows(*range(100))) == 100
         killer.join()
         assert broker.message_count("q") == 100
 
 
-def replace_attempts(options, attempts):
-    return replace(options, connection=replace(options.connection, reconnect_attempts=attempts))
+def replace_timeout(options, seconds):
+    return replace(options, connection=replace(options.connection, reconnect_timeout=seconds))
 
 
 def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for_done(fresh_broker):

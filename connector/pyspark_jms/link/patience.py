@@ -1,0 +1,65 @@
+"""Trying again while the broker is away: pauses that grow to 30 s, a log line for each attempt, an end.
+
+Only for errors that can pass (``JMSError.transient``). Knows no connection: what is tried and how to pause are given.
+"""
+
+import itertools
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyspark_jms.errors import JMSError
+
+__all__ = ["keep_trying"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("pyspark_jms.link")
+
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 30.0
+
+
+def keep_trying(
+    act: Callable[[], T],
+    what: str,
+    *,
+    timeout: float,
+    failure: JMSError | None = None,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> T:
+    """Call ``act`` until it succeeds; raise its error if that is permanent, or when ``timeout`` seconds are over.
+
+    ``failure``: what has failed already, so that a pause comes first. ``what`` completes "… failed". ``timeout`` may be
+    infinite. ``pause`` may raise to give up.
+    """
+    end = clock() + timeout
+    for attempt in itertools.count():
+        if failure is not None:
+            left = end - clock()
+            if left <= 0:
+                raise failure
+            if attempt:
+                _log.warning("= %s failed (attempt %d): %s Trying %s", what, attempt, failure.fact, _for(left))
+            pause(min(_pause_before(attempt), left))
+        try:
+            return act()
+        except JMSError as error:
+            if not error.transient:
+                raise
+            failure = error
+    raise AssertionError
+
+
+def _pause_before(attempt: int) -> float:
+    if attempt == 0:
+        return _FIRST_PAUSE_SECONDS
+    return float(min(1 << min(attempt - 1, 10), _LONGEST_PAUSE_SECONDS))
+
+
+def _for(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "again until it succeeds (reconnectTimeout=forever)"
+    return f"for another {seconds:,.0f} s (reconnectTimeout)"

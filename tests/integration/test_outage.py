@@ -1,0 +1,62 @@
+"""A broker that is away for a while, under a real Spark: the query waits for it, and starts again without it."""
+
+import threading
+import time
+
+import pytest
+from pyspark.errors.exceptions.captured import StreamingQueryException
+from rawstomp import RawStomp
+from streaming import left, read, wait_until
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+
+def fill(broker, first, last):
+    with RawStomp(broker) as client:
+        client.send("q", [([], f"text {n}") for n in range(first, last)])
+
+
+def started(frame, checkpoint, texts):
+    writer = frame.writeStream.foreachBatch(lambda batch, _: texts.extend(row.text for row in batch.collect()))
+    return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+@pytest.mark.parametrize("seconds", [10, pytest.param(90, marks=pytest.mark.slow)])
+def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, seconds):
+    broker, texts = fresh_broker(), []
+    fill(broker, 0, 10)
+    query = started(read(spark, broker, queue="q"), tmp_path, texts)
+    try:
+        wait_until(lambda: len(texts) == 10, what="the first batch")
+        broker.kill()
+        time.sleep(seconds)
+        broker.start()
+        fill(broker, 10, 20)
+        wait_until(lambda: len(texts) >= 20, what="the batch after the outage")
+        assert query.exception() is None
+        assert sorted(set(texts)) == sorted(f"text {n}" for n in range(20))
+        assert left(broker, "q") == 0
+    finally:
+        query.stop()
+
+
+def test_a_query_that_starts_again_waits_for_its_broker_and_a_new_one_says_so_at_once(spark, fresh_broker, tmp_path):
+    broker, texts = fresh_broker(), []
+    fill(broker, 0, 3)
+    frame = read(spark, broker, queue="q")
+    query = started(frame, tmp_path / "old", texts)
+    wait_until(lambda: len(texts) == 3, what="the first batch")
+    query.stop()
+    fill(broker, 3, 6)
+    broker.kill()
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_BROKER_UNREACHABLE\]"):
+        started(frame, tmp_path / "new", texts).awaitTermination(60)
+    query = started(frame, tmp_path / "old", texts)
+    starter = threading.Timer(8, broker.start)
+    starter.start()
+    try:
+        wait_until(lambda: len(texts) >= 6, what="the batch after the restart")
+        assert set(texts) == {f"text {n}" for n in range(6)}
+    finally:
+        starter.join()
+        query.stop()
