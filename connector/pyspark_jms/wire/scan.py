@@ -71,6 +71,7 @@ class FrameScanner:
         self._max_body_bytes = max_body_bytes
         self._pending = bytearray()  # begins with the first incomplete frame
         self._resume = 0  # where the search for its end goes on
+        self._has_cr = False  # among its headers, as far as they were searched
         self._head = -1  # its blank line, once found
         self._needed = 0  # no frame can be complete before this many octets
         self._skip = 0  # octets of a refused message that are still to come
@@ -166,16 +167,21 @@ class FrameScanner:
         return behind
 
     def _find_head(self, start: int) -> int:
-        """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first."""
+        """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first.
+
+        No octet is searched in every read: a block may come in small pieces.
+        """
         if self._head >= 0:
             return self._head
         pending = self._pending
         if not pending.startswith(_MESSAGE, start):
             self._check_command(start)
-        head = pending.find(b"\n\n", max(start, self._resume))
-        if pending.find(_CR, start, head if head >= 0 else len(pending)) >= 0:
-            head = self._fold_crlf(start)
-        self._resume = max(start, len(pending) - 1) if head < 0 else 0
+        begin = max(start, self._resume)
+        head = pending.find(b"\n\n", begin)
+        if self._has_cr or pending.find(_CR, begin, head if head >= 0 else len(pending)) >= 0:
+            head = self._fold_crlf(start, begin, head)
+            self._has_cr = head < 0
+        self._resume = max(start, len(pending) - 2) if head < 0 else 0  # LF CR may be half of a blank line
         if head < 0 and len(pending) - start > MAX_HEADER_BYTES:
             raise MalformedFrameError(
                 f"{len(pending) - start:,} octets came without the blank line that ends a frame's headers.",
@@ -197,13 +203,14 @@ class FrameScanner:
                 "Is brokerUrl the STOMP port of the broker?",
             )
 
-    def _fold_crlf(self, start: int) -> int:
+    def _fold_crlf(self, start: int, begin: int, plain: int) -> int:
+        """``plain``: the blank line of LF LF from ``begin`` on, or -1."""
         # STOMP 1.2 allows CR LF as end of line. A raw CR cannot be part of a value: it is escaped there.
         pending = self._pending
-        crlf, plain = pending.find(b"\n\r\n", start), pending.find(b"\n\n", start)
+        crlf = pending.find(b"\n\r\n", begin, plain + 1 if plain >= 0 else len(pending))
         if crlf < 0 and plain < 0:
             return -1
-        head, after = (plain, plain + 2) if crlf < 0 or 0 <= plain < crlf else (crlf, crlf + 3)
+        head, after = (plain, plain + 2) if crlf < 0 else (crlf, crlf + 3)
         folded = bytes(pending[start : head + 1]).replace(b"\r\n", b"\n")
         pending[start:after] = folded + b"\n"
         return start + len(folded) - 1

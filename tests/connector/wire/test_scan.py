@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -226,6 +227,22 @@ def test_a_header_block_without_end_is_refused(monkeypatch):
     scanner.feed(b"MESSAGE\nmessage-id:1\nx:" + b"y" * 900)
     with pytest.raises(MalformedFrameError, match="without the blank line"):
         scanner.feed(b"y" * 100)
+
+
+@pytest.mark.parametrize("eol", [b"\r\n", b"\n"], ids=["CRLF", "LF"])
+def test_a_header_block_in_small_pieces_costs_what_its_size_says(eol):
+    """4 MB in pieces of 1 KB: 0.02 s of CPU, and 12 s when each piece was searched from the first octet on."""
+    scanner = FrameScanner(max_body_bytes=PLENTY)
+    piece = (b"a:" + b"b" * 500 + eol) * 2
+    began = time.process_time()
+    scanner.feed(b"MESSAGE" + eol + b"message-id:1" + eol)
+    for _ in range(4000):
+        scanner.feed(piece)
+    scanner.feed(eol + b"body\0")
+    assert time.process_time() - began < 2
+    run = scanner.take()
+    assert (len(run), run.heads[0]) == (1, len(b"MESSAGE\nmessage-id:1\n") + 4000 * 2 * 503 - 1)
+    assert run.octets.endswith(b"b\n\nbody\0\n")
 
 
 def test_a_frame_that_is_no_message_has_its_own_limit(monkeypatch):
