@@ -154,7 +154,9 @@ class JMSSecurityError(LinkError):
 
 
 class InvalidDestinationError(LinkError):
-    """``InvalidDestinationException``: there is no such address and it may not be created, or a row names none."""
+    """``InvalidDestinationException``: there is no such address and it may not be created, or a row names none or one
+    that is closed to rows.
+    """
 
     code = "JMS_INVALID_DESTINATION"
 

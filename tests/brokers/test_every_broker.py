@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from streaming import batches_done, run_available, wait_until
@@ -247,3 +248,51 @@ def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, t
     else:
         run_available(stream, tmp_path / "c", "memory", name=f"journal_{stage.name}")
         assert spark.table(f"journal_{stage.name}").count() == 200
+
+
+def expired(stage, queue):
+    """Have the broker itself move a message to a dead-letter queue; returns the name of that queue."""
+    soon = ("expires", str(int(time.time() * 1000) + 300))
+    with stage.client() as client:
+        match stage.name:
+            case "artemis":
+                dead = "ExpiryQueue"
+                client.put(queue, [([soon, ("n", "7")], "late")])
+            case "classic":
+                dead = "ActiveMQ.DLQ"
+                client.put(queue, [([soon, ("n", "7")], "late")])
+                time.sleep(1)
+                client.put(queue, [([], "next")])
+                client.get(queue, 1)  # it looks at what has expired when somebody reads
+            case "rabbitmq":
+                dead = f"{queue}.dead"
+                declare_with_dead_letters(client, queue, dead)
+                where = [("destination", f"/amq/queue/{queue}"), ("persistent", "true"), ("expiration", "300")]
+                client.request("SEND", [*where, ("n", "7")], b"late")
+    wait_until(lambda: stage.broker.message_count(dead) == 1, what="the expired message")
+    return dead
+
+
+def declare_with_dead_letters(client, queue, dead):
+    client.request("SUBSCRIBE", [("id", "d"), ("destination", f"/queue/{dead}"), ("ack", "client-individual")])
+    arguments = [("x-dead-letter-exchange", ""), ("x-dead-letter-routing-key", dead)]
+    client.request("SUBSCRIBE", [("id", "q"), ("destination", f"/queue/{queue}"), ("ack", "client"), *arguments])
+    for name in "dq":
+        client.request("UNSUBSCRIBE", [("id", name)])
+
+
+def test_what_a_broker_moved_to_its_dead_letter_queue_can_be_written_as_it_was_read(spark, stage, queues):
+    dead = expired(stage, queues[0])
+    frame = spark.read.format("jms").options(**stage.access, queue=dead).load()
+    (row,) = frame.collect()
+    assert row.properties["n"] == "7"
+    told = stage.dialect.set_by_broker & row.properties.keys()
+    assert told, "the broker says where it comes from"
+    again = spark.createDataFrame([row], frame.schema)
+    again.write.format("jms").mode("append").options(**stage.sink, queue=queues[1]).save()
+    with stage.client() as client:
+        (message,) = client.get(queues[1], 1)
+    with stage.client() as client:
+        client.get(dead, 1)
+    assert (message.headers["n"], message.body) == ("7", b"late")
+    assert not told & message.headers.keys()

@@ -105,7 +105,7 @@ def _properties(rows: Rows, dialect: Dialect) -> list[Piece]:
     lines = column_lines(rows, columns, dialect)
     if properties is not None:
         lines.append(property_lines(properties, dialect, columns))
-    return lines + types_line(rows, properties, columns) if dialect.envelopes else lines
+    return lines + types_line(rows, properties, columns, dialect) if dialect.envelopes else lines
 
 
 def _cuts(ends: Int64s) -> list[tuple[int, int]]:

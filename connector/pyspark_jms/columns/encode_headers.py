@@ -86,7 +86,7 @@ def _lines_or_error(octets: bytes, dialect: Dialect) -> bytes | InvalidDestinati
             "Write one of the three; a name is UTF-8 without U+0000.",
         )
     try:
-        return _send_lines(destination, dialect)
+        return _send_lines(destination, dialect, by_row=True)
     except InvalidDestinationError as error:
         return InvalidDestinationError(f"is refused: {error.fact.rstrip('.')}", error.remedy)
 
@@ -105,8 +105,8 @@ def _parse_destination(octets: bytes) -> Destination | None:
     return destination if destination.name and "\0" not in text else None
 
 
-def _send_lines(destination: Destination, dialect: Dialect) -> bytes:
-    spelled = dialect.addresses.spelled(destination, sending=True)
+def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
+    spelled = dialect.addresses.spelled(destination, sending=True, by_row=by_row)
     headers = {"destination": spelled} | dialect.send_types[destination.kind]
     return "".join(f"\n{name}:{escape(value)}" for name, value in headers.items()).encode()
 

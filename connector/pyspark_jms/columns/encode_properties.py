@@ -25,7 +25,7 @@ from pyspark_jms.model import ValueType
 from pyspark_jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.wire.header import escape
 
-__all__ = ["Properties", "properties_of", "property_lines", "reserved_names"]
+__all__ = ["Properties", "left_out", "name_problem", "properties_of", "property_lines"]
 
 _STOMP_HEADERS = frozenset({"destination", "transaction", "receipt", "content-length", "content-type", "persistent"})
 """STOMP 1.2 "SEND" and "Standard Headers", and ours: no dialect may leave these to a row."""
@@ -115,7 +115,7 @@ def _width(entries: Entries, names: pa.Array) -> int:
 
 
 def _name_part(name: str, dialect: Dialect) -> bytes | None:
-    if name in SET_BY_PROVIDER:
+    if name in left_out(dialect):
         return None
     return f"\n{escape(dialect.send_property_names.get(name, name))}:".encode()
 
@@ -124,8 +124,7 @@ def _name_part(name: str, dialect: Dialect) -> bytes | None:
 
 
 def _check_names(entries: Entries, names: _Names, dialect: Dialect, columns: Collection[str]) -> None:
-    reserved = reserved_names(dialect)
-    judged = ((code, _problem(name, reserved, columns)) for code, name in enumerate(names.distinct))
+    judged = ((code, _problem(name, dialect, columns)) for code, name in enumerate(names.distinct))
     problems = {code: problem for code, problem in judged if problem}
     if problems:
         codes = names.codes()
@@ -133,22 +132,36 @@ def _check_names(entries: Entries, names: _Names, dialect: Dialect, columns: Col
         entries.refuse_any(np.isin(codes, list(problems)), lambda index: problems[int(codes[index])], remedy)
 
 
-def _problem(octets: bytes, reserved: frozenset[str], columns: Collection[str]) -> str | None:
+def _problem(octets: bytes, dialect: Dialect, columns: Collection[str]) -> str | None:
     try:
         name = octets.decode()
     except UnicodeDecodeError:
         return "its name is not UTF-8"
-    if name in reserved:
-        return "its name is that of a header"
+    if name in left_out(dialect):
+        return None
     if name in columns:
         return "it is a column of propertyColumns, too"
-    problem = property_name_problem(name)
+    problem = name_problem(name, dialect) or property_name_problem(name)
     return problem and f"its name {problem}"
 
 
-def reserved_names(dialect: Dialect) -> frozenset[str]:
-    """What a property may not be called, for a SEND to this broker has a header of that name."""
-    return _reserved(dialect.reserved_properties, dialect.send_headers)
+def left_out(dialect: Dialect) -> frozenset[str]:
+    """Properties that the provider sets: not sent, so that a row can be written as it was read."""
+    return _set_by_provider(dialect.set_by_broker)
+
+
+@cache
+def _set_by_provider(set_by_broker: frozenset[str]) -> frozenset[str]:
+    return SET_BY_PROVIDER | set_by_broker
+
+
+def name_problem(name: str, dialect: Dialect) -> str | None:
+    """Why this broker's SEND cannot carry a property of this name; None when it can."""
+    if name in _reserved(dialect.reserved_properties, dialect.send_headers):
+        return "is that of a header"
+    if name.startswith(dialect.reserved_prefixes) and name not in dialect.set_by_client:
+        return f"begins as those that {dialect.name} keeps for itself"
+    return None
 
 
 @cache

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from pyspark_jms.columns.encode_numbers import java_text
 from pyspark_jms.columns.encode_octets import Piece, escaped, header_line, to_binary
-from pyspark_jms.columns.encode_properties import reserved_names
+from pyspark_jms.columns.encode_properties import left_out, name_problem
 from pyspark_jms.columns.encode_rows import Rows
 from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.errors import SchemaError
@@ -74,13 +74,16 @@ def column_lines(rows: Rows, columns: Mapping[str, TypedColumn], dialect: Dialec
     """A line for each value that is not null, as pieces of the rows' frames."""
     lines: list[Piece] = []
     for name, column in columns.items():
-        if name in reserved_names(dialect):
-            raise SchemaError(
-                f"Column {name} of propertyColumns has the name of a header of this broker's frames.", "Rename it."
-            )
+        _check_name(name, dialect)
         values = _escaped(rows, name, column.texts)
         lines += header_line(escape(dialect.send_property_names.get(name, name)), values)
     return lines
+
+
+def _check_name(name: str, dialect: Dialect) -> None:
+    problem = "is one that the broker sets" if name in left_out(dialect) else name_problem(name, dialect)
+    if problem:
+        raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
 
 
 def _escaped(rows: Rows, name: str, texts: pa.Array) -> pa.Array:

@@ -15,27 +15,29 @@ import pyarrow.compute as pc
 
 from pyspark_jms.columns.encode_json import json_text
 from pyspark_jms.columns.encode_octets import Int64s, Mask, Piece, join_rows, mask_of, octets_of, offsets_of, to_binary
-from pyspark_jms.columns.encode_properties import Properties
+from pyspark_jms.columns.encode_properties import Properties, left_out
 from pyspark_jms.columns.encode_rows import Entries, Rows, compact
 from pyspark_jms.columns.encode_typed_columns import TypedColumn
 from pyspark_jms.columns.typed_values import misfits
+from pyspark_jms.dialect.base import Dialect
 from pyspark_jms.model import TYPES_MARKER, ValueType
-from pyspark_jms.rules import PROPERTY_TYPES, SET_BY_PROVIDER, property_value_problem
+from pyspark_jms.rules import PROPERTY_TYPES, property_value_problem
 from pyspark_jms.wire.header import escape
 
 __all__ = ["types_line"]
 
 _TYPES = tuple(kind.value for kind in ValueType if kind in PROPERTY_TYPES)
 _KNOWN = pa.array([kind.encode() for kind in _TYPES], pa.binary())
-_LEFT_OUT = pa.array([name.encode() for name in SET_BY_PROVIDER], pa.binary())
 _EMPTY = pa.scalar(b"", pa.binary())
 _REMEDY = f"The type of a property is one of {', '.join(_TYPES)}."
 
 
-def types_line(rows: Rows, properties: Properties | None, columns: Mapping[str, TypedColumn]) -> list[Piece]:
+def types_line(
+    rows: Rows, properties: Properties | None, columns: Mapping[str, TypedColumn], dialect: Dialect
+) -> list[Piece]:
     """A line for each row that says the type of a property; nothing for the others."""
     stated = _stated(rows)
-    said = [] if stated is None else [_said(stated, properties, columns)]
+    said = [] if stated is None else [_said(stated, properties, columns, dialect)]
     said += [column.said(_pair(name, column.kind)) for name, column in columns.items()]
     arrays = [piece for piece in said if isinstance(piece, pa.Array)]
     if not said:
@@ -84,7 +86,9 @@ def _stated(rows: Rows) -> _Stated | None:
     return stated if len(stated.names) else None
 
 
-def _said(stated: _Stated, properties: Properties | None, columns: Mapping[str, TypedColumn]) -> pa.Array:
+def _said(
+    stated: _Stated, properties: Properties | None, columns: Mapping[str, TypedColumn], dialect: Dialect
+) -> pa.Array:
     """What each row says of the types of its ``properties``."""
     unknown = ~mask_of(pc.is_in(stated.types, value_set=_KNOWN))
     stated.entries.refuse_any(unknown, "JMS has no such type for properties", _REMEDY)
@@ -96,8 +100,8 @@ def _said(stated: _Stated, properties: Properties | None, columns: Mapping[str, 
         return pa.repeat(_EMPTY, stated.entries.rows.count)
     values = properties.values.take(pa.array(places, mask=places < 0))
     _check_values(stated, values)
-    left_out = mask_of(pc.is_in(stated.names, value_set=_LEFT_OUT))
-    return _pairs(stated.only(mask_of(values.is_valid()) & ~left_out))
+    names = pa.array([name.encode() for name in left_out(dialect)], pa.binary())
+    return _pairs(stated.only(mask_of(values.is_valid()) & ~mask_of(pc.is_in(stated.names, value_set=names))))
 
 
 def _of_columns(stated: _Stated, columns: Mapping[str, TypedColumn]) -> Mask:

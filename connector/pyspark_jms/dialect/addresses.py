@@ -20,6 +20,17 @@ class Refused:
     """Goes on after the name."""
 
     when_reading: bool = True
+    remedy: str = "Use another name."
+
+    def check(self, name: str) -> None:
+        if re.search(self.pattern, name):
+            raise InvalidDestinationError(f"The name {name!r} {self.because}.", self.remedy)
+
+
+_OURS = Refused(
+    pattern=r"pyspark-jms\.(commits|management)(\.|:|$)",
+    because="is where this connector keeps its commit ledgers and gets answers, not for rows",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +51,20 @@ class Addresses:
 
     refused: tuple[Refused, ...] = ()
 
-    def spelled(self, destination: Destination, *, sending: bool) -> str:
-        """The value of ``destination``; ``InvalidDestinationError`` for a name this broker would read otherwise."""
+    closed_to_rows: tuple[Refused, ...] = ()
+    """Names that an option may give, and a row may not: the broker acts on what is sent there."""
+
+    def spelled(self, destination: Destination, *, sending: bool, by_row: bool = False) -> str:
+        """The value of ``destination``; ``InvalidDestinationError`` for a name this broker would read otherwise.
+
+        ``by_row``: the column ``destination`` of a row gives the name, which may come from whoever sent a message.
+        """
         name = destination.name
         for rule in self.refused:
-            if (sending or rule.when_reading) and re.search(rule.pattern, name):
-                raise InvalidDestinationError(f"The name {name!r} {rule.because}.", "Use another name.")
+            if sending or rule.when_reading:
+                rule.check(name)
+        for rule in (*self.closed_to_rows, _OURS) if by_row else ():
+            rule.check(name)
         if name.startswith(self.literal.get(destination.kind, ())):
             return name
         begin, prefix = self.temporary.get(destination.kind, ("", ""))

@@ -1,5 +1,6 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
 
+from pyspark_jms.dialect.addresses import Addresses, Refused
 from pyspark_jms.dialect.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
 from pyspark_jms.dialect.durable import DurableWords
 from pyspark_jms.dialect.management import ARTEMIS_MANAGEMENT
@@ -11,6 +12,15 @@ ARTEMIS = Dialect(
     name="artemis",
     server_prefix="ActiveMQ-Artemis/",
     measured_on="2.44.0, 2.55.0",
+    addresses=Addresses(
+        closed_to_rows=(
+            # The default names. An acceptor may take a prefix off, "/queue/" for example, so they stand anywhere.
+            Refused(
+                pattern=r"activemq\.(management|notifications)(::|$)",
+                because="is where Artemis takes management orders and publishes notifications, not for rows",
+            ),
+        ),
+    ),
     # Always given: without it a new address becomes MULTICAST, and what is sent to it is confirmed and dropped.
     subscribe_headers={
         DestinationKind.QUEUE: {"subscription-type": "ANYCAST"},
@@ -87,13 +97,34 @@ ARTEMIS = Dialect(
         "AMQ_SCHEDULED_REPEAT",
         "AMQ_SCHEDULED_PERIOD",
         "AMQ_SCHEDULED_CRON",
-        "_AMQ_SCHED_DELIVERY",
-        "_AMQ_ROUTE_TO",
-        "_AMQ_ROUTING_TYPE",
         "_AMQ_GROUP_SEQUENCE",
-        "_AMQ_LARGE_SIZE",
-        "__AMQ_CID",
     },
+    # Properties of such names are orders to its management, or steer how a message is routed.
+    reserved_prefixes=("_AMQ_", "__AMQ_"),
+    # What a consumer may find in a message: the id of a Java producer's connection, where a message of a dead-letter or
+    # expiry queue comes from, what bridges and AMQP add, the size of a large message. The broker drops a row whose
+    # duplicate id it knows, or refuses the transaction.
+    set_by_broker=frozenset(
+        {
+            "__AMQ_CID",
+            "_AMQ_ACTUAL_EXPIRY",
+            "_AMQ_BRIDGE_DUP",
+            "_AMQ_CONTENT_TYPE",
+            "_AMQ_DUPL_ID",
+            "_AMQ_INGRESS_TIMESTAMP",
+            "_AMQ_LARGE_COMPRESSED",
+            "_AMQ_LARGE_SIZE",
+            "_AMQ_ORIG_ADDRESS",
+            "_AMQ_ORIG_MESSAGE_ID",
+            "_AMQ_ORIG_QUEUE",
+            "_AMQ_ORIG_ROUTING_TYPE",
+            "_AMQ_PREFIX",
+            "_AMQ_ROUTING_TYPE",
+            "_AMQ_SCHED_DELIVERY",
+            "_AMQ_VALIDATED_USER",
+        }
+    ),
+    set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
     # A COMMIT that is on its way when an address may not be created is carried out with the rest (447 of 1,500).
     commit_checks_sends=False,
     envelopes=True,

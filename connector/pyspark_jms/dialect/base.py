@@ -195,6 +195,16 @@ class Dialect:
     reserved_properties: frozenset[str]
     """Names a row's ``properties`` must not use: this broker reads them as a header of SEND, or drops them."""
 
+    reserved_prefixes: tuple[str, ...] = ()
+    """A row's property whose name begins so is refused: this broker keeps such names for itself."""
+
+    set_by_broker: frozenset[str] = frozenset()
+    """Properties that this broker sets in what it delivers. The sink leaves them out, so that a row can be written as
+    it was read; they come before the two fields above."""
+
+    set_by_client: frozenset[str] = frozenset()
+    """Names with a reserved prefix by which a client speaks to this broker: sent as they are given."""
+
     transactions: bool = True
     """Whether a COMMIT is carried out as a whole, and its receipt says that it was."""
 

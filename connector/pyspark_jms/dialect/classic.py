@@ -28,6 +28,13 @@ CLASSIC = Dialect(
             ),
             Refused(pattern=r"[*>]", because="is a wildcard, which only a reader may use", when_reading=False),
         ),
+        closed_to_rows=(
+            Refused(
+                # Its plugins compare without case. ActiveMQ.DLQ, the dead-letter queue, is one like others.
+                pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
+                because="is where ActiveMQ Classic takes orders and publishes advisories, not for rows",
+            ),
+        ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
     durable=DurableWords(name_header="activemq.subscriptionName", shared=False),
@@ -98,9 +105,8 @@ CLASSIC = Dialect(
         "AMQ_SCHEDULED_REPEAT",
         "AMQ_SCHEDULED_PERIOD",
         "AMQ_SCHEDULED_CRON",
-        "JMSXDeliveryCount",
-        "JMSXUserID",
     },
+    set_by_broker=frozenset({"original-destination"}),  # of what it moved to a dead-letter queue
     envelopes=True,
     security_errors=("password is invalid", "is not authorized to"),
     in_use_errors=("already connected from", "Durable consumer is in use"),

@@ -25,6 +25,13 @@ RABBITMQ = Dialect(
                 when_reading=False,
             ),
         ),
+        closed_to_rows=(
+            Refused(
+                pattern="^/exchange/",
+                because="is an exchange, and a row names a queue or a topic",
+                remedy="Give the exchange as option topic.",
+            ),
+        ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
     durable=DurableWords(
@@ -88,8 +95,21 @@ RABBITMQ = Dialect(
         "redelivered",
         "CC",
         "BCC",
-        "JMS_AMQP_TTL",
     },
+    # Of a time to live, and of what it moved to a dead-letter exchange.
+    set_by_broker=frozenset(
+        {
+            "JMS_AMQP_TTL",
+            "x-death",
+            "x-delivery-count",
+            "x-first-death-exchange",
+            "x-first-death-queue",
+            "x-first-death-reason",
+            "x-last-death-exchange",
+            "x-last-death-queue",
+            "x-last-death-reason",
+        }
+    ),
     envelopes=True,
     security_errors=("ACCESS_REFUSED", "Access refused for user", "access denied"),
     idle_errors=("delivery acknowledgement on channel",),  # it waits 30 minutes for one

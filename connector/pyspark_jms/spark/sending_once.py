@@ -7,12 +7,11 @@ The entry goes with the rows, in one transaction: who finds it knows that the ro
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from pyspark_jms.columns.digest import RowsDigest, counts_from_now
-from pyspark_jms.dialect import Dialect
 from pyspark_jms.dialect.refusals import require_duplicate_detection
 from pyspark_jms.errors import (
     CommitInDoubtError,
@@ -100,7 +99,8 @@ def _send(
     options: SinkOptions, task: LedgerTask, producer: Producer, rows: Iterator[pa.RecordBatch], *, sending: bool
 ) -> tuple[LedgerEntry, Sent]:
     """All rows, into the open transaction or nowhere, and the entry that speaks of them."""
-    dialect = _with_duplicate_id_reserved(producer.dialect)
+    dialect = producer.dialect
+    require_duplicate_detection(dialect)
     frames, digest = RowFrames(options, dialect), RowsDigest()
     for batch in frames.good(rows):
         by_the_clock = counts_from_now(batch.schema, dialect, frames.defaults)
@@ -112,12 +112,6 @@ def _send(
     now_ms = int(time.time() * 1000)
     entry = LedgerEntry(task=task.name, batch=task.batch, rows=frames.rows, digest=digest.text(), written_ms=now_ms)
     return entry, frames.sent()
-
-
-def _with_duplicate_id_reserved(dialect: Dialect) -> Dialect:
-    """A row with a duplicate id of its own could be dropped, or take its whole task with it."""
-    header = require_duplicate_detection(dialect)
-    return replace(dialect, reserved_properties=dialect.reserved_properties | {header})
 
 
 # --- the commit ---------------------------------------------------------------------------------------

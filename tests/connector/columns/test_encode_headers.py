@@ -113,6 +113,14 @@ def test_a_malformed_destination_is_refused(text):
         destinations_of(["a", None, text, text], Destination.parse("queue://d"))
 
 
+def test_a_row_that_names_management_is_refused_and_the_option_is_not():
+    management = Destination.parse("queue://activemq.management")
+    said = r"The destination of row 11 of the task is refused: .* takes management orders.*Use another name"
+    with pytest.raises(InvalidDestinationError, match=said):
+        destinations_of(["a", "activemq.management", "b", "queue://activemq.management"])
+    assert destinations_of(["a", None], default=management)[1].startswith("\ndestination:activemq.management\n")
+
+
 def test_a_destination_that_is_not_utf8_is_refused():
     column = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(InvalidDestinationError, match="row 1 of"):

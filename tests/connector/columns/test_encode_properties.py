@@ -40,6 +40,8 @@ def lines_of(maps, *, dialect=ARTEMIS, columns=()):
         ([[("é", "🐘")], [("$_1", " v ")]], ["\né:🐘", "\n$_1: v "]),
         ([[("a", "1"), ("JMSXUserID", "me")]] * 2, ["\na:1"] * 2),
         ([[("JMSXDeliveryCount", "1")], [("a", "1"), ("JMSXState", None)]], ["", "\na:1"]),
+        ([[("_AMQ_DUPL_ID", "1"), ("a", "1"), ("__AMQ_CID", "x")], [("_AMQ_ORIG_QUEUE", "q")]], ["\na:1", ""]),
+        ([[("_AMQ_LVQ_NAME", "key")]], ["\n_AMQ_LVQ_NAME:key"]),
     ],
 )  # fmt: skip
 def test_each_property_is_a_line_of_its_row(maps, lines):
@@ -98,6 +100,14 @@ def test_a_header_of_the_frame_is_no_property(name, row):
     ) as caught:
         lines_of(maps)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["_AMQ_OperationName", "_AMQ_ROUTE_TO", "_AMQ_GROUP_ID", "_AMQ_", "__AMQ_X"])
+@pytest.mark.parametrize("other", [[("a", "1")], [("b", "1"), ("c", "2")]])
+def test_other_names_that_the_broker_keeps_for_itself_are_refused(name, other):
+    with pytest.raises(MessageFormatError, match=f"Row 6 .* property '{name}': its name begins as those that artemis"):
+        lines_of([[("a", "1")], [(name, "secret")], other])
+    assert lines_of([[(name, "1")]], dialect=replace(ARTEMIS, reserved_prefixes=())) == [f"\n{name}:1"]
 
 
 def test_a_dialect_that_reserves_nothing_still_keeps_its_own_headers():

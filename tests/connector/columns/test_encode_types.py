@@ -9,6 +9,7 @@ from pyspark_jms.columns.encode_properties import properties_of
 from pyspark_jms.columns.encode_rows import Rows
 from pyspark_jms.columns.encode_typed_columns import PROPERTY_COLUMN, typed_columns
 from pyspark_jms.columns.encode_types import types_line
+from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.model import ValueType
 from pyspark_jms.rules import PROPERTY_TYPES, property_value_problem
@@ -24,7 +25,7 @@ def types_of(*rows, **columns):
     }
     arrays |= {PROPERTY_COLUMN + name: array for name, array in columns.items()}
     found = Rows(columns=arrays, first=5, count=len(rows))
-    pieces = types_line(found, properties_of(found), typed_columns(found))
+    pieces = types_line(found, properties_of(found), typed_columns(found), ARTEMIS)
     lines = join_rows([*pieces, pa.array([b""] * len(rows), pa.binary())]).to_pylist()
     return [line.decode().removeprefix("\nspark_jms_types:").replace("\\c", ":") for line in lines]
 
@@ -47,6 +48,7 @@ A, B = ("a", "1"), ("b", "2.5")
         ([A, B], [("a", None), ("b", "float")], '{"b":"float"}'),
         ([A], [("a", None)], ""),
         ([A, ("JMSXUserID", "me")], [("JMSXUserID", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("_AMQ_ORIG_MESSAGE_ID", "7")], [("_AMQ_ORIG_MESSAGE_ID", "long"), ("a", "int")], '{"a":"int"}'),
         ([("JMSXGroupSeq", "3")], [("JMSXGroupSeq", "int")], '{"JMSXGroupSeq":"int"}'),
         ([("é\0$", "true")], [("é\0$", "boolean")], '{"é\\\\u0000$":"boolean"}'),
     ],
@@ -60,7 +62,7 @@ def test_the_types_of_the_row_s_properties_in_its_order(properties, types, said)
 
 def test_rows_without_types_have_no_line():
     rows = Rows(columns={"properties": pa.array([[A]], TEXT_MAP)}, first=0, count=1)
-    assert types_line(rows, properties_of(rows), {}) == []
+    assert types_line(rows, properties_of(rows), {}, ARTEMIS) == []
 
 
 @pytest.mark.parametrize(

@@ -60,3 +60,20 @@ def test_a_reader_s_wildcards_stay_in_a_percent_encoded_topic():
     assert spelled(addresses, "topic://a b.#.*", sending=False) == "/topic/a%20b.#.*"
     assert spelled(addresses, "topic://a.#") == "/topic/a.%23"
     assert spelled(addresses, "queue://a.#", sending=False) == "/queue/a.%23"
+
+
+def test_what_is_closed_to_rows_is_open_to_options():
+    closed = Refused(pattern="^admin$", because="acts", remedy="Ask somebody.")
+    addresses = Addresses(closed_to_rows=(closed,))
+    admin = Destination.parse("queue://admin")
+    assert addresses.spelled(admin, sending=True) == "admin"
+    with pytest.raises(InvalidDestinationError, match=r"'admin' acts\. Ask somebody\."):
+        addresses.spelled(admin, sending=True, by_row=True)
+
+
+@pytest.mark.parametrize("name", ["pyspark-jms.commits.x", "a::pyspark-jms.commits.x", "pyspark-jms.management"])
+def test_a_row_does_not_write_into_our_own_queues(name):
+    destination = Destination(QUEUE, name)
+    assert Addresses().spelled(destination, sending=True) == name
+    with pytest.raises(InvalidDestinationError, match="where this connector keeps its commit ledgers"):
+        Addresses().spelled(destination, sending=True, by_row=True)

@@ -75,3 +75,12 @@ def test_no_error_means_two_things(dialect):
 def test_a_broker_without_a_header_says_none():
     assert SendHeaders().delivery_delay is None
     assert SendHeaders().expiration == "expires"
+
+
+@every_dialect
+def test_a_property_is_reserved_or_left_out_or_the_client_s(dialect):
+    assert not dialect.set_by_broker & dialect.reserved_properties
+    assert not dialect.set_by_broker & dialect.set_by_client
+    assert all(name.startswith(dialect.reserved_prefixes) for name in dialect.set_by_client)
+    if dialect.duplicate_id_header is not None:
+        assert dialect.duplicate_id_header in dialect.set_by_broker, "it is ours to set, one for each task"

@@ -5,7 +5,7 @@ import pytest
 from pyspark_jms.columns.decode import decode
 from pyspark_jms.dialect import CLASSIC
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.model import Destination
+from pyspark_jms.model import Destination, DestinationKind
 
 FIRST = b"ID\\cvm-6\\c1,ID\\cvm-5\\c2\\c-1\\c1\\c1"
 
@@ -128,3 +128,25 @@ def test_body_type_text_reads_no_map():
 )
 def test_where_answers_go(wire, jms):
     assert row(f"reply-to:{wire}")["JMSReplyTo"] == jms
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ActiveMQ.Advisory.Connection",
+        "activemq.statistics.broker",
+        "ActiveMQ.Scheduler.Management",
+        "ActiveMQ.Agent",
+        "queue://ActiveMQ.Statistics.Destination.orders",
+    ],
+)
+def test_a_row_does_not_reach_what_the_broker_acts_on(name):
+    for kind in DestinationKind:
+        with pytest.raises(InvalidDestinationError, match="ActiveMQ Classic takes orders"):
+            CLASSIC.addresses.spelled(Destination(kind, name), sending=True, by_row=True)
+        CLASSIC.addresses.spelled(Destination(kind, name), sending=True)
+
+
+def test_a_row_may_go_to_the_dead_letter_queue():
+    dead = Destination(DestinationKind.QUEUE, "ActiveMQ.DLQ")
+    assert CLASSIC.addresses.spelled(dead, sending=True, by_row=True) == "/queue/ActiveMQ.DLQ"

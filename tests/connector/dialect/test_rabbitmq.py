@@ -43,7 +43,7 @@ def test_what_cannot_be_relied_on_is_said():
     assert RABBITMQ.duplicate_id_header is None
 
 
-@pytest.mark.parametrize("name", ["message-id", "CC", "BCC", "expiration", "timestamp", "user-id", "JMS_AMQP_TTL"])
+@pytest.mark.parametrize("name", ["message-id", "CC", "BCC", "expiration", "timestamp", "user-id"])
 def test_a_property_that_would_steer_the_broker_is_reserved(name):
     assert name in RABBITMQ.reserved_properties
 
@@ -112,3 +112,15 @@ def test_where_answers_go(wire, jms):
 def test_a_topic_tells_what_was_sent_to():
     found = row("destination:x", source="topic://t.*")
     assert found["JMSDestination"] == "topic:///queue/q"
+
+
+def test_a_row_names_no_exchange():
+    exchange = Destination.parse("topic:///exchange/amq.fanout/k")
+    with pytest.raises(InvalidDestinationError, match=r"is an exchange.*Give the exchange as option topic"):
+        RABBITMQ.addresses.spelled(exchange, sending=True, by_row=True)
+    assert RABBITMQ.addresses.spelled(exchange, sending=True) == "/exchange/amq.fanout/k"
+
+
+@pytest.mark.parametrize("name", ["x-first-death-queue", "JMS_AMQP_TTL"])
+def test_what_it_sets_is_left_out(name):
+    assert name in RABBITMQ.set_by_broker

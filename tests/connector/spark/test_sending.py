@@ -1,5 +1,7 @@
 """Rows of a task on a real broker, at least once: one transaction, several, or none."""
 
+import time
+
 import pyarrow as pa
 import pytest
 from proxy import Proxy
@@ -167,8 +169,45 @@ def test_columns_become_typed_properties(broker, queue):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO"])
+@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
 def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
     rows = pa.record_batch({"text": ["a"], name: ["x"]})
-    with pytest.raises(SchemaError, match=f"Column {name} of propertyColumns has the name of a header"):
+    with pytest.raises(SchemaError, match=f"The name of column {name} of propertyColumns (is that|begins as|is one)"):
         send_at_least_once(options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
+
+
+# --- what only the broker, or whoever manages it, may say ------------------------------------------------
+
+
+def copies(broker, queue, properties, **columns):
+    """One row to a queue, or where it says."""
+    maps = pa.array([list(properties.items())], pa.map_(pa.string(), pa.string()))
+    rows = pa.record_batch({"text": ["x"], "properties": maps} | {name: [value] for name, value in columns.items()})
+    return send_at_least_once(options_of(broker, queue), iter([rows]))
+
+
+@pytest.mark.broker
+def test_a_duplicate_id_that_was_read_twice_does_not_stop_a_job_that_copies(broker, queue):
+    """A producer sends one message to two queues, with one id; both copies go to a third."""
+    for _ in range(2):
+        copies(broker, queue, {"_AMQ_DUPL_ID": f"{queue}-1", "_AMQ_ORIG_QUEUE": "orders", "n": "1"})
+    with RawStomp(broker) as client:
+        found = client.read(queue, wanted=2)
+    assert [message.headers["n"] for message in found] == ["1", "1"]
+    assert not {"_AMQ_DUPL_ID", "_AMQ_ORIG_QUEUE"} & (found[0].headers.keys() | found[1].headers.keys())
+
+
+@pytest.mark.broker
+def test_a_row_gives_no_order_to_the_broker(broker, queue):
+    """Sent as it is, this row deletes the queue: the sink's user may manage the broker."""
+    broker.create_queue(queue)
+    order = {"_AMQ_ResourceName": "broker", "_AMQ_OperationName": "destroyQueue"}
+    rows = {"text": f'["{queue}"]', "destination": "queue://activemq.management"}
+    maps = pa.array([list(order.items())], pa.map_(pa.string(), pa.string()))
+    batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
+    with pytest.raises(InvalidDestinationError, match="takes management orders"):
+        send_at_least_once(options_of(broker, queue), iter([batch]))
+    with pytest.raises(MessageFormatError, match=r"_AMQ_ResourceName.*artemis keeps for itself"):
+        send_at_least_once(options_of(broker, queue), iter([batch.drop_columns("destination")]))
+    time.sleep(0.5)
+    assert broker.server.locateQueue(queue) is not None
