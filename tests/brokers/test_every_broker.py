@@ -296,3 +296,19 @@ def test_what_a_broker_moved_to_its_dead_letter_queue_can_be_written_as_it_was_r
         client.get(dead, 1)
     assert (message.headers["n"], message.body) == ("7", b"late")
     assert not told & message.headers.keys()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_rows_that_are_not_persistent_arrive(spark, stage, queues, there):
+    """RabbitMQ confirmed them and kept none: their queue was the connection's own, and ended with it."""
+    queue = queues[1]
+    if there:
+        with stage.client() as client:
+            client.put(queue, [([], "before")])
+            client.get(queue, 1)
+    rows = spark.range(20).selectExpr("concat('row ', id) text", "int(id % 2) + 1 JMSDeliveryMode")
+    rows.coalesce(1).write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
+    found = spark.read.format("jms").options(**stage.access, queue=queue).load().collect()
+    told = sorted((row.text, row.JMSDeliveryMode) for row in found)
+    assert told == sorted((f"row {n}", n % 2 + 1) for n in range(20))
+    assert not any(row.properties for row in found)

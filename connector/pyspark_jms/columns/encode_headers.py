@@ -5,7 +5,6 @@ then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the sa
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import NoReturn
 
 import numpy as np
@@ -119,7 +118,7 @@ def header_lines(
 ) -> list[Piece]:
     """Everything a SEND says besides where it goes, its properties and its length."""
     names = dialect.send_headers
-    pieces: list[Piece] = [_mode_and_priority(rows, names.priority, defaults)]
+    pieces: list[Piece] = [_mode_and_priority(rows, dialect, defaults)]
     if transaction is not None:
         pieces.append(f"\ntransaction:{escape(transaction)}".encode())
     pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
@@ -133,7 +132,7 @@ def header_lines(
     return pieces
 
 
-def _mode_and_priority(rows: Rows, priority_name: str | None, defaults: SendDefaults) -> Piece:
+def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> Piece:
     """``persistent`` is always said: Artemis takes its absence for NON_PERSISTENT, the opposite of JMS."""
     modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
     wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
@@ -143,8 +142,8 @@ def _mode_and_priority(rows: Rows, priority_name: str | None, defaults: SendDefa
     rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: give a priority from 0 to 9.")
     codes = modes * _PRIORITIES + priorities
     if (codes == codes[0]).all():
-        return _mode_and_priority_line(int(codes[0]), priority_name)
-    table = [_mode_and_priority_line(code, priority_name) for code in range(3 * _PRIORITIES)]
+        return _mode_and_priority_line(int(codes[0]), dialect)
+    table = [_mode_and_priority_line(code, dialect) for code in range(3 * _PRIORITIES)]
     return pa.array(table, pa.binary()).take(pa.array(codes))
 
 
@@ -154,12 +153,13 @@ def _or_default(rows: Rows, name: str, default: int) -> Int64s:
     return np.array([default]) if found is None else np.where(found[1], found[0], default)
 
 
-@cache
-def _mode_and_priority_line(code: int, priority_name: str | None) -> bytes:
+def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
     mode, priority = divmod(code, _PRIORITIES)
-    persistent = "true" if mode == DeliveryMode.PERSISTENT else "false"
-    line = f"\npersistent:{persistent}" + (f"\n{priority_name}:{priority}" if priority_name else "")
-    return line.encode()
+    persistent = mode == DeliveryMode.PERSISTENT
+    headers = {"persistent": "true"} if persistent else {"persistent": "false", **dialect.non_persistent_headers}
+    if dialect.send_headers.priority:
+        headers[dialect.send_headers.priority] = str(priority)
+    return "".join(f"\n{name}:{value}" for name, value in headers.items()).encode()
 
 
 def _text_line(rows: Rows, column: str, name: str | None) -> list[Piece]:

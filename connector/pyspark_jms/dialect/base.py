@@ -186,6 +186,9 @@ class Dialect:
     send_types: dict[DestinationKind, dict[str, str]]
     """What every SEND to a queue or a topic must say."""
 
+    non_persistent_headers: Mapping[str, str] = field(default_factory=dict)
+    """What a SEND of a non-persistent message must say besides."""
+
     send_headers: SendHeaders
     """JMS header -> SEND header."""
 

@@ -70,11 +70,25 @@ RABBITMQ = Dialect(
     timestamp_ms=1000,
     # A time to live is not counted down: without the time of sending it says nothing of the expiration.
     property_names={"expiration": "JMS_AMQP_TTL", "app-id": "JMSXAppID", "user-id": "JMSXUserID"},
-    noise=frozenset({"content-length", "receipt", "transaction", BODY_MARKER, TYPES_MARKER}),
+    noise=frozenset(
+        {
+            "content-length",
+            "receipt",
+            "transaction",
+            "durable",
+            "auto-delete",
+            "exclusive",
+            BODY_MARKER,
+            TYPES_MARKER,
+        }
+    ),
     body_rule=BodyRule.CONTENT_TYPE,
     reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "queue://"},
     stable_id_separator=None,
     send_types={kind: {} for kind in DestinationKind},
+    # Without these, a SEND that is not persistent declares a queue that belongs to its connection and ends with it: the
+    # message is confirmed and gone. A durable queue of that name refuses the SEND.
+    non_persistent_headers={"durable": "true", "auto-delete": "false", "exclusive": "false"},
     send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
     send_property_names={},
     transactions=False,
@@ -83,6 +97,9 @@ RABBITMQ = Dialect(
     reserved_properties=RESERVED_EVERYWHERE
     | {
         "content-encoding",
+        "durable",
+        "auto-delete",
+        "exclusive",
         "expiration",
         "timestamp",
         "amqp-message-id",
