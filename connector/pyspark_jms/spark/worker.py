@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from io import BufferedReader, BufferedRWPair
 
 import pyarrow as pa
+from pyspark import TaskContext
 
-from pyspark_jms.errors import TransactionRolledBackError
+from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 
 __all__ = ["settle_in", "to_the_end"]
 
@@ -28,13 +29,20 @@ def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     When rows fail on the way to us (an expression, a shuffle that is gone), Spark fails the task and closes our
     input. pyarrow takes the end of a stream for its proper end: without this, a part of the rows were committed.
+    A task whose input cannot be found is refused before its first row, for nobody could tell whether it was complete.
     """
-    yield from batches
     given = _input()
+    if given is None and TaskContext.get() is not None:
+        raise IllegalStateError(
+            "The Python worker of this Spark does not show where it reads the rows of a task from, so the sink cannot"
+            " tell a complete task from one that was cut off.",
+            "Nothing was sent. Use a PySpark version that docs/deployment.md names, and report this with yours.",
+        )
+    yield from batches
     # Behind a proper end Spark says at once that it has no more; peek waits for that, and leaves it where it is.
     if given is not None and not given.peek(1):
         raise TransactionRolledBackError(
-            "Spark ended the rows of this task before the last one.", "Why, it says itself: its error is the cause."
+            "Spark ended the rows of this task before the last one.", "The cause is the error that Spark reported."
         )
 
 

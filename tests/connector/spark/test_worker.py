@@ -1,11 +1,13 @@
+import io
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pyspark_jms.errors import TransactionRolledBackError
-from pyspark_jms.spark.worker import to_the_end
+from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
+from pyspark_jms.spark.worker import _input, to_the_end
 
 PROBE = """
 import gc
@@ -48,3 +50,37 @@ def test_rows_that_end_with_the_input_are_not_all():
 
 def test_outside_of_a_worker_the_rows_are_what_they_are():
     assert list(to_the_end(iter("abc"))) == ["a", "b", "c"]
+
+
+# --- in a worker of Spark -----------------------------------------------------------------------------
+
+
+def in_a_task(spark, call):
+    """What the call returns in a task of Spark."""
+    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(lambda _: [call()]).collect()
+    return told
+
+
+@pytest.mark.spark
+def test_the_worker_of_this_spark_shows_its_input(spark):
+    """If this fails, Spark has renamed ``infile`` of ``pyspark.worker.main`` or opens it otherwise."""
+    assert in_a_task(spark, lambda: isinstance(_input(), io.BufferedIOBase))
+
+
+@pytest.mark.spark
+def test_a_worker_that_does_not_show_its_input_is_refused_before_the_first_row(spark):
+    """A thread of the task has no frame of ``pyspark.worker.main`` below it."""
+
+    def first_row():
+        try:
+            return next(to_the_end(iter("abc")))
+        except IllegalStateError as error:
+            return str(error)
+
+    def in_a_thread():
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(first_row).result()
+
+    said = in_a_task(spark, in_a_thread)
+    assert said.startswith("[JMS_ILLEGAL_STATE] The Python worker of this Spark does not show where it reads the rows")
+    assert "Nothing was sent." in said
