@@ -5,9 +5,12 @@ know what a header means, who sent it, and what becomes of the frames.
 """
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
+from pyspark_jms.wire.oversized import OversizedMessage
 
 __all__ = ["MAX_HEADER_BYTES", "FrameRun", "FrameScanner"]
 
@@ -23,6 +26,12 @@ _UPPER = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_COMMAND = 32  # STOMP's are of 3 to 11 letters
 _EOLS = (_LF, _CR)
 _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
+_UNTIL_NUL = -1
+"""In place of a number of octets to skip: the message has no content-length."""
+_MEMORY_ADVICE = (
+    "a message needs eight times its size of heap on the driver (spark.driver.memory) and must fit into a task"
+    " (spark.rpc.message.maxSize, 128 MB)."
+)
 
 
 @dataclass(slots=True)
@@ -63,18 +72,24 @@ class FrameScanner:
     After an error the octets that follow mean nothing, and the connection must be closed. A larger MESSAGE
     that says how long it is does no such harm: it is passed over, and ``refused`` says so.
 
+    With ``keep_oversized`` every larger MESSAGE is passed over and waits in ``oversized`` when it is whole;
+    ``keep_oversized`` gives a file for its body, or None for none.
+
     With ``ack_header``, where ACK takes another header's value than that of ``message-id``, an id is both: that
     value, a comma, and the ``message-id``.
     """
 
-    def __init__(self, *, max_body_bytes: int) -> None:
+    def __init__(self, *, max_body_bytes: int, keep_oversized: Callable[[], BinaryIO | None] | None = None) -> None:
         self._max_body_bytes = max_body_bytes
+        self._keep_oversized = keep_oversized
+        self._large: OversizedMessage | None = None  # the one that is being passed over
+        self.oversized: list[OversizedMessage] = []
         self._pending = bytearray()  # begins with the first incomplete frame
         self._resume = 0  # where the search for its end goes on
         self._has_cr = False  # among its headers, as far as they were searched
         self._head = -1  # its blank line, once found
         self._needed = 0  # no frame can be complete before this many octets
-        self._skip = 0  # octets of a refused message that are still to come
+        self._skip = 0  # octets of a refused message that are still to come, its NUL included
         self._run = FrameRun()
         self.ack_header: bytes | None = None
         self.refused: MessageTooLargeError | None = None
@@ -225,11 +240,12 @@ class FrameScanner:
         at = pending.find(_CONTENT_LENGTH, start, head + 1)
         if at < 0:
             end = pending.find(0, max(head + 2, self._resume))
-            if end < 0:
-                self._resume = len(pending)
-                self._check_size(start, len(pending) - head - 2)
-                return -1
-            self._check_size(start, end - head - 2)
+            size = (end if end >= 0 else len(pending)) - head - 2
+            if self._exceeds(start, size):
+                if self._keep_oversized is None:  # where it ends is not known
+                    raise self._too_large(size)
+                return self._pass_over(start, head, end, size)
+            self._resume = len(pending) if end < 0 else self._resume
             return end
         digits = bytes(pending[at + len(_CONTENT_LENGTH) : pending.find(_LF, at + 1)])
         if not digits.isdigit() or len(digits) > _MAX_DIGITS:
@@ -237,11 +253,8 @@ class FrameScanner:
                 "A frame's content-length is not a number.", "Report this with the broker's version."
             )
         end = head + 2 + int(digits)
-        if end - head > self._max_body_bytes:
-            try:
-                self._check_size(start, int(digits))
-            except MessageTooLargeError as error:
-                return self._pass_over(start, end, error)
+        if self._exceeds(start, int(digits)):
+            return self._pass_over(start, head, end, int(digits))
         if end >= len(pending):
             self._needed = end + 1
             return -1
@@ -251,40 +264,73 @@ class FrameScanner:
             )
         return end
 
-    def _pass_over(self, start: int, end: int, error: MessageTooLargeError) -> int:
-        self.refused = self.refused or error
-        self._skip = max(0, end + 1 - len(self._pending))
-        del self._pending[start : end + 1]
+    def _pass_over(self, start: int, head: int, end: int, size: int) -> int:
+        """``end`` -1: its NUL is still to come. Returns ``start``, where the next frame begins."""
+        pending, here = self._pending, len(self._pending) if end < 0 else min(end, len(self._pending))
+        if self._keep_oversized is None:
+            self.refused = self.refused or self._too_large(size)
+        else:
+            identifier = self._identifier(start, head)
+            self._large = OversizedMessage(bytes(pending[start:head]), identifier, self._keep_oversized())
+            self._large.add(memoryview(bytes(pending[head + 2 : here])))
+        self._skip = _UNTIL_NUL if end < 0 else max(0, end + 1 - len(pending))
+        del pending[start : here + 1]
+        self._resume = self._needed = 0
+        if not self._skip:
+            self._end_of_large()
         return start
 
     def _behind_the_skipped(self, data: bytes | bytearray | memoryview) -> memoryview:
-        skipped = min(len(data), self._skip)
-        self._skip -= skipped
-        return memoryview(data)[skipped:]
+        """What follows the message that is passed over; its own octets are kept, if they are to be."""
+        view = memoryview(data)
+        if self._skip == _UNTIL_NUL:
+            nul = bytes(view).find(0)
+            body, behind = (len(view), len(view)) if nul < 0 else (nul, nul + 1)
+            self._skip = _UNTIL_NUL if nul < 0 else 0
+        else:
+            body, behind = min(len(view), self._skip - 1), min(len(view), self._skip)
+            self._skip -= behind
+        if self._large is not None:
+            self._large.add(view[:body])
+        if not self._skip:
+            self._end_of_large()
+        return view[behind:]
 
-    def _check_size(self, start: int, body: int) -> None:
-        if not self._pending.startswith(_MESSAGE, start):
-            # A broker's word on errors is short; it is not the user's limit that must let it pass.
-            if body > MAX_HEADER_BYTES:
-                raise MalformedFrameError(
-                    f"A frame that is no MESSAGE has {body:,} octets.", "Report this with the broker's version."
-                )
-        elif body > self._max_body_bytes:
-            raise MessageTooLargeError(
-                f"A message of {body:,} octets exceeds maxMessageBytes ({self._max_body_bytes:,}).",
-                "It stays on the broker. Raise maxMessageBytes, or take the message off with another client.",
+    def _end_of_large(self) -> None:
+        if self._large is not None:
+            self.oversized.append(self._large)
+            self._large = None
+
+    def _exceeds(self, start: int, body: int) -> bool:
+        """Whether this is a MESSAGE that is too large."""
+        if self._pending.startswith(_MESSAGE, start):
+            return body > self._max_body_bytes
+        if body > MAX_HEADER_BYTES:  # a broker's errors are short: the user's limit has nothing to do with them
+            raise MalformedFrameError(
+                f"A frame that is no MESSAGE has {body:,} octets.", "Report this with the broker's version."
             )
+        return False
 
-    def _keep(self, start: int, head: int, end: int) -> None:
-        run, pending = self._run, self._pending
-        at = pending.find(_MESSAGE_ID, start, head)
+    def _too_large(self, body: int) -> MessageTooLargeError:
+        return MessageTooLargeError(
+            f"A message of {body:,} bytes exceeds maxMessageBytes ({self._max_body_bytes:,}).",
+            "It stays on the broker. Choose onTooLarge=deadLetter or skip, take the message off with another client, or"
+            f" raise maxMessageBytes: {_MEMORY_ADVICE}",
+        )
+
+    def _identifier(self, start: int, head: int) -> bytes:
+        at = self._pending.find(_MESSAGE_ID, start, head)
         if at < 0:
             raise MalformedFrameError("A MESSAGE frame has no message-id.", "Report this with the broker's version.")
         at += len(_MESSAGE_ID)
-        identifier = bytes(pending[at : pending.find(_LF, at)])
-        if self.ack_header is not None:
-            identifier = self._header(self.ack_header, start, head) + b"," + identifier
-        run.ids.append(identifier)
+        identifier = bytes(self._pending[at : self._pending.find(_LF, at)])
+        if self.ack_header is None:
+            return identifier
+        return self._header(self.ack_header, start, head) + b"," + identifier
+
+    def _keep(self, start: int, head: int, end: int) -> None:
+        run, pending = self._run, self._pending
+        run.ids.append(self._identifier(start, head))
         run.heads.append(len(run.octets) + head - start)
         run.octets += memoryview(pending)[start : end + 1]
         run.octets.append(_LF)

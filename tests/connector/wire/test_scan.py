@@ -1,5 +1,6 @@
 """One table of streams, read whole, cut at every octet, octet by octet; a plain scanner as the oracle."""
 
+import io
 import itertools
 import re
 import time
@@ -262,7 +263,7 @@ def test_the_largest_message(length):
     assert scanner.refused is None
 
 
-TOO_LARGE = r"JMS_MESSAGE_TOO_LARGE.*1,001 octets.*maxMessageBytes \(1,000\)"
+TOO_LARGE = r"JMS_MESSAGE_TOO_LARGE.*1,001 bytes.*maxMessageBytes \(1,000\)"
 
 
 def test_a_message_too_large_without_its_length_is_an_error():
@@ -280,6 +281,34 @@ def test_a_message_too_large_that_says_its_length_is_passed_over(step):
     assert others == [receipt]
     assert scanner.take().ids == [b"1,1", b"1,3"]
     assert re.search(TOO_LARGE, str(scanner.refused))
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 5000])
+@pytest.mark.parametrize("kept", [True, False])
+def test_messages_too_large_are_kept_elsewhere_where_that_is_wanted(step, kept):
+    receipt = b"RECEIPT\nreceipt-id:r\n\n\0"
+    bodies = [b"\0" * 1001, b"z" * 1500, b"y" * 2000]
+    large = [message(b"1,%d" % n, body, length=b"z" not in body) for n, body in enumerate(bodies, 2)]
+    octets = message() + large[0] + b"\n" + large[1] + receipt + message(b"1,9") + large[2] + message(b"1,8")
+    scanner = FrameScanner(max_body_bytes=1000, keep_oversized=io.BytesIO if kept else lambda: None)
+    others = [frame for at in range(0, len(octets), step) for frame in scanner.feed(octets[at : at + step])]
+    assert others == [receipt]
+    assert scanner.take().ids == [b"1,1", b"1,9", b"1,8"]
+    assert scanner.refused is None
+    found = scanner.oversized
+    assert [(one.identifier, one.size) for one in found] == [(b"1,2", 1001), (b"1,3", 1500), (b"1,4", 2000)]
+    assert [one.head for one in found] == [frame.partition(b"\n\n")[0] for frame in large]
+    assert [one.body.getvalue() if kept else one.body for one in found] == (bodies if kept else [None] * 3)
+
+
+def test_a_message_too_large_waits_until_it_is_whole():
+    scanner = FrameScanner(max_body_bytes=10, keep_oversized=io.BytesIO)
+    octets = message(b"1,2", b"x" * 50).rstrip(b"\n")
+    for at in range(len(octets) - 1):
+        scanner.feed(octets[at : at + 1])
+        assert scanner.oversized == []
+    scanner.feed(octets[-1:])
+    assert repr(scanner.oversized) == "[OversizedMessage(50 bytes)]"
 
 
 def test_a_message_without_length_is_not_collected_beyond_the_limit():
