@@ -8,8 +8,12 @@ from pyspark_jms.conversions import READABLE_AS, JmsValue, ValueType, convert, r
 
 __all__ = [
     "BODY_MARKER",
+    "DEAD_LETTER_PROPERTIES",
+    "ERROR_PROPERTY",
+    "MESSAGE_ID_PROPERTY",
     "OCTET_STREAM",
     "READABLE_AS",
+    "SOURCE_PROPERTY",
     "TYPES_MARKER",
     "BodyType",
     "DeliveryMode",
@@ -30,6 +34,17 @@ OCTET_STREAM = "application/octet-stream"
 
 TYPES_MARKER = "spark_jms_types"
 """Property that carries ``property_types``: a JSON object, property name -> JMS type."""
+
+ERROR_PROPERTY = "spark_jms_error"
+"""Property of a dead letter: why the message could not become a row."""
+
+SOURCE_PROPERTY = "spark_jms_source"
+"""Property of a dead letter: where the message was read from, as ``queue://NAME``."""
+
+MESSAGE_ID_PROPERTY = "spark_jms_message_id"
+"""Property of a dead letter: the broker's id of the message there."""
+
+DEAD_LETTER_PROPERTIES = frozenset({ERROR_PROPERTY, SOURCE_PROPERTY, MESSAGE_ID_PROPERTY})
 
 
 class DestinationKind(StrEnum):

@@ -141,10 +141,12 @@ def _milliseconds(text: str) -> int:
 
 
 def _one_of(*values: str) -> Callable[[str], str]:
+    by_key = {value.lower(): value for value in values}
+
     def parse(text: str) -> str:
-        if text.lower() not in values:
+        if text.lower() not in by_key:
             raise ValueError(f"one of {', '.join(values)}")
-        return text.lower()
+        return by_key[text.lower()]
 
     return parse
 
@@ -233,7 +235,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
            " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB. A broker that counts"
            " messages (Classic, RabbitMQ) is told one for each 4 KB"),
-    Option("maxMessageBytes", "both", "100m", _size(1), "a larger message stops the query"),
+    Option("maxMessageBytes", "both", "100m", _size(1), "Largest body of a message. Reading: see onTooLarge. Writing: a"
+           " larger row fails its task"),
     Option("minMessagesPerTrigger", "source", None, _number(1), "wait for so many messages, a full window, or"
            " maxTriggerDelay; AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
@@ -246,8 +249,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),
     Option("partitionBytes", "source", "16m", _size(1), "one read task per so many octets"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
-    Option("onBadMessage", "source", "keep", _one_of("keep", "fail"), "a message that cannot be mapped: a row with"
-           " body_error, or stop"),
+    Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
+           " keep it as a row with body_error, fail the query, or send it to deadLetterQueue (the driver then decodes"
+           " every message once more)"),
+    Option("onTooLarge", "source", "stop", _one_of("stop", "deadLetter", "skip"), "A message above maxMessageBytes:"
+           " stop the query, send it to deadLetterQueue, or acknowledge and skip it"),
+    Option("deadLetterQueue", "source", None, _text, "Queue for messages of onBadMessage=deadLetter and"
+           " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow, batch: quiet time before asking if the queue is"
            " drained"),
     Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent, non_persistent: of rows that do not say"),

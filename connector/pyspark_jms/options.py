@@ -91,7 +91,8 @@ class SourceOptions:
     window_octets: int
     partition_octets: int
     body_type: Literal["auto", "text", "bytes"]
-    fail_on_bad_message: bool
+    on_bad_message: Literal["keep", "fail", "deadLetter"]
+    dead_letter_queue: str | None
     idle_timeout: float
 
     @classmethod
@@ -120,7 +121,8 @@ class SourceOptions:
             window_octets=_window(values, explicit_octets="maxbytespertrigger" in {key.lower() for key in raw}),
             partition_octets=values["partitionBytes"],
             body_type=values["bodyType"],
-            fail_on_bad_message=values["onBadMessage"] == "fail",
+            on_bad_message=values["onBadMessage"],
+            dead_letter_queue=_dead_letter_queue(values, reading),
             idle_timeout=values["idleTimeout"],
         )
 
@@ -279,6 +281,28 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
     )
 
 
+def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> str | None:
+    queue: str | None = values["deadLetterQueue"]
+    for name in ("onBadMessage", "onTooLarge"):
+        if values[name] == "deadLetter" and queue is None:
+            raise MissingOptionError(
+                f"Option {name}=deadLetter is given without deadLetterQueue.", "Name the queue for such messages."
+            )
+        if values[name] == "deadLetter" and reading == "batch":
+            raise OptionConflictError(
+                f"Option {name}=deadLetter is given for a batch read, which takes nothing off a queue.",
+                "Use spark.readStream, or leave the option out.",
+            )
+    if queue is not None and "deadLetter" not in {values["onBadMessage"], values["onTooLarge"]}:
+        raise OptionConflictError(
+            "Option deadLetterQueue is given, and nothing is sent there.",
+            "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
+        )
+    if queue in (values["queue"] or ()):
+        raise OptionConflictError(f"Queue {queue} is both read and deadLetterQueue.", "Name another queue.")
+    return queue
+
+
 def _checked_selector(values: Mapping[str, Any]) -> Selector | None:
     """Split for the broker that is named, or for every one it may be: what none can do is said at ``load()``."""
     if values["selector"] is None:
@@ -370,6 +394,7 @@ def _connection(values: Mapping[str, Any]) -> ConnectionSettings:
         heartbeat=values["heartbeat"],
         reconnect_timeout=_reconnect_timeout(values),
         max_message_bytes=values["maxMessageBytes"],
+        on_too_large=values.get("onTooLarge", "stop"),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jms_selector.literals import is_plain_name, word
 from jms_selector.values import BITS, JAVA_DOUBLE, Kind
 from pyspark_jms.conversions import BASE64, ValueType
+from pyspark_jms.model import DEAD_LETTER_PROPERTIES
 
 __all__ = [
     "MARKER_PREFIX",
@@ -60,7 +61,7 @@ def property_name_problem(name: str | None) -> str | None:
         return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
     if not is_plain_name(name, activemq=False):
         return "is no Java identifier, as JMS 3.1 §3.8.1.1 has it: letters, digits, _ and $, no digit first"
-    if name.startswith(MARKER_PREFIX):
+    if name.startswith(MARKER_PREFIX) and name not in DEAD_LETTER_PROPERTIES:
         return f"begins with {MARKER_PREFIX}, which this connector keeps for itself"
     if name.startswith("JMSX"):
         known = name in _SET_BY_CLIENT or name in SET_BY_PROVIDER

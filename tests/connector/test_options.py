@@ -22,6 +22,8 @@ from pyspark_jms.options import OPTIONS, Journal, SinkOptions, SourceOptions
 URL = {"brokerUrl": "stomp://host:1"}
 TLS = {"brokerUrl": "stomp+ssl://host:1"}
 SOURCE = URL | {"queue": "orders"}
+DEAD = {"deadLetterQueue": "d"}
+LETTER = {"onBadMessage": "deadLetter"}
 SECRET = "s3cr3t"
 CHECKED = Selector("a = 1", "fail", check=True)
 JOURNAL = {"max_octets": 4 << 30, "shared": False}
@@ -66,7 +68,17 @@ TABLE = [
     ("maxMessageBytes", "1k", {}, "connection.max_message_bytes", 1 << 10, 100 << 20),
     ("partitionBytes", "1m", {}, "partition_octets", 1 << 20, 16 << 20),
     ("bodyType", "TEXT", {}, "body_type", "text", "auto"),
-    ("onBadMessage", "fail", {}, "fail_on_bad_message", True, False),
+    ("onBadMessage", "FAIL", {}, "on_bad_message", "fail", "keep"),
+    ("onBadMessage", "deadletter", DEAD | {"onTooLarge": "deadLetter"}, "on_bad_message", "deadLetter", "keep"),
+    ("onTooLarge", "skip", {}, "connection.on_too_large", "skip", "stop"),
+    (
+        "onTooLarge",
+        "deadLetter",
+        DEAD | {"onBadMessage": "deadLetter"},
+        "connection.on_too_large",
+        "deadLetter",
+        "stop",
+    ),
     ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),
     ("deliveryMode", "NON-PERSISTENT", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
     ("deliveryMode", "non_persistent", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
@@ -93,7 +105,7 @@ TABLE = [
     ("reconnectAttempts", "5", {}, "connection.reconnect_timeout", 31, 600),
     ("reconnectAttempts", "20", {}, "connection.reconnect_timeout", 481, 600),
 ]
-ELSEWHERE = {"queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
+ELSEWHERE = {"deadLetterQueue", "queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
 
 WRONG = [
     ("brokerUrl", "host:61613", "stomp://HOST:PORT"),
@@ -147,7 +159,9 @@ WRONG = [
     ("maxMessageBytes", "999999999t", "at most 8,192t"),
     ("partitionBytes", "", "a size like"),
     ("bodyType", "json", "one of auto, text, bytes"),
-    ("onBadMessage", "drop", "one of keep, fail"),
+    ("onBadMessage", "drop", "one of keep, fail, deadLetter"),
+    ("onTooLarge", "drop", "one of stop, deadLetter, skip"),
+    ("deadLetterQueue", "", "not empty"),
     ("idleTimeout", "0s", "a time from 1ms to 30d"),
     ("deliveryMode", "2", "one of persistent, non_persistent"),
     ("priority", "10", "whole number from 0 to 9"),
@@ -401,6 +415,20 @@ def test_what_does_not_go_together(parser, given, said):
 def test_what_does_not_go_together_in_a_sink(given):
     with pytest.raises(OptionConflictError, match="deliveryGuarantee=exactly-once"):
         SinkOptions.parse(URL | given)
+
+
+@pytest.mark.parametrize("name", ["onBadMessage", "onTooLarge"])
+def test_a_dead_letter_queue_has_a_name_and_a_use(name):
+    letters = {name: "deadLetter"}
+    assert SourceOptions.parse(SOURCE | letters | DEAD, "stream").dead_letter_queue == "d"
+    with pytest.raises(MissingOptionError, match=f"{name}=deadLetter is given without deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters)
+    with pytest.raises(OptionConflictError, match="nothing is sent there"):
+        SourceOptions.parse(SOURCE | DEAD)
+    with pytest.raises(OptionConflictError, match="Queue orders is both read and deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters | {"deadLetterQueue": "orders"})
+    with pytest.raises(OptionConflictError, match="batch read"):
+        SourceOptions.parse(SOURCE | letters | DEAD, "batch")
 
 
 def test_least_and_most_in_order():

@@ -137,3 +137,9 @@ def test_what_matches_an_integer_fits_into_64_bits_without_a_sign():
     assert pattern.fullmatch("9" * 19)
     assert not pattern.fullmatch("1" + "0" * 19)
     assert int("9" * 19) < 2**64
+
+
+@pytest.mark.parametrize("name", ["spark_jms_error", "spark_jms_source", "spark_jms_message_id"])
+def test_a_dead_letter_can_be_written_as_it_was_read(name):
+    assert property_name_problem(name) is None
+    assert "keeps for itself" in property_name_problem(name + "s")

@@ -5,7 +5,7 @@ and ``finish`` deletes them, and every message that was not acknowledged for cer
 again, also by the next process. When its segment is deleted first, a tombstone stands for it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -112,13 +112,14 @@ class DurableLedger(Lanes[_Durable]):
         received = sum(span.octets for spans in self._received for span in spans)
         return received + sum(due.what.octets for lane in self._lanes for due in lane.unconfirmed)
 
-    def receive(self, lane: int, run: Messages, upto: int | None = None) -> None:
+    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
         """Take in a run, or its first ``upto`` messages. What is in the journal already is only acknowledged.
 
+        ``without``: messages of the run that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content.
         """
         books = self._lanes[lane]
-        stretches, again = books.sift(run, len(run) if upto is None else upto)
+        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
         self._received[lane] += [Span(lane, run, first, last) for first, last in stretches]
         if again:
             self.recognised += len(again)

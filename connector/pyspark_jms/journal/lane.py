@@ -3,7 +3,7 @@
 A lane outlives its connections. Pure; the table that it is given says what may follow what.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -88,16 +88,20 @@ class Lane(Generic[T]):
 
     # --- what may come again -----------------------------------------------------------------------
 
-    def sift(self, run: Messages, last: int) -> tuple[list[tuple[int, int]], list[tuple[int, Awaited]]]:
+    def sift(
+        self, run: Messages, last: int, without: Collection[int] = ()
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, Awaited]]]:
         """What is new of the run's first ``last`` messages, and what came again in all of it.
 
+        ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
         """
-        again = self._again(run) if self.awaited else []
+        again = [(index, one) for index, one in self._again(run) if index not in without] if self.awaited else []
         for index, awaited in again:
             awaited.state = self._table.after(awaited.state, Event.RECOGNISE)
             del self.awaited[self.identity(run, index)]
-        bounds = [-1, *(index for index, _ in again if index < last), last]
+        left_out = sorted({index for index, _ in again} | set(without))
+        bounds = [-1, *(index for index in left_out if index < last), last]
         return [(a + 1, b) for a, b in pairwise(bounds) if a + 1 < b], again
 
     def _again(self, run: Messages) -> list[tuple[int, Awaited]]:

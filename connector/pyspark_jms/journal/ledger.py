@@ -10,7 +10,7 @@ Knows no protocol: how a message is called and what it contains is asked of a ``
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -53,13 +53,14 @@ class Ledger(Lanes[_Done]):
 
     # --- received ------------------------------------------------------------------------------
 
-    def receive(self, lane: int, run: Messages, upto: int | None = None) -> None:
+    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
         """Take in a run, or its first ``upto`` messages. Second copies in all of it are dropped and bound.
 
+        ``without``: messages of the run that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content: nothing of the run is taken in.
         """
         books = self._lanes[lane]
-        stretches, again = books.sift(run, len(run) if upto is None else upto)
+        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
         if again:
             self._bind(books, run, again)
         for first, last in stretches:

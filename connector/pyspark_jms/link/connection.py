@@ -5,10 +5,11 @@ stomp.py's own waits have not.
 """
 
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import stomp
 from stomp.exception import NotConnectedException
@@ -27,6 +28,7 @@ from pyspark_jms.link.reasons import broker_said, unreachable
 from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.link.tap import Tap
 from pyspark_jms.wire.frame import Frame, encode_frame
+from pyspark_jms.wire.oversized import OversizedMessage
 from pyspark_jms.wire.scan import FrameRun, FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Arrivals", "Connection", "connect"]
@@ -43,6 +45,18 @@ _THREAD_SECONDS = 1.0
 _stomp_log = logging.getLogger("stomp.py")
 if _stomp_log.level == logging.NOTSET:
     _stomp_log.setLevel(logging.CRITICAL)
+
+
+def _nowhere() -> None:
+    return None
+
+
+_OVERSIZED: dict[str, Callable[[], BinaryIO | None] | None] = {
+    "stop": None,
+    "skip": _nowhere,
+    "deadLetter": tempfile.TemporaryFile,  # it may be larger than memory allows, and is gone with the process
+}
+"""Where the body of a message above maxMessageBytes is kept."""
 
 
 class Arrivals(threading.Condition):
@@ -116,10 +130,14 @@ class Connection:
         self.server: str | None = None
         self.changed = arrivals
         self._settings = settings
-        self._scanner = FrameScanner(max_body_bytes=settings.max_message_bytes)
+        self._scanner = FrameScanner(
+            max_body_bytes=settings.max_message_bytes, keep_oversized=_OVERSIZED[settings.on_too_large]
+        )
         self._runs: list[FrameRun] = []
         self._receipts: set[str] = set()
         self._receipt_count = 0
+        self.received_bytes = 0
+        """Heart-beats do not count."""
         self._error: str | None = None
         self._down = False
         self._dialect: Dialect | None = None
@@ -276,6 +294,12 @@ class Connection:
                 runs.append(self._scanner.take())
             return runs
 
+    def take_oversized(self) -> list[OversizedMessage]:
+        """The messages above maxMessageBytes since the last call, where onTooLarge lets the session go on."""
+        with self.changed:
+            oversized, self._scanner.oversized = self._scanner.oversized, []
+            return oversized
+
     @property
     def down(self) -> bool:
         return self._down
@@ -299,12 +323,13 @@ class Connection:
 
     def _feed(self, data: memoryview) -> list[bytes]:
         with self.changed:
+            self.received_bytes += len(data) if len(data) > 1 else 0
             before = self._scanner.messages
             others = self._scanner.feed(data)
             if self._scanner.octets >= SEGMENT_BYTES:
                 self._runs.append(self._scanner.take())
                 before = -1
-            if self._scanner.messages != before:
+            if self._scanner.messages != before or self._scanner.oversized:
                 self.changed.notify_all()
         return others
 

@@ -4,6 +4,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pyspark_jms.errors import JMSSecurityError, TlsError
 from pyspark_jms.link.address import Address
@@ -94,6 +95,8 @@ class ConnectionSettings:
     heartbeat: float = 10.0
     reconnect_timeout: float = 600.0
     max_message_bytes: int = 100 << 20
+    on_too_large: Literal["stop", "deadLetter", "skip"] = "stop"
+    """What a source does with a message of more than ``max_message_bytes``."""
 
 
 def _no_password() -> str:

@@ -106,7 +106,7 @@ def rows_of(piece: Piece, options: SourceOptions) -> Any:
         first_sequence=piece.first_sequence,
         body_type=options.body_type,
     )
-    if options.fail_on_bad_message:
+    if options.on_bad_message == "fail":
         _require_good(batch)
     if options.selector is not None:
         batch = selection(options.selector, piece.dialect).apply(batch, Destination.parse(piece.source).kind)

@@ -24,6 +24,7 @@ from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
 from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.diverting import Diverter
 from pyspark_jms.spark.draining import Drain
 from pyspark_jms.spark.lingering import LINGER_SECONDS, Linger
 from pyspark_jms.spark.offsets import selector_digest
@@ -77,6 +78,7 @@ class Receiver:
         self._store: JournalStore | None = None
         self._draining: Drain | None = None
         self._lives = ShortLives()
+        self._diverter = Diverter(options, self._pause)
         self._counts = _Counts()
         self._last_batch = 0.0
         self._subscribed_since: float | None = None
@@ -250,7 +252,7 @@ class Receiver:
     def admit(self) -> int:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
         began = last_change = time.monotonic()
-        seen = (0, 0, self._ledger.recognised)
+        seen = (0, 0, self._ledger.recognised, self._received_bytes())
         linger = Linger()
         while True:
             self._stop.check()
@@ -261,11 +263,13 @@ class Receiver:
                 break  # first: a new message that stops the query must not keep these from being read
             for consumer in self._consumers:
                 consumer.connection.check_messages()
+            for lane in self._open_lanes():
+                self._diverter.divert_oversized(self._consumers[lane])
             self._look_for_second_copies()
             messages, octets = self._waiting()
             now = time.monotonic()
-            if (messages, octets, self._ledger.recognised) != seen:
-                seen, last_change = (messages, octets, self._ledger.recognised), now
+            if (current := (messages, octets, self._ledger.recognised, self._received_bytes())) != seen:
+                seen, last_change = current, now
             if messages and self._enough(messages, octets, lingered=linger.over(now, messages, octets)):
                 self._take_all()
                 if self._ledger.waiting_messages:
@@ -282,6 +286,10 @@ class Receiver:
                 self._arrivals.pause(_POLL_SECONDS)
         self._last_batch = time.monotonic()
         return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
+
+    def _received_bytes(self) -> int:
+        """On the lanes that are read: a large message on its way is no silence."""
+        return sum(self._consumers[lane].connection.received_bytes for lane in self._open_lanes())
 
     def _enough(self, messages: int, octets: int, *, lingered: bool) -> bool:
         most = self._options.max_messages
@@ -334,9 +342,12 @@ class Receiver:
         sent, unit_ms, now_ms = consumer.dialect.header_of("JMSTimestamp"), consumer.dialect.timestamp_ms, _now_ms()
         for run in consumer.take():
             upto = drain.before_the_cut(lane, run, sent, unit_ms, now_ms=now_ms) if drain else len(run)
+            bad = self._diverter.unmappable(consumer, run, upto)
+            if bad and not self._diverter.divert(consumer, run, bad):
+                return
             self._counts.redelivered += redelivered(run)
             self._counts.received += upto
-            self._ledger.receive(lane, run, upto)
+            self._ledger.receive(lane, run, upto, without=bad)
 
     # --- AvailableNow --------------------------------------------------------------------------
 
@@ -492,6 +503,8 @@ class Receiver:
             "reconnects": self._counts.reconnects,
             **self._journal_figures(),
             "selectorDropped": self._counts.selector_dropped,
+            "deadLetters": self._diverter.dead_letters,
+            "skippedTooLarge": self._diverter.skipped,
             "guarantee": self._guarantee(watched),
             "broker": self._consumers[0].connection.server if self._consumers else None,
             **watched,

@@ -24,6 +24,7 @@ from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.commit_order import CommitOrder
+from pyspark_jms.spark.driver_heap import driver_heap, warn_of_small_heap
 from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
 from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
 from pyspark_jms.spark.offsets import mark_of, offset, selector_of, sequence
@@ -209,6 +210,9 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _engine(self) -> Receiver:
         if self._receiver is None:
             self._stop_request.install()
+            journal = self._options.journal
+            if journal is None or not journal.shared:  # else messages do not pass the driver's Java virtual machine
+                warn_of_small_heap(self._options.connection.max_message_bytes, driver_heap())
             self._receiver = Receiver(self._options, self._stop_request)
         return self._receiver
 

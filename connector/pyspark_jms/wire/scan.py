@@ -29,7 +29,7 @@ _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
 _UNTIL_NUL = -1
 """In place of a number of octets to skip: the message has no content-length."""
 _MEMORY_ADVICE = (
-    "a message needs eight times its size of heap on the driver (spark.driver.memory) and must fit into a task"
+    "a message needs ten times its size of heap on the driver (spark.driver.memory) and must fit into a task"
     " (spark.rpc.message.maxSize, 128 MB)."
 )
 

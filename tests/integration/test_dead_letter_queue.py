@@ -1,0 +1,72 @@
+"""Messages that cannot become rows go to a queue of the user's choice, with the reason, and are acknowledged then."""
+
+import json
+
+import pytest
+from rawstomp import RawStomp
+from streaming import left, read, run_available
+
+ENVELOPE = [("spark_jms_body", "map")]
+BAD = [
+    ([*ENVELOPE, ("n", "0"), ("type", "order"), ("correlation-id", "c"), ("priority", "7")], b'{"map":[{]}'),
+    ([*ENVELOPE, ("n", "1"), ("_AMQ_DUPL_ID", "x"), ("reply-to", "queue://r")], b'{"map":1, "secret":"\0"}'),
+]
+GOOD = [([("n", str(n))], f"text {n}") for n in range(2, 12)]
+
+
+def fill(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [GOOD[0], BAD[0], *GOOD[1:5], BAD[1], *GOOD[5:]])
+
+
+def dead(broker, queue):
+    with RawStomp(broker) as client:
+        return client.read(queue)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("journal", [False, True])
+def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
+    fill(broker, queue)
+    options = {"queue": queue, "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
+    options |= {"journalLocation": str(tmp_path / "journal")} if journal else {}
+    name = f"dead_letters_{journal}"
+    query = run_available(read(spark, broker, **options), tmp_path / "checkpoint", name=name)
+    rows = spark.sql(f"select properties.n n, body_error from {name} order by sequence").collect()
+    assert [(row.n, row.body_error) for row in rows] == [(str(n), None) for n in range(2, 12)]
+    assert left(broker, queue) == 0
+    figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
+    assert (figures["deadLetters"], figures["received"]) == (2, 12)
+    first, second = dead(broker, f"{queue}.dead")
+    assert [first.body, second.body] == [body for _, body in BAD]
+    kept = {"type": "order", "correlation-id": "c", "priority": "7", "spark_jms_body": "map", "n": "0"}
+    assert kept.items() <= first.headers.items()
+    assert first.headers["spark_jms_source"] == f"queue://{queue}"
+    assert first.headers["persistent"] == "true"
+    assert "map" in first.headers["spark_jms_error"]
+    assert "secret" not in second.headers["spark_jms_error"]
+    assert second.headers["reply-to"] == "queue://r"
+    assert "_AMQ_DUPL_ID" not in second.headers
+    assert first.headers["spark_jms_message_id"] != second.headers["spark_jms_message_id"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("choice", "count"), [("deadLetter", 1), ("skip", 0)])
+def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue, tmp_path, choice, count):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "before"), ([("n", "1")], bytes(range(256)) * 20_000), ([], "after")])
+    options = {"maxMessageBytes": "1m", "onTooLarge": choice}
+    options |= {"deadLetterQueue": f"{queue}.dead"} if count else {}
+    name = f"too_large_{choice}"
+    query = run_available(read(spark, broker, queue=queue, **options), tmp_path, name=name)
+    assert [row.text for row in spark.sql(f"select text from {name} order by sequence").collect()] == [
+        "before",
+        "after",
+    ]
+    assert left(broker, queue) == 0
+    figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
+    assert (figures["deadLetters"], figures["skippedTooLarge"]) == (count, 1 - count)
+    for letter in dead(broker, f"{queue}.dead"):
+        assert letter.body == bytes(range(256)) * 20_000
+        assert letter.headers["n"] == "1"
+        assert letter.headers["spark_jms_error"] == "5,120,000 bytes exceed maxMessageBytes (1,048,576)"
