@@ -55,8 +55,11 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\.", "A name has no dots."),
         (r"[:?]", "A selector has no parameters and no conditional operator."),
         (r"(?i)null\b", "Compare with NULL by IS NULL or IS NOT NULL."),
+        (r"(?i)(?:order|group)\s+by\b|(?:limit|having)\b", "A selector has no ORDER BY, GROUP BY, HAVING or LIMIT."),
     )
 )
+_STATEMENT = re.compile(r"(?is)\s*(?:select\s.*?\bfrom\b|where\s+(?![=<>]|(?:not|is|in|like|between)\b))")
+_CONDITION = re.compile(r"(?is)\bwhere\s+(.+?)\s*;?\s*\Z")
 _SINGLE_QUOTE = re.compile(r"'(?:[^']|'')*'")
 
 
@@ -76,13 +79,23 @@ def diagnose(text: str, error: "UnexpectedInput", *, strict: bool) -> InvalidSel
     else:
         assert isinstance(error, UnexpectedCharacters)
         found = f"{_shown(text[position])} cannot stand in a selector"
-    hint = hint_at(text, position) or _hint_before(text, position)
+    hint = _hint_statement(text) or hint_at(text, position) or _hint_before(text, position)
     return InvalidSelectorError(text, position, found, _spoken(expected, strict=strict), hint)
 
 
 def hint_at(text: str, position: int) -> str:
     """What people mean when they write what stands at ``position``."""
     return next((hint for pattern, hint in _MISTAKES if pattern.match(text, position)), "")
+
+
+def _hint_statement(text: str) -> str:
+    """For a whole SELECT, or its WHERE clause."""
+    if not _STATEMENT.match(text):
+        return ""
+    condition = _CONDITION.search(text)
+    if condition is None:
+        return "A selector is only a condition, without SELECT and FROM."
+    return f"A selector is only the condition, without SELECT, FROM and WHERE: {shortened(condition[1])}"
 
 
 def _hint_before(text: str, position: int) -> str:

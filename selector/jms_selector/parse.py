@@ -39,10 +39,17 @@ from jms_selector.values import Kind
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = ["MAX_LENGTH", "parse"]
+__all__ = ["MAX_LENGTH", "MAX_NESTING", "parse"]
 
 MAX_LENGTH = 1 << 18
 """Characters of a selector. 3,000 terms of 80 characters fit; a broker refuses far shorter STOMP headers."""
+
+MAX_NESTING = 256
+"""Parentheses, NOTs, signs and calls inside each other.
+
+The parsers of Artemis and Classic recurse: 500 levels pass there, 1,000 are a StackOverflowError in the broker
+(Artemis 2.55.0, Classic 6.3.1). Calculations are evaluated by recursion here, too.
+"""
 
 CACHED = 256
 """Parsed selectors kept: a query has one, a notebook a few."""
@@ -50,6 +57,7 @@ CACHED = 256
 _CONVERT = "convert_string_expressions:"
 _HYPHENS = "hyphenated_props:"
 _NO = "no_"
+_NESTING_RULES = frozenset({"group", "not_", "positive", "negative", "call"})
 
 
 def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec") -> Selector:
@@ -171,14 +179,17 @@ class _Builder:
 
     def _walk(self, tree: "Tree[Token] | Token") -> Item:
         results: list[Any] = []
-        stack: list[tuple[Any, bool]] = [(tree, False)]
+        stack: list[tuple[Any, int, bool]] = [(tree, 0, False)]
         while stack:
-            node, done = stack.pop()
+            node, depth, done = stack.pop()
             if not hasattr(node, "children"):
                 results.append(node)
             elif not done:
-                stack.append((node, True))
-                stack.extend((child, False) for child in reversed(node.children))
+                depth += node.data in _NESTING_RULES
+                if depth > MAX_NESTING:
+                    self._refuse_nesting(node)
+                stack.append((node, depth, True))
+                stack.extend((child, depth, False) for child in reversed(node.children))
             else:
                 start = len(results) - len(node.children)
                 arguments = results[start:]
@@ -187,6 +198,18 @@ class _Builder:
                 results.append(rule(*arguments))
         item: Item = results[0]
         return item
+
+    def _refuse_nesting(self, node: Any) -> NoReturn:
+        while getattr(node, "children", None):
+            node = node.children[0]
+        position = (getattr(node, "start_pos", None) or 0) + self.offset
+        raise SelectorTooLargeError(
+            self.text,
+            position,
+            f"The selector nests parentheses, NOT and signs more than {MAX_NESTING} deep"
+            f" (at character {position + 1:,}).",
+            hint="Write it with fewer parentheses, or filter in Spark.",
+        )
 
     def _refuse(self, start: int, found: str, expected: tuple[str, ...] = (), hint: str = "") -> NoReturn:
         raise InvalidSelectorError(self.text, start + self.offset, found, expected, hint) from None

@@ -11,7 +11,7 @@ from jms_selector import arrow
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.evaluate import evaluate
 from jms_selector.lenient import outcomes
-from jms_selector.parse import parse
+from jms_selector.parse import MAX_NESTING, parse
 from jms_selector.values import Kind, Message, Value
 
 DIALECTS = ("spec", "artemis", "classic")
@@ -123,3 +123,10 @@ def test_three_thousand_terms():
         ]
     )
     assert arrow.keep(text, batch).to_pylist() == [True, True, False]
+
+
+@pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
+def test_the_deepest_selector_is_evaluated(shape):
+    row = selector_strategies.row_of(Message.of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=1), types=False)
+    selector = parse(selector_strategies.NESTED[shape](MAX_NESTING))
+    assert arrow.keep(selector, selector_strategies.batch_of([row])).to_pylist() == [outcomes(selector, row).true]

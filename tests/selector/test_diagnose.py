@@ -27,6 +27,34 @@ def test_no_hint_for_what_is_no_mistake():
     assert hint_at("'x'", 0) == ""
 
 
+STATEMENTS = [
+    ("SELECT * FROM orders WHERE color = 'red'", "and WHERE: color = 'red'"),
+    ("  select a, b\nfrom q\nwhere n > 5 ;", "and WHERE: n > 5"),
+    ("WHERE color = 'red'", "and WHERE: color = 'red'"),
+    ("SELECT text FROM q", "without SELECT and FROM"),
+    ("color = 'red' ORDER BY n", "no ORDER BY"),
+    ("color = 'red' LIMIT 5", "no ORDER BY, GROUP BY, HAVING or LIMIT"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), STATEMENTS)
+def test_a_statement_of_sql_is_told_to_be_one(text, says):
+    with pytest.raises(InvalidSelectorError) as caught:
+        parse(text)
+    assert says in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["where", "SELECT", "WHERE = 1", "select = 'a' AND from = 'b' AND limit > 5"])
+def test_words_of_sql_are_names_of_properties(text):
+    parse(text)
+
+
+def test_a_property_called_where_is_no_statement():
+    with pytest.raises(InvalidSelectorError) as caught:
+        parse("where = 5 5")
+    assert "SELECT" not in caught.value.hint
+
+
 def expected(text, **options):
     with pytest.raises(InvalidSelectorError) as caught:
         parse(text, **options)

@@ -1,3 +1,5 @@
+from functools import reduce
+
 import pytest
 import selector_strategies
 from hypothesis import given
@@ -7,7 +9,7 @@ from jms_selector.dialects import DIALECTS
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.parse import parse
 from jms_selector.render import _rebuilt, render, translate
-from jms_selector.tree import Literal, Negative, Node, fold
+from jms_selector.tree import Literal, Negative, Node, Not, fold
 
 SPELLED = [  # selector, spec, artemis, classic; None: no form there
     ("not a=1", "NOT (a = 1)", "NOT (a = 1)", "NOT (a = 1)"),
@@ -92,6 +94,12 @@ def test_the_prefix_of_a_converting_selector():
     assert render(parse(" ")) == ""
 
 
-@pytest.mark.parametrize("text", ["NOT (" * 5000 + "a = 1" + ")" * 5000, " OR ".join(f"a{n} = 1" for n in range(3000))])
+@pytest.mark.parametrize("text", ["NOT (" * 128 + "a = 1" + ")" * 128, " OR ".join(f"a{n} = 1" for n in range(3000))])
 def test_long_and_deep(text):
     assert parse(render(parse(text))).root == parse(text).root
+
+
+def test_a_tree_of_any_depth_is_rendered():
+    """``parse`` has a limit, trees built by a program have none."""
+    root = reduce(lambda node, _: Not(node), range(5000), parse("a = 1").root)
+    assert render(root) == "NOT (" * 5000 + "a = 1" + ")" * 5000

@@ -1,9 +1,10 @@
 import pickle
+from functools import reduce
 
 import pytest
 
 from jms_selector.parse import parse
-from jms_selector.tree import And, Compare, Literal, Not, Property, flatten, fold, names, postorder, rebuild
+from jms_selector.tree import And, Compare, Literal, Not, Or, Property, flatten, fold, names, postorder, rebuild
 from jms_selector.values import Kind
 
 ONE = Literal(1, Kind.INT)
@@ -46,12 +47,19 @@ def test_children_come_first():
     assert names(tree) == ("a", "b")
 
 
-@pytest.mark.parametrize(
-    "text", ["NOT (" * 5000 + "a = 1" + ")" * 5000, "(a = 1 AND (b = 2 OR " * 3000 + "c" + "))" * 3000]
-)
-def test_depth_overflows_no_stack(text):
-    root = parse(text).root
-    assert root == parse(text + " ").root
-    assert hash(root) == hash(parse(text + " ").root)
+def nots():
+    return reduce(lambda node, _: Not(node), range(5000), Property("a"))
+
+
+def ands_and_ors():
+    one, two = parse("a = 1").root, parse("b = 2").root
+    return reduce(lambda node, _: And((one, Or((two, node)))), range(3000), Property("c"))
+
+
+@pytest.mark.parametrize("build", [nots, ands_and_ors])
+def test_depth_overflows_no_stack(build):
+    root = build()
+    assert root == build()
+    assert hash(root) == hash(build())
     assert repr(root).endswith(")" * 100)
     assert pickle.loads(pickle.dumps(root)) == root

@@ -81,6 +81,16 @@ LITERALS = (
     "3000000000",
 )
 PATTERNS = ("r%", "%", "_", "5%", "%e%", "a!%b' ESCAPE '!", "a__", "__", "re_", "%d", "", "1%2", "a_b", "t%")
+NESTED = {
+    "parentheses": lambda depth: "(" * depth + "a = 1" + ")" * depth,
+    "not": lambda depth: "NOT " * depth + "a = 1",
+    "minus": lambda depth: "5 > " + "- " * depth + "a",
+    "plus": lambda depth: "5 > " + "+ " * depth + "a",
+    "arithmetic": lambda depth: "5 > " + "(a + " * depth + "1" + ")" * depth,
+    "constants": lambda depth: "a > " + "(1 + " * depth + "1" + ")" * depth,
+}
+"""Selectors so many levels deep, by what nests."""
+
 RANGES = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 

@@ -13,7 +13,7 @@ from jms_selector.dialects import Dialect
 from jms_selector.lenient import MAX_NAMES, STATED, Source, lenient_dialect, prepared, source
 from jms_selector.parse import parse
 from jms_selector.plan import ANYTHING, Plan, junctions, negation_normal, specialise
-from jms_selector.tree import And, Node, Not, Or, Selector, conditions, fold, names, postorder
+from jms_selector.tree import And, Arithmetic, Negative, Node, Not, Or, Selector, conditions, fold, names, postorder
 from jms_selector.values import BITS, FLOATING_TEXT, INTEGER_TEXT, Kind
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ selector is evaluated by an Arrow function instead.
 """
 
 
+MAX_OPERATORS, MAX_PRODUCTS = 4, 1
+"""Operators, and multiplications among them, of one condition that Spark is given as an expression.
+
+An operator that wraps as Java's does names its operands several times, so the expression grows by a factor with each:
+``x * x * x * x > 0`` took the driver's whole heap.
+"""
+
+
 def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert: bool | None = None) -> "Column":
     """A boolean column, never null: ``df.where(column("color = 'red' AND weight > 2500"))``.
 
@@ -39,13 +47,23 @@ def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert
     selector = parse(selector) if isinstance(selector, str) else selector
     converting = selector.convert if convert is None else convert
     root = prepared(selector)
-    if (
-        root is not None
-        and sum(not isinstance(node, And | Or | Not) for node in postorder(root, conditions)) > MAX_CONDITIONS
-    ):
+    if root is not None and _too_large(root):
         return _by_arrow(selector, root, rules, convert=converting)
     built: Column = _Builder(rules, convert=converting).build(root)
     return built
+
+
+def _too_large(root: Node) -> bool:
+    """Whether Spark's compiler could not take the selector as one expression."""
+    asked = [node for node in postorder(root, conditions) if not isinstance(node, And | Or | Not)]
+    return len(asked) > MAX_CONDITIONS or any(map(_calculates_too_much, asked))
+
+
+def _calculates_too_much(condition: Node) -> bool:
+    operators: list[str] = []
+    for node in postorder(condition):
+        operators += node.operators if isinstance(node, Arithmetic) else "-" if isinstance(node, Negative) else ""
+    return len(operators) > MAX_OPERATORS or operators.count("*") > MAX_PRODUCTS
 
 
 def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool) -> "Column":
@@ -227,11 +245,6 @@ def _rectangles(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ..
     for left, rights in rows.items():
         groups.setdefault(frozenset(rights), set()).add(left)
     return [(frozenset(lefts), rights) for rights, lefts in groups.items()]
-
-
-def _count(root: Node) -> int:
-    """Nodes of logic and conditions: what an expression of Spark's is made of."""
-    return sum(1 for _ in postorder(root, conditions))
 
 
 def _balanced(parts: list[Any], *, both: bool) -> Any:

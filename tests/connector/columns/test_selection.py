@@ -4,6 +4,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
+import selector_strategies
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.selection import Selector, selection
@@ -42,6 +43,21 @@ def test_an_invalid_selector_shows_the_place():
     with pytest.raises(InvalidSelectorError, match=r"(?s)^\[JMS_INVALID_SELECTOR\] .*color == 'red'\n +\^") as caught:
         selection(Selector("color == 'red'"), "artemis")
     assert str(caught.value).count("JMS_INVALID_SELECTOR") == 1
+
+
+@pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
+@pytest.mark.parametrize("broker", ["artemis", "classic", "rabbitmq"])
+def test_nesting_is_refused_before_it_overflows_a_stack(shape, broker):
+    with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\] The selector nests .* more than 256"):
+        selection(Selector(selector_strategies.NESTED[shape](3000), residual="spark"), broker)
+    deepest = selection(Selector(selector_strategies.NESTED[shape](256), residual="spark"), broker)
+    deepest.apply(rows({"a": "1"}), TOPIC)
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM orders WHERE color = 'red'", "where color = 'red'"])
+def test_a_statement_is_told_from_a_selector(text):
+    with pytest.raises(InvalidSelectorError, match=r"(?s)only the condition, .*WHERE: color = 'red'"):
+        selection(Selector(text), "artemis")
 
 
 def test_a_part_that_stays_is_refused_or_sparks():

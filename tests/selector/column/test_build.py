@@ -12,6 +12,7 @@ from jms_selector.column import MAX_CONDITIONS
 from jms_selector.errors import EvaluationError
 from jms_selector.evaluate import evaluate
 from jms_selector.lenient import MAX_NAMES, may_match
+from jms_selector.parse import MAX_NESTING
 from jms_selector.tree import conditions, names, postorder
 
 pytestmark = pytest.mark.spark
@@ -119,13 +120,23 @@ HEADERS = {"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 5}
 
 
 def test_long_and_deep(spark):
-    message = selector_strategies.Message.of(HEADERS, a=2999)
-    df = frame(spark, [selector_strategies.row_of(message, types=False)])
+    row = selector_strategies.row_of(selector_strategies.Message.of(HEADERS, a=2999), types=False)
+    df = frame(spark, [row])
     assert df.where(column(" OR ".join(f"a = {n}" for n in range(3000)))).count() == 1
     assert df.where(column(" OR ".join(f"a{n} = {n}" for n in range(3000)))).count() == 0
-    assert df.where(column("(" * 5000 + "a = 2999" + ")" * 5000)).count() == 1
-    assert df.where(column("(a = 1 AND (b = 2 OR " * 3000 + "c" + "))" * 3000)).count() == 0
-    assert df.where(column("NOT (" * 3000 + "a = 2999" + ")" * 3000)).count() == 1
+    for nested in selector_strategies.NESTED.values():
+        text = nested(MAX_NESTING)
+        assert df.where(column(text)).count() == may_match(parse(text), row), text
+
+
+@pytest.mark.parametrize("text", ["a * a * a * a > 0", "a" + " + 1" * 10 + " > 3008", "a*a + a*a > 0"])
+def test_a_long_calculation_does_not_blow_up_the_plan(spark, text):
+    """Of ``a * a * a * a`` the expression took the driver's heap."""
+    message = selector_strategies.Message.of(HEADERS, a=2999)
+    df = frame(spark, [selector_strategies.row_of(message, types=True)])
+    kept = df.where(column(text))
+    assert len(str(kept._jdf.queryExecution().optimizedPlan())) < 20_000
+    assert kept.count() == 1
 
 
 def test_an_arrow_function_says_what_the_expression_says(spark, messages):
