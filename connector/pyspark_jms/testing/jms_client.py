@@ -1,4 +1,4 @@
-"""A Java JMS client inside the embedded broker's JVM: what a Java application would send and see.
+"""A Java JMS client, in the embedded broker's JVM or in one of its own: what a Java application would send and see.
 
 Python values in, Jakarta messages out, and back with the class every value has on the Java side.
 """
@@ -12,7 +12,8 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.model import BodyType, DeliveryMode, Destination, DestinationKind
-from pyspark_jms.testing.embedded import EmbeddedArtemis
+from pyspark_jms.testing.client_machine import JvmBroker, client_machine
+from pyspark_jms.testing.external import ExternalBroker
 from pyspark_jms.testing.java_types import JavaTypes, strings
 
 __all__ = ["JmsClient", "JmsMessage", "Typed"]
@@ -80,23 +81,36 @@ class JmsClient:
             java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
             message = java.receive("orders")
 
+    ``broker`` is an ``EmbeddedArtemis`` or ``EmbeddedClassic`` of this process; or an Artemis of another process, as
+    ``ExternalBroker`` or by its address. Then the client has a Java virtual machine of its own:
+    ``JmsClient("stomp://localhost:61613")`` reaches a ``pyspark-jms broker``.
+
     Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``. What ``temporary_queue()`` made ends with
     the client.
     """
 
-    def __init__(self, broker: EmbeddedArtemis, user: str | None = None, password: str | None = None) -> None:
-        self._broker = broker
-        self._gateway = broker.gateway
-        factory = broker.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
-        self._connection = factory.createConnection(user or broker.user, password or broker.password)
-        self._session = self._connection.createSession(False, _AUTO_ACKNOWLEDGE)  # noqa: FBT003 - not transacted
-        self._producer = self._session.createProducer(None)
-        self._types = JavaTypes(broker.jvm)
+    def __init__(
+        self, broker: JvmBroker | ExternalBroker | str, user: str | None = None, password: str | None = None
+    ) -> None:
+        self._machine = client_machine(broker)
+        self._gateway = self._machine.gateway
+        try:
+            self._connection = self._machine.connect(user, password)
+            self._session = self._connection.createSession(False, _AUTO_ACKNOWLEDGE)  # noqa: FBT003 - not transacted
+            self._producer = self._session.createProducer(None)
+            self._types = JavaTypes(self._machine.jvm)
+            self._connection.start()
+        except BaseException:
+            self._machine.close()
+            raise
+        self._delivery_delay = 0
         self._temporary: dict[Destination, Any] = {}
-        self._connection.start()
 
     def close(self) -> None:
-        self._connection.close()
+        try:
+            self._connection.close()
+        finally:
+            self._machine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -104,8 +118,10 @@ class JmsClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._broker.running:
+        if self._machine.alive():
             self.close()
+        else:
+            self._machine.close()
 
     # --- sending -----------------------------------------------------------------------------
 
@@ -132,7 +148,9 @@ class JmsClient:
         message.setJMSType(type)
         if reply_to is not None:
             message.setJMSReplyTo(self._destination(reply_to))
-        self._producer.setDeliveryDelay(delivery_delay)
+        if delivery_delay != self._delivery_delay:  # Classic refuses the call, whatever the value
+            self._producer.setDeliveryDelay(delivery_delay)
+            self._delivery_delay = delivery_delay
         target = self._destination(destination)
         self._producer.send(target, message, int(delivery_mode), priority, time_to_live)
         message_id = str(message.getJMSMessageID())
@@ -296,9 +314,12 @@ def _body_type_of(message: Any) -> BodyType:
 def _destination_of(destination: Any) -> str | None:
     if destination is None:
         return None
-    kind = str(destination.getClass().getSimpleName()).removeprefix("ActiveMQ").removeprefix("Temporary").lower()
-    name = str(destination.getAddress())
-    return str(Destination(DestinationKind(kind), name)) if kind in {*DestinationKind} else name
+    named = str(destination.getClass().getSimpleName()).removeprefix("ActiveMQ").lower()
+    kind = named.removeprefix("temporary").removeprefix("temp")
+    if kind not in {*DestinationKind}:
+        return str(destination.getAddress())
+    name = destination.getQueueName() if kind == DestinationKind.QUEUE else destination.getTopicName()
+    return str(Destination(DestinationKind(kind), str(name)))
 
 
 def _set_property(message: Any, name: str, value: Any) -> None:

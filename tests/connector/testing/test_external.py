@@ -35,7 +35,6 @@ def test_an_embedded_one_otherwise(monkeypatch, tmp_path):
         lambda broker: broker.create_queue("q", topic=True),
         lambda broker: broker.purge("q"),
         lambda broker: broker.jvm,
-        testing.JmsClient,
     ],
 )
 def test_what_needs_the_jvm_says_so(question):

@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.model import BodyType, DeliveryMode
-from pyspark_jms.testing import JmsClient, Typed
+from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 _PROPERTIES = {
     "boolean": Typed("boolean", True),
@@ -162,6 +162,16 @@ def test_a_temporary_queue_ends_with_its_client(java, broker, queue, eventually)
     eventually(lambda: not broker.has_queue(theirs))
     assert java.receive(own).body == "answer"
     assert java.receive(other, timeout=0.05) is None
+
+
+@pytest.mark.broker
+def test_classic_has_the_same_client():
+    with EmbeddedClassic() as classic, JmsClient(classic) as java:
+        java.send("q", {"n": Typed("short", 3)}, properties={"f": Typed("float", 1.5)}, reply_to="topic://answers")
+        message = java.receive("q")
+        assert (message.body, message.properties["f"]) == ({"n": Typed("short", 3)}, Typed("float", 1.5))
+        assert (message.destination, message.reply_to) == ("queue://q", "topic://answers")
+        assert java.receive("q", timeout=0.05) is None
 
 
 def test_wrong_password(broker):

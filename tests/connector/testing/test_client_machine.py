@@ -1,0 +1,70 @@
+"""A Java client of a broker that another process runs."""
+
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.testing import ExternalBroker, JmsClient, Typed
+from pyspark_jms.testing.client_machine import client_machine
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """The address of a `pyspark-jms broker`: a process of its own."""
+    folder = str(tmp_path_factory.mktemp("elsewhere"))
+    command = [sys.executable, "-m", "pyspark_jms.cli", "broker", "--dir", folder, "--port", "0", "--password", "pw"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    yield re.match(r"(stomp://\S+) ", process.stdout.readline())[1]
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+@pytest.mark.broker
+def test_a_broker_of_another_process_is_reached_by_its_address(elsewhere):
+    with JmsClient(elsewhere, "artemis", "pw") as java:
+        java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
+        message = java.receive("orders")
+        assert (message.body, message.properties["n"]) == ({"price": Typed("float", 1.5)}, Typed("short", 3))
+        machine = java._machine
+    assert not machine.alive()
+
+
+@pytest.mark.broker
+def test_and_as_the_broker_that_the_environment_names(elsewhere, connect):
+    named = ExternalBroker(elsewhere, password="pw")
+    stomp, _ = connect(named)
+    assert stomp.send("texts", "over STOMP").startswith("RECEIPT")
+    with JmsClient(named) as java:
+        assert java.receive("texts").body == "over STOMP"
+
+
+@pytest.mark.broker
+def test_a_wrong_password_is_told_and_leaves_no_machine(elsewhere):
+    with pytest.raises(EmbeddedBrokerError, match=r"refused user artemis: AMQ\d+.*Give JmsClient user and password"):
+        JmsClient(elsewhere, "artemis", "wrong")
+
+
+@pytest.mark.broker
+def test_a_port_that_speaks_no_core_is_told(monkeypatch):
+    monkeypatch.setattr("pyspark_jms.testing.client_machine._CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"stomp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(EmbeddedBrokerError, match=r"Only the embedded broker and .*tcp://HOST:61616"):
+            JmsClient(url)
+
+
+def test_nobody_listens():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(EmbeddedBrokerError, match=rf"No broker listens at 127.0.0.1:{port}.*pyspark-jms broker"):
+        client_machine(f"stomp://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("url", ["localhost:61613", "stomp+ssl://localhost:61614", "stomp://localhost", "stomp://h:x"])
+def test_no_address(url):
+    with pytest.raises(EmbeddedBrokerError, match=r"is no address .*--plain-port"):
+        client_machine(url)
