@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jms_selector import vectors
 from jms_selector.dialects import Dialect
 from jms_selector.lenient import STATED, Source, source
-from jms_selector.values import BITS, FLOATING_TEXT, INTEGER_TEXT, Kind
+from jms_selector.values import BITS, FLOATING_TEXT, INTEGER_TEXT, NULL, Kind, Value
 
 __all__ = ["Candidates", "SchemaColumns", "typed_column"]
 
@@ -233,7 +233,9 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
     rows = table.num_rows
     own = dialect.aliases.get(name, name)
     if own not in table.schema.names or own in dialect.never_seen:
-        return Candidates(np.zeros(rows, np.intp), 1, {Kind.NULL: (np.ones(1, bool), None)})
+        absent: dict[Kind, tuple[Mask, Any]] = {}
+        _add_absent(absent, np.ones(1, bool), dialect.defaults.get(own, NULL))
+        return Candidates(np.zeros(rows, np.intp), 1, absent)
     column = table.column(own)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if words := dialect.words.get(name):
@@ -244,5 +246,20 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
     codes, distinct = _encoded(column)
     size = len(distinct) + 1
     present = np.arange(size) < len(distinct)
-    kinds = {kind: (present, vectors.data(distinct, kind, size)), Kind.NULL: (~present, None)}
+    kinds = {kind: (present, vectors.data(distinct, kind, size))}
+    _add_absent(kinds, ~present, dialect.defaults.get(own, NULL))
     return Candidates(codes, size, kinds)
+
+
+def _add_absent(kinds: dict[Kind, tuple[Mask, Any]], absent: Mask, value: Value) -> None:
+    """The places without a value have ``value``. Integral kinds share their data."""
+    if value is NULL:
+        kinds[Kind.NULL] = (absent, None)
+        return
+    alike = {kind for kind in kinds if kind is value.kind or {kind, value.kind} <= BITS.keys()}
+    known = next((kinds[kind][1] for kind in alike), vectors.data(pa.array([]), value.kind, len(absent)))
+    data = np.where(absent, value.value, known)
+    for kind in alike:
+        kinds[kind] = (kinds[kind][0], data)
+    member, _ = kinds.get(value.kind, (np.zeros_like(absent), None))
+    kinds[value.kind] = (member | absent, data)

@@ -1,6 +1,6 @@
 """What each dialect means by a selector: flags and names only, the rules read them.
 
-Measured on the selector classes of Artemis 2.44 and Classic 6.4; IBM MQ from its documentation. A dialect
+Measured on the selector classes of Artemis 2.44 and 2.55, Classic 6.3 and 6.4; IBM MQ from its documentation. A dialect
 states where it differs from the specification (Jakarta Messaging 3.1 §3.8.1), which is :data:`SPEC`.
 """
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jms_selector.errors import UnsupportedSelectorError
+from jms_selector.values import Kind, Value
 
 __all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "intended"]
 
@@ -62,6 +63,9 @@ class Dialect:
     boolean_throws: bool = False
     """With conversion, a boolean on the left of a string is a ClassCastException."""
 
+    double_throws: bool = False
+    """A double on the left of a float is a ClassCastException."""
+
     null_decides_between: bool = False
     """A NULL makes BETWEEN false and NOT BETWEEN true."""
 
@@ -97,6 +101,9 @@ class Dialect:
 
     never_seen: frozenset[str] = frozenset()
     """Headers and properties that are NULL to this broker's selectors."""
+
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    """Headers that are never NULL to this broker's selectors, as they are in a message that does not state them."""
 
     zero_ids_match: bool = False
     """``JMSMessageID`` or ``JMSCorrelationID`` = 'ID:' and 48 zeros matches any message."""
@@ -189,6 +196,7 @@ CLASSIC = replace(
     name="classic",
     quoted_names=False,
     boolean_throws=True,
+    double_throws=True,
     always_converts=True,
     functions=MappingProxyType(
         {
@@ -199,8 +207,18 @@ CLASSIC = replace(
             "REPLACE": (3, 3, False),
         }
     ),
+    # JMSXDeliveryCount is the redelivery counter and one: this is the first delivery.
+    defaults=MappingProxyType(
+        {
+            "JMSXDeliveryCount": Value(Kind.INT, 1),
+            "JMSXGroupSeq": Value(Kind.INT, 0),
+            "JMSRedelivered": Value(Kind.BOOLEAN, value=False),
+        }
+    ),
     null_texts=frozenset({"null"}),
-    untold=frozenset({"JMSXProducerTXID", "JMSXGroupFirstForConsumer"}),
+    untold=frozenset(
+        {"JMSXDeliveryCount", "JMSXGroupFirstForConsumer", "JMSXGroupID", "JMSXGroupSeq", "JMSXProducerTXID"}
+    ),
     untold_prefixes=("JMSActiveMQ",),
 )
 

@@ -152,7 +152,9 @@ class Evaluator:
             words = self.dialect.words.get(name)
             return found if words is None else Value(found.kind, words.get(found.value, found.value))
         header = self.message.headers.get(name)
-        return header if header is not None else self.message.properties.get(name, NULL)
+        return (
+            header if header is not None else self.message.properties.get(name, self.dialect.defaults.get(name, NULL))
+        )
 
     # --- calculations ----------------------------------------------------------------------------
 

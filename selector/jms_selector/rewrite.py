@@ -40,6 +40,16 @@ MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "<>", "<>": "="}
 
 
+_HEADER_KINDS = {
+    **HEADERS,
+    "JMSXDeliveryCount": Kind.INT,
+    "JMSXGroupSeq": Kind.INT,
+    "JMSXGroupID": Kind.STRING,
+    "JMSXUserID": Kind.STRING,
+}
+"""Names that have one type in every message."""
+
+
 class NotPushable(Exception):  # noqa: N818 - a verdict, not a failure
     """Why a condition must stay with the reader."""
 
@@ -165,14 +175,15 @@ def _widened(node: Compare, *, convert: bool) -> Node:
     return And((node, as_double)) if node.operator == "<>" else Or((node, as_double))
 
 
-# --- a boolean beside a string, at which Classic throws ----------------------------------------------
+# --- two types at which Classic throws ---------------------------------------------------------------
 
 
 def unthrowing(root: Node) -> Node:
-    """Classic over STOMP reads a string beside a boolean as a boolean, and throws if the boolean is on the left.
+    """Comparisons at which Classic would throw a ClassCastException, written so that it does not.
 
-    So a string is matched by LIKE, which is FALSE for every other type, and two properties are compared
-    only where the left one is no boolean, or where both are.
+    Its STOMP reads a string beside a boolean as a boolean, and throws if the boolean is on the left. It also throws
+    if a double is on the left of a float. So a string is matched by LIKE, which is FALSE for every other type, and
+    two properties are compared only where neither is the case; two floating-point numbers as doubles.
     """
 
     def visit(node: Node, operands: list[Node]) -> Node:
@@ -183,7 +194,7 @@ def unthrowing(root: Node) -> Node:
                 return Or(tuple(operands))
             case Not():
                 return Not(operands[0])
-            case Compare("=" | "<>" as operator, Property(name) as left, right) if not name.startswith("JMS"):
+            case Compare("=" | "<>" as operator, Property() as left, right):
                 same = _same(left, right)
                 return node if same is None else Not(same) if operator == "<>" else same
         return node
@@ -192,18 +203,37 @@ def unthrowing(root: Node) -> Node:
 
 
 def _same(left: Property, right: Node) -> Node | None:
-    if isinstance(right, Literal) and right.kind is Kind.STRING:
+    """Equality of two that are not NULL; None: ``left = right`` never throws."""
+    boolean = _HEADER_KINDS.get(left.name, Kind.BOOLEAN) is Kind.BOOLEAN
+    if isinstance(right, Literal) and right.kind is Kind.STRING and boolean:
         return Like(left, *respell((str(right.value),)))
-    if not isinstance(right, Property):
+    if not isinstance(right, Property) or not boolean:
         return None
+    both_true = And((left, right))
     both_false = And((Not(_no_boolean(left)), Not(_no_boolean(right)), Not(left), Not(right)))
-    return Or((And((_no_boolean(left), Compare("=", left, right))), And((left, right)), both_false))
+    equal = Compare("=", left, right)
+    if {left.name, right.name} & _HEADER_KINDS.keys():  # none is a double or a float
+        return Or((And((_no_boolean(left), equal)), both_true, both_false))
+    both_floating = And((_floating(left), _floating(right)))
+    as_doubles = And((*both_floating.operands, Compare("=", _double(left), _double(right))))
+    return Or((And((_no_boolean(left), Not(both_floating), equal)), as_doubles, both_true, both_false))
 
 
 def _no_boolean(operand: Property) -> Node:
     """Of what is not NULL: a string, or a number (NaN is above zero here)."""
     zero = Literal(0, Kind.INT)
     return Or((Like(operand, "%"), Compare(">=", operand, zero), Compare("<", operand, zero)))
+
+
+def _floating(operand: Property) -> Node:
+    """Of what is not NULL: a float or a double, which is no string and whose text is 1.5, NaN or Infinity."""
+    text = Arithmetic(("+",), (Literal("", Kind.STRING), operand))
+    return And((Not(Like(operand, "%")), Or(tuple(Like(text, f"%{mark}%") for mark in ".NI"))))
+
+
+def _double(operand: Property) -> Node:
+    """Any product with a double is one."""
+    return Arithmetic(("*",), (operand, Literal(1.0, Kind.DOUBLE)))
 
 
 # --- JMSDeliveryMode, which Artemis knows by other words ---------------------------------------------

@@ -103,6 +103,8 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
         if other in NUMERIC or other is Kind.BOOLEAN:
             return Basis(other, "left" if left is Kind.STRING else "right")
     if left in NUMERIC and right in NUMERIC:
+        if dialect.double_throws and left is Kind.DOUBLE and right is Kind.FLOAT:
+            return Outcome.FAULT
         if dialect.left_widens and right in {Kind.BYTE, Kind.SHORT} and _WIDTH[right] < _WIDTH[left]:
             return Outcome.FALSE
         return Basis(max(left, right, key=_WIDTH.__getitem__))

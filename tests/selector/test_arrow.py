@@ -130,3 +130,13 @@ def test_the_deepest_selector_is_evaluated(shape):
     row = selector_strategies.row_of(Message.of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=1), types=False)
     selector = parse(selector_strategies.NESTED[shape](MAX_NESTING))
     assert arrow.keep(selector, selector_strategies.batch_of([row])).to_pylist() == [outcomes(selector, row).true]
+
+
+def test_a_header_that_is_never_null_has_its_default_in_typed_columns():
+    table = pa.table({"a": [1, 2], "JMSXDeliveryCount": pa.array([3, None], pa.int32())})
+    assert arrow.exact("JMSXDeliveryCount = 1", table, "classic").to_pylist() == [False, True]
+    assert arrow.exact("JMSXDeliveryCount = 3", table, "classic").to_pylist() == [True, False]
+    assert arrow.exact("JMSXGroupSeq = 0 AND NOT JMSRedelivered", table, "classic").to_pylist() == [True, True]
+    longs = pa.table({"JMSXDeliveryCount": pa.array([3, None], pa.int64())})
+    assert arrow.exact("JMSXDeliveryCount < 3", longs, "classic").to_pylist() == [False, True]
+    assert arrow.exact("JMSXDeliveryCount IS NULL", table, "artemis").to_pylist() == [True, True]

@@ -5,7 +5,8 @@ import pytest
 
 from jms_selector import conformance
 
-CASES = Path(__file__).parent / "data" / "selector_cases.jsonl"
+DATA = Path(__file__).parent / "data"
+CASES = DATA / "selector_cases.jsonl"
 
 
 @pytest.mark.parametrize("dialect", [None, "spec", "lenient", "artemis", "classic", "ibm"])
@@ -13,6 +14,11 @@ def test_every_case_passes(dialect):
     report = conformance.run(CASES, dialect)
     assert report.failures == ()
     assert report.passed == {None: 868, "spec": 600, "lenient": 600, "artemis": 653, "classic": 631, "ibm": 6}[dialect]
+
+
+def test_every_measured_case_passes():
+    report = conformance.run(DATA / "measured_cases.jsonl")
+    assert (report.failures, report.passed) == ((), 43)
 
 
 def write(path, *cases):

@@ -107,6 +107,13 @@ def test_classic_cannot_compare_a_boolean_with_a_string():
         evaluate("t = 'true'", MESSAGE, "classic", convert=True)
 
 
+def test_a_message_to_classic_always_has_a_delivery_count():
+    assert evaluate("JMSXDeliveryCount = 1", MESSAGE, "classic") is True
+    assert evaluate("JMSXDeliveryCount = 3", Message.of({"JMSXDeliveryCount": 3}), "classic") is True
+    assert evaluate("JMSXDeliveryCount = 1", MESSAGE) is None
+    assert evaluate("JMSXDeliveryCount IS NULL", MESSAGE, "artemis") is True
+
+
 def test_ibm():
     zero = "JMSMessageID = 'ID:" + "0" * 48 + "'"
     assert evaluate(zero, Message(), "ibm") is True

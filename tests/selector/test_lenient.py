@@ -41,6 +41,7 @@ KEPT = [  # what a broker delivers and a naive reading of the text would drop
     ("a < b", {"a": "10", "b": "9"}, "artemis"),
     ("AMQPriority = 7 AND AMQDurable = 'DURABLE'", {}, "artemis"),
     ("JMSTimestamp = 5001", {}, "classic"),
+    ("JMSXDeliveryCount < 3 AND JMSXGroupID = 'g' AND JMSXGroupSeq > 5", {}, "classic"),
     ("JMSExpiration = 0", {}, "classic"),
     ("a + b + c = 1", {}, "spec"),
     ("weight > 2500", {"weight": "3000"}, "spec"),

@@ -1,3 +1,5 @@
+from itertools import product
+
 import pytest
 import selector_strategies
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +12,7 @@ from jms_selector.parse import parse
 from jms_selector.push import push
 from jms_selector.render import render
 from jms_selector.rewrite import oriented
-from jms_selector.values import Message, java_text
+from jms_selector.values import Kind, Message, Value, java_text
 
 PUSHED = [  # selector, dialect, text, residual
     ("a = 1 AND b / 2 = 3", "artemis", "a = 1", "b / 2 = 3"),
@@ -124,6 +126,21 @@ def test_nothing_pushed_to_classic_throws(text, messages, convert, text_values):
         sent = parse(pushed.text, dialect="classic")
         for message in messages:
             assert evaluate(sent, message, "classic", convert=True) in {True, False, None}
+
+
+def test_classic_is_asked_to_compare_two_properties_only_where_it_does_not_throw():
+    texts = {sign: push(f"a {sign} b", "classic").text for sign in ("=", "<>")}
+    numbers = [Value(kind, 0.5) for kind in (Kind.DOUBLE, Kind.FLOAT)] + [Value(Kind.DOUBLE, 0.1), Value(Kind.INT, 1)]
+    for left, right in product(numbers, numbers):
+        for sign, text in texts.items():
+            sent = parse(text, dialect="classic")
+            found = evaluate(sent, Message({}, {"a": left, "b": right}), "classic", convert=True)
+            assert found is ((left.value == right.value) == (sign == "="))
+    # A header has one type: nothing is to be feared of it.
+    assert push("JMSPriority = b", "classic").text == "JMSPriority IS NOT NULL AND b IS NOT NULL AND JMSPriority = b"
+    assert "1.0" not in push("a = JMSPriority", "classic").text
+    assert push("JMSRedelivered = 'true'", "classic").text == "JMSRedelivered LIKE 'true'"
+    assert push("JMS_AMQP_FIRST_ACQUIRER = 'true'", "classic").text == "JMS_AMQP_FIRST_ACQUIRER LIKE 'true'"
 
 
 def test_classic_is_asked_for_strings_by_like():

@@ -77,6 +77,14 @@ def test_conversion_leaves_arithmetic_to_the_text_but_on_classic():
     assert arithmetic(ARTEMIS, "*", Kind.BOOLEAN, Kind.STRING, convert=True) is Kind.FAULT
 
 
+@pytest.mark.parametrize("operator", ["=", "<>", "<", ">="])
+@pytest.mark.parametrize("convert", [False, True])
+def test_a_double_left_of_a_float_throws_on_classic(operator, convert):
+    assert comparison(CLASSIC, operator, Kind.DOUBLE, Kind.FLOAT, convert=convert) is FAULT
+    assert comparison(CLASSIC, operator, Kind.FLOAT, Kind.DOUBLE, convert=convert) == Basis(Kind.DOUBLE)
+    assert comparison(ARTEMIS, operator, Kind.DOUBLE, Kind.FLOAT, convert=convert) == Basis(Kind.DOUBLE)
+
+
 def test_ibm_lets_nulls_and_faults_decide():
     assert arithmetic(IBM, "+", Kind.NULL, Kind.INT) is Kind.FAULT
     assert comparison(IBM, "=", Kind.STRING, Kind.INT) is FAULT
