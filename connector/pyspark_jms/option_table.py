@@ -176,8 +176,11 @@ def _write_id(text: str) -> str:
 
 
 def _destinations(text: str) -> tuple[str, ...]:
-    """One name, or several as a JSON array."""
+    """One name, or several as a JSON array. A comma in one is more often meant as two than part of the name."""
     if not text.lstrip().startswith("["):
+        if "," in text:
+            parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
+            raise ValueError(f"several names as a JSON array, [{parts}], or [{json.dumps(text)}] for one with a comma")
         return (_text(text),)
     try:
         names = json.loads(text)
@@ -218,8 +221,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("sslVerifyHostname", "both", "true", _flag, "whether the certificate must name the host"),
     Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "the broker's dialect; auto reads it from CONNECTED"),
     Option("virtualHost", "both", "/", _text, "RabbitMQ's; the other brokers have one only"),
-    Option("queue", "both", None, _destinations, "queue to read (several as a JSON array, one connection each), or"
-           " the default destination of rows without one"),
+    Option("queue", "both", None, _destinations, "queue to read, or the default destination of rows without one."
+           " Several to read as a JSON array, one connection each; so is a name with a comma"),
     Option("topic", "both", None, _text, "topic to read, or the default destination"),
     Option("subscriptionName", "source", None, _text, "of a durable subscription to the topic: what is sent while"
            " nobody reads is kept for it"),

@@ -1,13 +1,12 @@
 """Raw option strings → ``SourceOptions`` or ``SinkOptions``, once, before anything connects.
 
-Options are strings for this file only. An unknown key is refused with the nearest known one, a bad value
+Options are strings for this file only. An unknown key is refused (``option_names`` says what is meant), a bad value
 with what would do; a secret is never repeated.
 """
 
-import difflib
 import functools
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.link.settings import ConnectionSettings, Password, TlsSettings
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind, DurableSubscription
+from pyspark_jms.option_names import unknown_option
 from pyspark_jms.option_table import OPTIONS, Option, Scope
 
 __all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
@@ -209,7 +209,7 @@ def _values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:
     for key, text in raw.items():
         option = _BY_KEY.get(key.lower())
         if option is None:
-            raise _unknown(key)
+            raise unknown_option(key, scope)
         if option.scope not in (scope, "both"):
             verb = "reading" if option.scope == "source" else "writing"
             raise UnknownOptionError(f"Option {option.name} is for {verb}.", "Leave it out here.")
@@ -223,22 +223,8 @@ def _parse(option: Option, text: str | None) -> Any:
     try:
         return option.parse(text)
     except ValueError as error:
-        shown = "" if option.secret or option.name == "brokerUrl" else f" {text!r}"
-        raise InvalidOptionError(f"Option {option.name} cannot be{shown}.", f"Wanted: {error}.") from None
-
-
-def _unknown(key: str) -> UnknownOptionError:
-    if key.lower() == "path":
-        return UnknownOptionError(
-            "A path was given to load(), start() or save().", "Name a destination with option queue or topic instead."
-        )
-    nearest = difflib.get_close_matches(key.lower(), _BY_KEY, n=1, cutoff=0.5)
-    remedy = f"Did you mean {_BY_KEY[nearest[0]].name}?" if nearest else f"Known: {_names(OPTIONS)}."
-    return UnknownOptionError(f"There is no option {key}.", remedy)
-
-
-def _names(options: Iterable[Option]) -> str:
-    return ", ".join(option.name for option in options)
+        shown = "read" if option.secret or option.name == "brokerUrl" else repr(text)
+        raise InvalidOptionError(f"Option {option.name} cannot be {shown}.", f"Wanted: {error}.") from None
 
 
 def _refuse_the_others(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:

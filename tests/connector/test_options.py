@@ -126,6 +126,8 @@ WRONG = [
     ("queue", '["a", 1]', "JSON array"),
     ("queue", '["a", ""]', "not empty"),
     ("queue", '["a", "a"]', "differ from each other"),
+    ("queue", "a,b", 'several names as a JSON array, ["a", "b"], or ["a,b"] for one with a comma'),
+    ("brokerUrl", "stomp+ssl://a:1,stomp://b:2", "would go unencrypted"),
     ("topic", "", "not empty"),
     ("subscriptionName", "", "not empty"),
     ("clientId", "a\nb", "without line ends"),
@@ -250,6 +252,7 @@ def test_a_bad_value_names_the_option_and_what_would_do(name, text, wanted):
     [
         ({"queue": "orders"}, queues("orders")),
         ({"queue": '["a", "b::c"]'}, queues("a", "b::c")),
+        ({"queue": '["a,b"]'}, queues("a,b")),
         ({"topic": "news"}, (Destination.parse("topic://news"),)),
         ({"topic": "[1]"}, (Destination.parse("topic://[1]"),)),
     ],
@@ -260,7 +263,12 @@ def test_what_a_source_reads(given, destinations):
 
 @pytest.mark.parametrize(
     ("given", "destination"),
-    [({}, None), ({"queue": "a"}, queues("a")[0]), ({"topic": "a"}, Destination.parse("topic://a"))],
+    [
+        ({}, None),
+        ({"queue": "a"}, queues("a")[0]),
+        ({"queue": '["a,b"]'}, queues("a,b")[0]),
+        ({"topic": "a"}, Destination.parse("topic://a")),
+    ],
 )
 def test_where_a_sink_sends_by_default(given, destination):
     assert SinkOptions.parse(URL | given).destination == destination

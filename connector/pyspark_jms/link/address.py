@@ -8,6 +8,29 @@ __all__ = ["Address", "parse_broker_url"]
 
 _SCHEMES = {"stomp": False, "stomp+ssl": True}
 _DEFAULT_PORTS = {False: 61613, True: 61614}
+_FORM = "an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT"
+_JAVA = "the protocol of the broker's Java clients (CORE or OpenWire, port 61616)"
+_OTHERS = {
+    "tcp": _JAVA,
+    "nio": _JAVA,
+    "auto": _JAVA,
+    "ssl": f"{_JAVA} over TLS",
+    "nio+ssl": f"{_JAVA} over TLS",
+    "auto+ssl": f"{_JAVA} over TLS",
+    "vm": "for Java clients in the broker's own virtual machine",
+    "amqp": "AMQP (port 5672)",
+    "amqps": "AMQP over TLS (port 5671)",
+    "amqp+ssl": "AMQP over TLS (port 5671)",
+    "mqtt": "MQTT (port 1883)",
+    "http": "the web console (port 8161) or another HTTP service",
+    "https": "the web console or another HTTP service",
+    "ws": "STOMP over WebSocket",
+    "wss": "STOMP over WebSocket",
+    "stomps": "no scheme here; STOMP over TLS is stomp+ssl://",
+    "stomp+nio": "no scheme here; it is the broker's word for its own side",
+    "stomp+nio+ssl": "no scheme here; it is the broker's word for its own side",
+}
+"""Schemes of other protocols, which people take from a Java client's configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +45,29 @@ class Address:
 
 
 def parse_broker_url(text: str) -> tuple[Address, ...]:
-    """``stomp://host:61613,stomp+ssl://other:61614`` → the failover list, in order.
+    """``stomp://host:61613,stomp://other:61613`` → the failover list, in order.
 
     A port left out is 61613, with TLS 61614. Anything unclear is a ``ValueError`` that says what and never
     repeats a password that stands in the text.
     """
-    return tuple(_address(part.strip()) for part in text.split(","))
+    if text.lstrip().lower().startswith(("failover:", "(", "fanout:", "discovery:")):
+        raise ValueError(
+            f"{_FORM}; failover:(…) is for Java clients, and several addresses of one broker are written"
+            " stomp://HOST1:PORT,stomp://HOST2:PORT"
+        )
+    addresses = tuple(_address(part.strip()) for part in text.split(","))
+    if len({address.tls for address in addresses}) > 1:
+        raise ValueError(
+            "addresses that all begin with stomp+ssl://, or all with stomp://: with both, the password and the"
+            " messages would go unencrypted whenever no address with TLS answers"
+        )
+    return addresses
 
 
 def _address(text: str) -> Address:
     scheme, separator, _ = text.partition("://")
     if not separator or scheme.lower() not in _SCHEMES:
-        raise ValueError("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
+        raise ValueError(_other_scheme(scheme.lower() if separator else ""))
     if "@" in text:
         raise ValueError("user and password do not belong in the URL: use the options user and password")
     try:
@@ -47,6 +81,15 @@ def _address(text: str) -> Address:
     tls = _SCHEMES[scheme.lower()]
     port = _port(url)
     return Address(url.hostname, _DEFAULT_PORTS[tls] if port is None else port, tls)
+
+
+def _other_scheme(scheme: str) -> str:
+    if scheme not in _OTHERS:
+        return _FORM
+    return (
+        f"{_FORM}, the port of the broker's STOMP acceptor, usually 61613 or with TLS 61614; {scheme}:// is"
+        f" {_OTHERS[scheme]}"
+    )
 
 
 def _port(url: SplitResult) -> int | None:

@@ -40,10 +40,16 @@ def unreachable(address: Address, error: BaseException | None) -> JMSError:
             f"No TLS session with {address}: {getattr(error, 'reason', None) or 'the handshake failed'}.",
             "Is this a TLS port, and does the broker want a client certificate (sslCertFile, sslKeyFile)?",
         )
-    return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", _REMEDY)
+    remedy = _REFUSED_REMEDY if isinstance(error, ConnectionRefusedError) else _REMEDY
+    return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", remedy)
 
 
 _REMEDY = "Check host and port of brokerUrl (61613 is the usual STOMP port), the broker's acceptor and the firewall."
+_REFUSED_REMEDY = (
+    "Check host and port of brokerUrl: no program listens there (errno 111). Is the broker running? Its STOMP port is"
+    " usually 61613, with TLS 61614; 61616 is for Java clients, 5672 for AMQP, 8161 for the web console. In a container"
+    " and on a cluster, localhost is that container or machine itself."
+)
 
 
 def _why(address: Address, error: BaseException | None) -> str:

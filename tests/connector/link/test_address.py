@@ -26,8 +26,41 @@ def test_reads_what_it_writes(address):
 
 
 def test_a_list_keeps_its_order():
-    text = "stomp://b:2, stomp+ssl://a:1,stomp://b:2"
-    assert parse_broker_url(text) == (Address("b", 2), Address("a", 1, tls=True), Address("b", 2))
+    assert parse_broker_url("stomp://b:2, stomp://a:1,stomp://b:2") == (
+        Address("b", 2),
+        Address("a", 1),
+        Address("b", 2),
+    )
+    both = parse_broker_url("stomp+ssl://a,STOMP+SSL://b:1")
+    assert both == (Address("a", 61614, tls=True), Address("b", 1, tls=True))
+
+
+@pytest.mark.parametrize("text", ["stomp+ssl://a:1,stomp://b:2", "stomp://b:2, stomp+ssl://a:1"])
+def test_a_list_does_not_fall_back_to_no_tls(text):
+    with pytest.raises(ValueError, match=r"all begin with stomp\+ssl://, or all with stomp://.*unencrypted"):
+        parse_broker_url(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tcp://host:61616", r"usually 61613.*; tcp:// is the protocol of the broker's Java clients .*61616"),
+        ("TCP://host:61616", "tcp:// is the protocol"),
+        ("ssl://host:61617", r"with TLS 61614; ssl:// is the protocol of .* over TLS"),
+        ("amqp://host:5672", r"usually 61613.*; amqp:// is AMQP"),
+        ("amqps://host:5671", "amqps:// is AMQP over TLS"),
+        ("http://host:8161", "http:// is the web console"),
+        ("stomps://host:61614", r"STOMP over TLS is stomp\+ssl://"),
+        ("failover:(tcp://a:61616,tcp://b:61616)", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
+        ("(tcp://a:61616,tcp://b:61616)?ha=true", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
+        ("stomp://a:61613,tcp://b:61616", "tcp:// is the protocol"),
+        ("foo://host:1", "stomp://HOST:PORT or stomp"),
+    ],
+)
+def test_an_address_of_another_protocol_is_told_from_ours(text, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        parse_broker_url(text)
+    assert str(refused.value).startswith("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +96,9 @@ def test_refuses(text, wanted):
         "stomp://user:SECRET@host:99999",
         "stomp://user:SECRET\u2100@host:1",
         "stomp://user:SECRET@[::1",
-        "stomp://a:1,stomp+ssl://user:SECRET@host",
+        "stomp://a:1,stomp://user:SECRET@host",
+        "failover:(tcp://user:SECRET@host:1)",
+        "ssl://user:SECRET@host:1",
         "tcp://user:SECRET@host:1",
     ],
 )

@@ -43,6 +43,12 @@ def test_why_a_connection_was_not_made(address, error, said):
     assert "brokerUrl" in found.remedy
 
 
+def test_a_refused_connection_names_the_usual_ports():
+    remedy = unreachable(PLAIN, ConnectionRefusedError(111, "Connection refused")).remedy
+    for said in ("errno 111", "61613", "61614", "61616 is for Java clients", "localhost is that container"):
+        assert said in remedy
+
+
 def test_tls_reasons():
     refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
     refused.verify_message = "self-signed certificate."
