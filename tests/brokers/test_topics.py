@@ -69,6 +69,14 @@ def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(stage, top
     assert unsubscribe(stage, topic, "daily", client) == 0
 
 
+def test_the_end_of_a_subscription_that_is_not_there_is_an_error(stage, topic, capsys):
+    assert unsubscribe(stage, topic, "daily", f"c{topic[2:]}") == 1
+    assert f"[JMS_INVALID_DESTINATION] There is no durable subscription c{topic[2:]}.daily" in capsys.readouterr().err
+    assert unsubscribe(stage, topic, topic) == 1
+    said = "[JMS_UNSUPPORTED]" if stage.name == "classic" else f"There is no durable subscription {topic}."
+    assert said in capsys.readouterr().err
+
+
 @slow
 def test_a_plain_subscription_has_what_is_sent_while_it_is_connected(spark, stage, topic, tmp_path, reading):
     publish(stage, topic, "before")

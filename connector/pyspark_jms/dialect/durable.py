@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from pyspark_jms.model import DurableSubscription
 
@@ -30,6 +31,10 @@ class DurableWords:
     ended_by_reader: bool = False
     """Whether UNSUBSCRIBE ends only what its connection has subscribed to."""
 
+    readable_at: str | None = None
+    """How ``destination`` is spelled to read an existing subscription's queue, refused where there is none. None: the
+    broker can be asked, or says so itself when a missing one is to end."""
+
     keeps_filter: bool = False
     """Whether a selector that differs from the subscription's own is silently ignored."""
 
@@ -42,6 +47,10 @@ class DurableWords:
         if self.unnamed is None or not self.is_unnamed(subscription):
             return spelled
         return self.unnamed.format(spelled, subscription)
+
+    def existing(self, subscription: DurableSubscription) -> str | None:
+        """Of a SUBSCRIBE that never makes it."""
+        return None if self.readable_at is None else self.readable_at.format(quote(str(subscription), safe=""))
 
     def subscribing(self, subscription: DurableSubscription) -> dict[str, str]:
         """For SUBSCRIBE, which makes it or finds it."""

@@ -40,6 +40,7 @@ RABBITMQ = Dialect(
         unsubscribe_headers={"durable": "true"},
         named_by_queue=True,
         ended_by_reader=True,
+        readable_at="/amq/queue/{}",
     ),
     # A header selector is taken, and ignored.
     selector_dialect=None,

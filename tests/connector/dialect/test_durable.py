@@ -33,3 +33,9 @@ def test_what_a_durable_subscription_is_called(dialect, subscription, destinatio
     assert words.destination("t", subscription) == destination
     assert words.subscribing(subscription) == subscribing
     assert words.ending(subscription) == ending
+
+
+def test_where_an_existing_one_can_be_read():
+    assert RABBITMQ.durable.existing(DurableSubscription("a/b", "app")) == "/amq/queue/app.a%2Fb"
+    assert ARTEMIS.durable.existing(MINE) is None
+    assert CLASSIC.durable.existing(MINE) is None

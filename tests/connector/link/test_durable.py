@@ -57,7 +57,9 @@ def test_who_may_not_ask_is_told_that_nobody_looked(settings_for, topic, mine, c
         reader(settings, topic, shared).close()
         with pytest.raises(JMSSecurityError, match="may not ask"):
             end_subscription(settings, topic, shared)
+        caplog.clear()
         end_subscription(dataclasses.replace(settings, client_id=mine.client_id), topic, mine)
+        assert f"whether there is a durable subscription {mine} is not known: User worker may not ask" in caplog.text
         assert not broker.has_queue(str(mine))
         assert broker.has_queue("ours")
 
@@ -67,9 +69,14 @@ def test_it_ends_when_nobody_reads_it(broker, settings_for, topic, queue, client
     durable = DurableSubscription(f"s-{queue}", client, shared=client is None)
     settings = dataclasses.replace(settings_for(broker), client_id=client)
     consumer = reader(settings, topic, durable)
-    with pytest.raises((SubscriptionInUseError, InvalidDestinationError)):
+    with pytest.raises(SubscriptionInUseError):
         end_subscription(settings, topic, durable)
     consumer.close()
     assert broker.has_queue(str(durable))
+    with pytest.raises(InvalidDestinationError, match=f"is one to topic {topic.name}. Nothing was ended"):
+        end_subscription(settings, Destination.parse("topic://other"), durable)
+    assert broker.has_queue(str(durable))
     end_subscription(settings, topic, durable)
     assert not broker.has_queue(str(durable))
+    with pytest.raises(InvalidDestinationError, match=f"There is no durable subscription {durable}. Nothing was ended"):
+        end_subscription(settings, topic, durable)
