@@ -61,6 +61,8 @@ class Direction:
         """Set when a ``hold_at`` came true."""
         self.held_link = None
         """In which connection."""
+        self.alter = lambda octets: octets
+        """Called with what was read at a time; what it returns goes on."""
         self.before_cut = lambda: None
         """Called just before it does: ``proxy.refuse``, so that nobody is back before a test can say so."""
 
@@ -273,6 +275,7 @@ class Proxy:
     def _pump(link, source, target, direction):
         seen = b""
         while octets := source.recv(1 << 16):
+            octets = direction.alter(octets)
             passed, trap = direction._admit(link, seen, octets)
             direction.octets += len(passed)
             if not _sent(target, passed):

@@ -146,7 +146,11 @@ class ManagementLink:
 def _value(body: bytes) -> Any:
     """Answers are JSON arrays with one element; null is no answer at all."""
     try:
-        (value,) = json.loads(body or b"[null]")
-    except (ValueError, TypeError):
-        raise MalformedFrameError("The broker's answer is not JSON.", "Report this with its version.") from None
-    return value
+        answer = json.loads(body or b"[null]")
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, list) or len(answer) != 1:
+        raise MalformedFrameError(
+            "The broker's answer about itself is no JSON array of one element.", "Report this with its version."
+        )
+    return answer[0]

@@ -1,7 +1,7 @@
 """Figures of a query's queues that only the broker knows, asked now and then beside the query.
 
 On a thread and a connection of its own: it costs the query nothing, and no error of it reaches the query. Who may not
-ask is told so once and left alone.
+ask is told so once and left alone; an answer that cannot be understood is logged once, and asked for again later.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.errors import JMSError, JMSSecurityError, MalformedFrameError, UnsupportedError
 from pyspark_jms.link.management import ManagementLink
 from pyspark_jms.link.settings import ConnectionSettings
 
@@ -47,6 +47,7 @@ class QueueWatch:
         self._every = every
         self._figures: dict[str, int | str] = {}
         self._excess: deque[int] = deque(maxlen=_LOOKS)
+        self._puzzled = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pyspark-jms-watch", daemon=True)
         self._thread.start()
@@ -72,16 +73,27 @@ class QueueWatch:
             except (JMSSecurityError, UnsupportedError) as error:
                 _log.info("= no figures of the broker's in progress: %s %s", error.fact, error.remedy)
                 return
+            except MalformedFrameError as error:
+                self._note_odd_answer(error.fact)
+                self._over.wait(self._every)
             except JMSError as error:
                 _log.debug("= the broker's figures are not to be had now: %s", error.fact)
+                self._over.wait(self._every)
+            except Exception as error:  # noqa: BLE001 - figures are no reason for a traceback beside the query
+                self._note_odd_answer(f"{type(error).__name__} while its answer was read.")
                 self._over.wait(self._every)
             finally:
                 self._figures = {}  # old figures would be taken for new ones
                 self._excess.clear()
 
+    def _note_odd_answer(self, fact: str) -> None:
+        if not self._puzzled:
+            self._puzzled = True
+            _log.warning("! no figures of the broker in progress for now: %s", fact)
+
     def _ask(self, link: ManagementLink) -> dict[str, int | str]:
         depth, delivering, consumers = (
-            sum(int(link.attribute(resource, name)) for resource in self._resources)
+            sum(_count(link.attribute(resource, name), name) for resource in self._resources)
             for name in ("messageCount", "deliveringCount", "consumerCount")
         )
         figures: dict[str, int | str] = {
@@ -95,3 +107,9 @@ class QueueWatch:
             # What is on its way to us is in delivery, too: only what stays so from look to look is stuck.
             figures["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return figures
+
+
+def _count(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise MalformedFrameError(f"The broker answered that {name} is a {type(value).__name__}, not a number.")
+    return value

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import logging
+import re
 
 import pytest
 from proxy import Proxy
@@ -101,3 +102,47 @@ def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch, event
     assert watched.figures() == {}
     broker.create_queue(queue)
     eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+
+
+def _answered(body):
+    """The answer ``[0]`` of a real broker, with another body."""
+
+    def alter(octets):
+        return re.sub(rb"content-length:3\n\n\[0\]", b"content-length:%d\n\n%b" % (len(body), body), octets)
+
+    return alter
+
+
+ODD = [b'["many"]', b"[null]", b'"5"', b"[1, 2]", b"[", b"{}", b"[true]", b"[" * 20_000, b"\xff\xfe", b"[1e999]"]
+
+
+@pytest.mark.parametrize("body", ODD, ids=lambda body: repr(body[:9]))
+def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, settings_for, watch, eventually, caplog, body):
+    broker.create_queue(queue)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.alter = _answered(body)
+        watched = watch(settings_for(broker, url=proxy.url), [queue])
+        eventually(lambda: proxy.accepted > 3)
+        assert watched.figures() == {}
+        proxy.to_client.alter = lambda octets: octets
+        eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+        watched.close()
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert told[0].startswith("! no figures of the broker in progress for now: The broker")
+
+
+def test_what_nobody_expected_is_one_line_too(broker, queue, settings_for, watch, eventually, caplog):
+    broker.create_queue(queue)
+    fails = [ZeroDivisionError, RecursionError, KeyError]
+
+    def held():
+        if fails:
+            raise fails.pop()
+        return 0
+
+    watched = watch(settings_for(broker), [queue], held)
+    eventually(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "! no figures of the broker in progress for now: KeyError while its answer was read."
+    ]
