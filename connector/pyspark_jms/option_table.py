@@ -277,7 +277,7 @@ OPTIONS: tuple[Option, ...] = (
            " does not allow, too large, no destination): fail the task, or leave it out, counted in the log"),
     Option("propertyColumns", "sink", None, _property_columns, "columns to be sent as properties of their own type:"
            " boolean, tinyint, smallint, int, bigint, float, double, string. Comma-separated, or a JSON array"),
-    Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED, TLS handshake included"),
+    Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED: look-up of the host name, TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
     Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"

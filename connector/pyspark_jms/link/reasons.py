@@ -17,6 +17,7 @@ from pyspark_jms.errors import (
     TlsError,
 )
 from pyspark_jms.link.address import Address
+from pyspark_jms.link.dialing import ResolveTimeoutError
 
 __all__ = ["broker_said", "unreachable"]
 
@@ -53,6 +54,8 @@ _REFUSED_REMEDY = (
 
 
 def _why(address: Address, error: BaseException | None) -> str:
+    if isinstance(error, ResolveTimeoutError):
+        return "the name service did not answer within connectTimeout"
     if isinstance(error, TimeoutError):
         return "no answer within connectTimeout" + ("; a port without TLS wants stomp://" if address.tls else "")
     if isinstance(error, ConnectionRefusedError):

@@ -19,6 +19,7 @@ from stomp.utils import PollableQueue
 
 from pyspark_jms.errors import JMSError
 from pyspark_jms.link.address import Address
+from pyspark_jms.link.dialing import dial
 
 __all__ = ["Tap"]
 
@@ -103,7 +104,7 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         """Connect once, and let the reason of a failure through: stomp.py's own version only logs it."""
         target = (self._address.host, self._address.port)
         deadline = time.monotonic() + self._connect_timeout
-        connected = socket.create_connection(target, self._connect_timeout)
+        connected = dial(*target, self._connect_timeout)
         try:
             connected.settimeout(max(deadline - time.monotonic(), _LEAST_SECONDS))
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -16,6 +16,7 @@ from pyspark_jms.errors import (
     TlsError,
 )
 from pyspark_jms.link.address import Address
+from pyspark_jms.link.dialing import ResolveTimeoutError
 from pyspark_jms.link.reasons import broker_said, unreachable
 
 PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
@@ -26,6 +27,7 @@ PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
     [
         (PLAIN, ConnectionRefusedError(111, "Connection refused"), "connection refused"),
         (PLAIN, TimeoutError("timed out"), "no answer within connectTimeout"),
+        (PLAIN, ResolveTimeoutError(), "the name service did not answer within connectTimeout"),
         (PLAIN, socket.gaierror(-2, "Name or service not known"), "the host name is not known (Name or service"),
         (PLAIN, UnicodeError("label too long"), "the host name is not valid"),
         (PLAIN, OSError(113, "No route to host"), "No route to host"),

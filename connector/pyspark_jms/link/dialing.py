@@ -1,0 +1,67 @@
+"""Host and port → a connected socket, within a time that covers the look-up of the name, too."""
+
+import queue
+import socket
+import threading
+import time
+from typing import Any, TypeAlias
+
+__all__ = ["ResolveTimeoutError", "dial"]
+
+_LEAST_SECONDS = 0.1
+
+_Found: TypeAlias = "list[tuple[Any, ...]]"
+
+
+class ResolveTimeoutError(TimeoutError):
+    """The name service did not answer in time."""
+
+
+def dial(host: str, port: int, timeout: float) -> socket.socket:
+    """Try the addresses of the host in turn; each may take its share of what is left of ``timeout`` seconds.
+
+    Raises ``OSError`` for the last address, ``socket.gaierror`` and ``UnicodeError`` for the name.
+    """
+    deadline = time.monotonic() + timeout
+    found = _resolve(host, port, timeout)
+    failure: OSError | None = None
+    for tried, (family, kind, protocol, _, address) in enumerate(found):
+        share = max((deadline - time.monotonic()) / (len(found) - tried), _LEAST_SECONDS)
+        try:
+            return _connect(socket.socket(family, kind, protocol), address, share)
+        except OSError as error:
+            failure = error
+    raise failure or OSError("the host name has no address")
+
+
+def _connect(connecting: socket.socket, address: Any, timeout: float) -> socket.socket:
+    try:
+        connecting.settimeout(timeout)
+        connecting.connect(address)
+    except BaseException:
+        connecting.close()
+        raise
+    return connecting
+
+
+def _resolve(host: str, port: int, timeout: float) -> _Found:
+    """``getaddrinfo`` has no limit: where a name service is silent it takes as long as the system is set up to wait.
+
+    So it runs in a thread, which is left alone after the limit and ends when the system gives up.
+    """
+    answer: queue.SimpleQueue[_Found | OSError | UnicodeError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answer.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            answer.put(error)
+
+    threading.Thread(target=ask, name="pyspark-jms-resolve", daemon=True).start()
+    try:
+        found = answer.get(timeout=timeout)
+    except queue.Empty:
+        raise ResolveTimeoutError from None
+    if isinstance(found, Exception):
+        raise found
+    return found
