@@ -16,6 +16,7 @@ from pyspark_jms.dialect import DIALECTS
 from pyspark_jms.link.address import parse_broker_url
 from pyspark_jms.model import DeliveryMode
 from pyspark_jms.rules import SET_BY_PROVIDER, property_name_problem
+from pyspark_jms.secret_text import SecretText
 from pyspark_jms.units import octets, seconds
 
 __all__ = ["OPTIONS", "Option", "Scope"]
@@ -79,8 +80,8 @@ def _selector(text: str) -> str:
     return text
 
 
-def _secret(text: str) -> str:
-    return text
+def _secret(text: str) -> SecretText:
+    return SecretText(text)
 
 
 def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:

@@ -31,8 +31,9 @@ from pyspark_jms.link.settings import ConnectionSettings, Password, TlsSettings
 from pyspark_jms.model import DeliveryMode, Destination, DestinationKind, DurableSubscription
 from pyspark_jms.option_names import unknown_option
 from pyspark_jms.option_table import OPTIONS, Option, Scope
+from pyspark_jms.secret_text import SecretText
 
-__all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions"]
+__all__ = ["OPTIONS", "Journal", "Option", "SinkOptions", "SourceOptions", "hide_secrets"]
 
 _log = logging.getLogger("pyspark_jms.options")
 
@@ -101,6 +102,7 @@ class SourceOptions:
 
         ``load()`` does not know yet whether a stream or a batch is ``reading``; then both have their options.
         """
+        raw = hide_secrets(raw)
         values = _values(raw, "source")
         _refuse_the_others(raw, reading)
         _in_order(values)
@@ -158,7 +160,8 @@ class SinkOptions:
     @classmethod
     def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
         """Raises an ``OptionError`` for the first thing that is wrong."""
-        values = _values({key: value for key, value in raw.items() if key.lower() not in _SPARKS_OWN}, "sink")
+        raw = {key: text for key, text in hide_secrets(raw).items() if key.lower() not in _SPARKS_OWN}
+        values = _values(raw, "sink")
         if values["queue"] is not None and values["topic"] is not None:
             raise _both("queue", "topic", "Give one as the default, and column destination for the rest.")
         if values["queue"] is not None and len(values["queue"]) > 1:
@@ -201,6 +204,17 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
         if values["transaction"] != "none":
             require_transactions(dialect)
     return exactly_once
+
+
+def hide_secrets(raw: Mapping[str, str]) -> dict[str, str]:
+    """The same options, with texts that no ``repr`` shows where they are or may be a secret."""
+    return {key: text if _may_show(key, text) else SecretText(text) for key, text in raw.items()}
+
+
+def _may_show(key: str, text: str) -> bool:
+    """Not a secret, nor an address with a password in it, nor an unknown key, which may be a misspelled secret's."""
+    option = _BY_KEY.get(key.lower())
+    return option is not None and not option.secret and not (option.name == "brokerUrl" and "@" in text)
 
 
 def _values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:

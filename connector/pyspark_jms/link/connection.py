@@ -8,7 +8,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 import stomp
@@ -27,6 +27,7 @@ from pyspark_jms.link.address import Address
 from pyspark_jms.link.reasons import broker_said, unreachable
 from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.link.tap import Tap
+from pyspark_jms.secret_text import SecretBytes
 from pyspark_jms.wire.frame import Frame, encode_frame
 from pyspark_jms.wire.oversized import OversizedMessage
 from pyspark_jms.wire.scan import FrameRun, FrameScanner
@@ -181,21 +182,21 @@ class Connection:
         except ConnectionLostError:
             raise unreachable(self.address, self._tap.failure) from None
 
-    def _connect_frame(self) -> bytes:
+    def _connect_frame(self) -> SecretBytes:
         settings = self._settings
         optional = {
             "login": settings.user,
             "passcode": settings.password.reveal() if settings.password else None,
             "client-id": settings.client_id,
         }
-        _refuse_line_ends(optional | {"host": settings.virtual_host})
+        _refuse_unwritable(optional | {"host": settings.virtual_host})
         headers = {
             "accept-version": "1.2",
             "host": settings.virtual_host,
             "heart-beat": f"{self._beat_ms},{self._beat_ms}",
         }
         headers |= {name: value for name, value in optional.items() if value is not None}
-        return encode_frame(Frame("CONNECT", tuple(headers.items())))
+        return SecretBytes(encode_frame(Frame("CONNECT", tuple(headers.items()))))
 
     @property
     def dialect(self) -> Dialect:
@@ -366,8 +367,10 @@ class Connection:
         )
 
 
-def _refuse_line_ends(values: dict[str, str | None]) -> None:
+def _refuse_unwritable(values: Mapping[str, str | None]) -> None:
     # CONNECT has no escapes (STOMP 1.2 "Value Encoding"): a line end would begin another header.
     for name, value in values.items():
         if value is not None and any(character in value for character in "\r\n\0"):
             raise InvalidOptionError(f"The {name} holds a line end or NUL.", "STOMP cannot carry it.")
+        if value is not None and any("\ud800" <= character <= "\udfff" for character in value):
+            raise InvalidOptionError(f"The {name} holds half of a surrogate pair.", "UTF-8 cannot carry it.")

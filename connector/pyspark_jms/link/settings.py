@@ -8,6 +8,7 @@ from typing import Literal
 
 from pyspark_jms.errors import JMSSecurityError, TlsError
 from pyspark_jms.link.address import Address
+from pyspark_jms.secret_text import SecretText
 
 __all__ = ["ConnectionSettings", "Password", "TlsSettings"]
 
@@ -23,18 +24,18 @@ class Password:
     file: str | None = None
     variable: str | None = None
 
-    def reveal(self) -> str:
+    def reveal(self) -> SecretText:
         if self.file is not None:
             return self._from_file(self.file)
         if self.variable is not None:
             return self._from_environment(self.variable)
         assert self.value is not None
-        return self.value
+        return SecretText(self.value)
 
     @staticmethod
-    def _from_file(file: str) -> str:
+    def _from_file(file: str) -> SecretText:
         try:
-            return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+            return SecretText(Path(file).read_text(encoding="utf-8").rstrip("\r\n"))
         except (OSError, UnicodeDecodeError) as error:
             raise JMSSecurityError(
                 f"passwordFile {file} cannot be read: {_reason(error)}.",
@@ -42,9 +43,9 @@ class Password:
             ) from None
 
     @staticmethod
-    def _from_environment(variable: str) -> str:
+    def _from_environment(variable: str) -> SecretText:
         try:
-            return os.environ[variable]
+            return SecretText(os.environ[variable])
         except KeyError:
             raise JMSSecurityError(
                 f"The environment variable {variable} named by passwordEnv is not set.",

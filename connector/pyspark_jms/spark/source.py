@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
-from pyspark_jms.options import SinkOptions, SourceOptions
+from pyspark_jms.options import SinkOptions, SourceOptions, hide_secrets
 
 __all__ = ["JmsDataSource"]
 
@@ -23,6 +23,8 @@ class JmsDataSource(DataSource):
     """JMS queues and topics over STOMP. Options: docs/options.md; schema: docs/schema.md."""
 
     def __init__(self, options: dict[str, str]) -> None:
+        # In place: Spark has the mapping in a local variable of its own, which a traceback may show.
+        options.update(hide_secrets(options))
         super().__init__(options)
         _require_spark(pyspark.__version__)
 
