@@ -4,11 +4,11 @@ r"""Requests from a queue, each answered where its JMSReplyTo says: a price serv
     spark-submit jobs/jms_request_reply.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue prices --checkpoint out/checkpoint
 
-A request is JSON: {"quantity": 3, "price": 4.5}. Its answer is {"total":13.50}, or {"error":"..."}, and has the
-request's JMSCorrelationID, or its JMSMessageID where it has none. Artemis does not show a message id over STOMP: a
-requester sets JMSCorrelationID, or waits at a reply queue of its own. A request without a JMSReplyTo, or with one that
---reply-to does not allow, is answered to QUEUE.answers: one odd request must not stop the service, and an answer that
-the broker refuses would. After a crash a batch may be answered again.
+A request is JSON, as text or UTF-8 bytes: {"quantity": 3, "price": 4.5}. Its answer is {"total":13.50}, or
+{"error":"..."}, and has the request's JMSCorrelationID, or its JMSMessageID where it has none. Artemis does not show
+a message id over STOMP: a requester sets JMSCorrelationID, or waits at a reply queue of its own. A request without a
+JMSReplyTo, or with one that --reply-to does not allow, is answered to QUEUE.answers: one odd request must not stop
+the service, and an answer that the broker refuses would. After a crash a batch may be answered again.
 """
 
 import argparse
@@ -17,7 +17,9 @@ import contextlib
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-REQUEST = "from_json(text, 'quantity int, price decimal(10,2)')"
+from pyspark_jms.functions import jms_text
+
+REQUEST = "quantity int, price decimal(10,2)"
 ANSWER = """
     CASE WHEN request.quantity * request.price IS NOT NULL
          THEN to_json(named_struct('total', request.quantity * request.price))
@@ -48,7 +50,7 @@ def main() -> None:
 def answered(requests: DataFrame, allowed: str) -> DataFrame:
     """A row for each request: what to say, to whom, and to which question."""
     reply_to = F.col("JMSReplyTo")
-    return requests.withColumn("request", F.expr(REQUEST)).select(
+    return requests.withColumn("request", F.from_json(jms_text(requests), REQUEST)).select(
         F.when(reply_to.rlike(rf"\A({allowed})\z"), reply_to).alias("destination"),  # null: to the sink's default queue
         F.coalesce("JMSCorrelationID", "JMSMessageID").alias("JMSCorrelationID"),
         F.expr(ANSWER).alias("text"),

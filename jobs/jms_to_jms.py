@@ -4,7 +4,8 @@ r"""Orders from a queue, enriched with their total, to the queue their content a
     spark-submit jobs/jms_to_jms.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue orders --checkpoint out/checkpoint --available-now
 
-An order is JSON: {"order": 1001, "country": "DE", "quantity": 3, "price": 4.5}. It goes to
+An order is JSON, as text or UTF-8 bytes: {"order": 1001, "country": "DE", "quantity": 3, "price": 4.5}.
+It goes to
     QUEUE.review    when quantity x price is 1000 or more,
     QUEUE.europe    when it is for Europe,
     QUEUE.world     else,
@@ -17,6 +18,8 @@ import contextlib
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from pyspark_jms.functions import jms_text
 
 EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
 
@@ -41,7 +44,7 @@ def main() -> None:
 
 def routed(messages: DataFrame, queue: str) -> DataFrame:
     """The rows as they came, with property `total` and column `destination`: the sink takes the rest as it is."""
-    order = F.from_json("text", "country string, quantity int, price decimal(10,2)")
+    order = F.from_json(jms_text(messages), "country string, quantity int, price decimal(10,2)")
     messages = messages.withColumn("order", order).withColumn("total", F.expr("order.quantity * order.price"))
     target = (
         F.when(F.col("total").isNull(), "invalid")

@@ -1,8 +1,9 @@
 """Typed values in Spark: ``getIntProperty("n")`` and its like as columns over the schema's ``properties``, ``map``
-and ``stream``.
+and ``stream``; and the body as text, whichever column it arrived in.
 
-They give what :func:`pyspark_jms.model.convert` gives, its errors included, and are made of built-in functions, so
-Spark compiles them. A row whose ``map`` or ``stream`` is null has no such body: there the column is null.
+The typed ones give what :func:`pyspark_jms.model.convert` gives, its errors included. All are made of built-in
+functions, so Spark compiles them. A row whose ``map`` or ``stream`` is null has no such body: there the column is
+null.
 """
 
 import unicodedata
@@ -18,7 +19,7 @@ from jms_selector.values import JAVA_DOUBLE
 from pyspark_jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
 from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
 
-__all__ = ["jms_map", "jms_property", "jms_stream"]
+__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text"]
 
 _T = ValueType
 
@@ -34,6 +35,21 @@ _SPARK_TYPES = {
     _T.CHAR: "string",
     _T.BYTES: "binary",
 }
+
+
+def jms_text(df: DataFrame | None = None) -> Column:
+    """The body as text, whether it arrived as text or as bytes: ``from_json(jms_text(), schema)``.
+
+    STOMP producers that send a content-length, as stomp.py does, make bytes of their texts. ``df``: rows of the schema;
+    without them the columns are taken by their names. Bytes are read as UTF-8. The column is null for bytes that are
+    not UTF-8, for a map, stream or object, and where ``body_error`` says that the body could not be mapped.
+    """
+    named = F.col if df is None else df.__getitem__
+    decoded = F.when(
+        (named("body_type") == "bytes") & named("body_error").isNull(),
+        F.try_validate_utf8(named("bytes").cast("string")),
+    )
+    return F.coalesce(named("text"), decoded).alias("text")
 
 
 def jms_property(

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import SparkRuntimeException
+from pyspark.sql import functions as F
 
 from pyspark_jms.columns.schema import DDL
 from pyspark_jms.conversions import ValueType, convert, render
 from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
-from pyspark_jms.functions import jms_map, jms_property, jms_stream
+from pyspark_jms.functions import jms_map, jms_property, jms_stream, jms_text
 
 TYPES = [*ValueType]
 PROPERTY_TYPES = TYPES[:8]
@@ -267,3 +268,42 @@ def test_a_select_of_five_is_within_what_java_compiles(spark):
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     assert 0 < max(sizes) < 8000
+
+
+# --- the body as text --------------------------------------------------------------------------------
+
+BODY = "body_type string, text string, bytes binary, body_error string"
+BODIES = [
+    (("text", '{"n": 1}', None, None), '{"n": 1}'),
+    (("text", "", None, None), ""),
+    (("bytes", None, bytearray('{"n": "ä😀"}'.encode()), None), '{"n": "ä😀"}'),
+    (("bytes", None, bytearray(b"a\0b"), None), "a\0b"),
+    (("bytes", None, bytearray(b""), None), ""),
+    (("bytes", None, bytearray(b"\xff\xfe"), None), None),
+    (("bytes", None, bytearray(b"ok \xed\xa0\x80"), None), None),  # half of a surrogate pair
+    (("object", None, bytearray(b"\xac\xed"), None), None),
+    (("object", None, bytearray(b"readable"), None), None),
+    (("map", None, bytearray(b"{}"), "it is no envelope"), None),
+    (("bytes", None, bytearray(b"cut"), "half of it was lost"), None),
+    (("map", None, None, None), None),
+    (("message", None, None, None), None),
+]
+
+
+def test_a_body_is_a_text_in_whichever_column_it_arrived(spark):
+    df = spark.createDataFrame([row for row, _ in BODIES], BODY).coalesce(1)
+    expected = [text for _, text in BODIES]
+    assert [row.text for row in df.select(jms_text()).collect()] == expected
+    assert [row.text for row in df.select(jms_text(df)).collect()] == expected
+    assert df.select(jms_text(df)).columns == ["text"]
+    recipe = df.where("body_type = 'bytes' AND body_error IS NULL OR body_type = 'text'")
+    sql = recipe.selectExpr("coalesce(text, try_validate_utf8(string(bytes))) AS t", "try_validate_utf8('x') AS ok")
+    assert [row.t for row in sql.collect()] == [
+        t for (kind, *_, error), t in BODIES if kind in "text bytes" and not error
+    ]
+
+
+def test_json_is_read_from_octets_and_texts_alike(spark):
+    df = spark.createDataFrame([row for row, _ in BODIES[:3]], BODY)
+    parsed = df.select(F.from_json(jms_text(), "n string").n).collect()
+    assert sorted(row[0] for row in parsed if row[0]) == ["1", "ä😀"]

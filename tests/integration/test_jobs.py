@@ -28,9 +28,9 @@ def environment(**more):
 
 @pytest.fixture
 def run(broker, queue, tmp_path):
-    """``run(name, *arguments)``: the ended job, which read the queue once."""
+    """``run(name, *arguments)``: the ended job, which read the queue once and left what ``remains``."""
 
-    def run(name, *arguments, password=("--password-env", SECRET)):
+    def run(name, *arguments, password=("--password-env", SECRET), remains=0):
         where = ["--broker-url", broker.url, "--user", broker.user, *password, "--queue", queue]
         ended = subprocess.run(
             command(name, *where, "--available-now", *arguments),
@@ -42,7 +42,7 @@ def run(broker, queue, tmp_path):
             env=environment(**{SECRET: broker.password}),
         )
         assert ended.returncode == 0, ended.stderr[-4000:]
-        assert left(broker, queue) == 0
+        assert left(broker, queue, remains) == remains
         return ended
 
     return run
@@ -78,6 +78,20 @@ def test_console_shows_the_messages(broker, queue, run):
 
 @pytest.mark.broker
 @pytest.mark.spark
+def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue, run):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], f"number {n} ends" if n % 2 else f"number {n} ends".encode()) for n in range(130)])
+    numbers = [f"number {n} ends" for n in range(130)]
+    peeked = run("jms_to_console.py", "--peek", "--max-messages", 70, remains=130).stdout
+    assert [text for text in numbers if text in peeked] == numbers[:70]
+    assert set(broker.delivery_counts(queue)) == {0}
+    taken = run("jms_to_console.py", "--max-messages", 50).stdout
+    assert [text for text in numbers if text in taken] == numbers
+    assert taken.count("Batch: ") >= 3
+
+
+@pytest.mark.broker
+@pytest.mark.spark
 def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"octets\0{n}".encode()) for n in range(500)])
@@ -108,15 +122,21 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
             [([("channel", "web: 1"), ("correlation-id", name)], json.dumps(o)) for name, o in orders.items()],
         )
         client.send(queue, [([("correlation-id", "octets")], b"\xff\0not JSON")])
+        # As stomp.py and many others send a text: with a content-length.
+        octets = json.dumps(orders["review"]).encode()
+        client.send(queue, [([("correlation-id", "octets of JSON")], octets)])
     run("jms_to_jms.py", "--checkpoint", "checkpoint", password=("--password-file", secret))
     with RawStomp(broker) as client:
-        found = {name: client.read(f"{queue}.{name}", wanted=2 if name == "invalid" else 1) for name in orders}
+        wanted = {"europe": 1, "world": 1, "review": 2, "invalid": 2}
+        found = {name: client.read(f"{queue}.{name}", wanted=wanted[name]) for name in orders}
     for name, order in orders.items():
         headers = found[name][0].headers
         assert json.loads(found[name][0].body) == order
         assert (headers["correlation-id"], headers["channel"]) == (name, "web: 1")
         assert headers.get("total") == totals.get(name)
     assert (found["invalid"][1].headers["correlation-id"], found["invalid"][1].body) == ("octets", b"\xff\0not JSON")
+    found["review"].sort(key=lambda message: message.headers["correlation-id"])
+    assert (found["review"][0].body, found["review"][0].headers["total"]) == (octets, totals["review"])
 
 
 @pytest.mark.broker

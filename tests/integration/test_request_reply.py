@@ -62,10 +62,11 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
     java.send(queue, request(1000, 999999.99), reply_to=fixed, correlation_id="ID:like a message id")
     java.send(queue, "no request", reply_to=fixed, correlation_id="")
     java.send(queue, b"\xff\0", reply_to=fixed, correlation_id="octets")
+    java.send(queue, request(5, 1).encode(), reply_to=fixed, correlation_id="octets of JSON")
     java.send(queue, request(1, 1), correlation_id="nobody waits")
     answer()
     assert left(broker, queue) == 0
-    got = {name: [java.receive(name) for _ in range(count)] for name, count in ((own, 2), (fixed, 3), (nobody, 1))}
+    got = {name: [java.receive(name) for _ in range(count)] for name, count in ((own, 2), (fixed, 4), (nobody, 1))}
     told = {
         name: sorted((message.correlation_id or "", json.loads(message.body).popitem()) for message in messages)
         for name, messages in got.items()
@@ -76,6 +77,7 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
             ("", REFUSED.copy().popitem()),
             ("ID:like a message id", ("total", 999999990.0)),
             ("octets", REFUSED.copy().popitem()),
+            ("octets of JSON", ("total", 5.0)),
         ],
         nobody: [("nobody waits", ("total", 1.0))],
     }
