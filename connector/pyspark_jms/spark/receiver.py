@@ -20,6 +20,7 @@ from pyspark_jms.journal.store import JournalStore
 from pyspark_jms.link.connection import Arrivals
 from pyspark_jms.link.consumer import Consumer, Subscription
 from pyspark_jms.link.durable import require_as_asked, selector_changed
+from pyspark_jms.link.missing_queues import warn_of_missing_queues
 from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.queue_watch import QueueWatch
 from pyspark_jms.model import Destination, DestinationKind
@@ -121,6 +122,8 @@ class Receiver:
         patience = self._options.connection.reconnect_timeout if restarted else 0.0
         store = self.journal()
         self.made_with = made_with
+        queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
+        warn_of_missing_queues(self._options.connection, queues)
         for lane, destination in enumerate(self._options.destinations):
             self._consumers.append(self._first_subscription(destination, patience))
             self._lives.began(lane, time.monotonic())
@@ -130,7 +133,6 @@ class Receiver:
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         self._last_batch = time.monotonic()
         durable = self._options.durable
-        queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
         queues += [str(durable)] if durable else []
         # A run that ends has no use for figures that come every 30 s; a journal must know of other consumers.
         if queues and (self._draining is None or store is not None):

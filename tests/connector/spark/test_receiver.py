@@ -87,6 +87,14 @@ def test_progress_has_what_only_the_broker_knows(broker, queue):
         wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's figures")
 
 
+def test_a_queue_that_does_not_exist_is_warned_of(broker, queue, caplog):
+    with receiving(broker, queue):
+        assert f"queue {queue} does not exist on the broker" in caplog.text
+    caplog.clear()
+    with receiving(broker, queue):
+        assert "does not exist" not in caplog.text
+
+
 @pytest.mark.parametrize("drain", [False, True])
 def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker, queue, tmp_path, caplog, drain):
     """After a lost connection the broker may give it what the journal already holds."""
