@@ -4,12 +4,18 @@ r"""A queue into a folder of Parquet files.
     spark-submit jobs/jms_to_parquet.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue orders --output out/orders --checkpoint out/checkpoint --available-now
 
-A message is acknowledged when the batch that holds it is written: a crash loses none, and may bring those of the
-last batch twice. Such copies have the same delivery_id.
+A message is acknowledged when its batch is written: a crash loses none, and may repeat those of the last batch. The
+repeated rows have the same delivery_id.
+
+Keep checkpoint and output together. A file sink skips every batch whose number is in OUTPUT/_spark_metadata
+already: with a new checkpoint, whose batches begin at 0 again, messages would be acknowledged and never written. The
+job refuses that.
 """
 
 import argparse
 import contextlib
+import sys
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +23,11 @@ from pyspark.sql import SparkSession
 def main() -> None:
     job = arguments()
     spark = SparkSession.builder.appName(f"{job.queue} to parquet").getOrCreate()
+    if exists(spark, f"{job.output}/_spark_metadata") and not exists(spark, f"{job.checkpoint}/metadata"):
+        sys.exit(
+            f"{job.output} was written with another checkpoint than {job.checkpoint}: batches would be skipped, their"
+            " messages lost. Restore the checkpoint, or name a new output folder."
+        )
     messages = (
         spark.readStream.format("jms")
         .option("brokerUrl", job.broker_url)
@@ -33,6 +44,13 @@ def main() -> None:
     query = files.start()
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not written
         query.awaitTermination()
+
+
+def exists(spark: SparkSession, name: str) -> bool:
+    """On whatever file system the name says, as Spark sees it."""
+    java: Any = spark._jvm  # noqa: SLF001  # Spark has no other way from Python
+    path = java.org.apache.hadoop.fs.Path(name)
+    return bool(path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))  # noqa: SLF001
 
 
 def arguments() -> argparse.Namespace:

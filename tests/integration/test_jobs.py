@@ -30,7 +30,7 @@ def environment(**more):
 def run(broker, queue, tmp_path):
     """``run(name, *arguments)``: the ended job, which read the queue once and left what ``remains``."""
 
-    def run(name, *arguments, password=("--password-env", SECRET), remains=0):
+    def run(name, *arguments, password=("--password-env", SECRET), remains=0, ends=0):
         where = ["--broker-url", broker.url, "--user", broker.user, *password, "--queue", queue]
         ended = subprocess.run(
             command(name, *where, "--available-now", *arguments),
@@ -41,7 +41,7 @@ def run(broker, queue, tmp_path):
             cwd=tmp_path,
             env=environment(**{SECRET: broker.password}),
         )
-        assert ended.returncode == 0, ended.stderr[-4000:]
+        assert ended.returncode == ends, ended.stderr[-4000:]
         assert left(broker, queue, remains) == remains
         return ended
 
@@ -170,3 +170,19 @@ def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run,
     run("jms_to_parquet.py", *what)
     assert {int(dict(row["properties"])["n"]) for row in rows(tmp_path / "out")} == set(range(3000))
     assert broker.message_count("DLQ") == dead
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+def test_parquet_refuses_a_new_checkpoint_on_an_old_output(broker, queue, run, tmp_path):
+    """Spark's file sink would skip the batches, and the messages would be acknowledged."""
+    with RawStomp(broker) as client:
+        client.send(queue, [([], f"text {n}") for n in range(30)])
+    run("jms_to_parquet.py", "--output", "out", "--checkpoint", "first")
+    with RawStomp(broker) as client:
+        client.send(queue, [([], f"text {n}") for n in range(30, 60)])
+    refused = run("jms_to_parquet.py", "--output", "out", "--checkpoint", "second", remains=30, ends=1)
+    assert "out was written with another checkpoint than second" in refused.stdout
+    assert broker.message_count(queue) == 30
+    run("jms_to_parquet.py", "--output", "out", "--checkpoint", "first")
+    assert sorted(row["text"] for row in rows(tmp_path / "out")) == sorted(f"text {n}" for n in range(60))
