@@ -299,6 +299,21 @@ def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(fresh_b
         assert left(broker, "q") == 0
 
 
+def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, monkeypatch):
+    """``q`` and ``q::q`` are the same queue: a query that spells it otherwise reads nothing twice."""
+    fill(broker, queue, 10)
+    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
+        arrived(receiver, 10)
+        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
+        assert receiver.admit() == 10
+    wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
+    with receiving(broker, f"{queue}::{queue}", tmp_path, start=10) as receiver:
+        wait_until(lambda: receiver.admit() == 10 and receiver.progress()["recognised"] == 10)
+        assert left(broker, queue) == 0
+    with receiving(broker, queue, tmp_path, start=10) as receiver:
+        assert list(receiver.journal().unacknowledged()) == []
+
+
 def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, monkeypatch):
     """The same message in two queues has the same id and content in both, and is a message of each."""
     names = [f"{queue}::{queue}.{k}" for k in range(2)]

@@ -40,6 +40,9 @@ class Addresses:
     percent_encoded: bool = False
     """Whether a name is percent-encoded, as in a URL."""
 
+    queue_separator: str = ""
+    """Between an address and a queue of it, where a queue's name may have both; without both it is the queue's own."""
+
     wildcards: str = ""
     """Characters of a topic that stay as they are for a reader, though names are percent-encoded."""
 

@@ -13,6 +13,7 @@ ARTEMIS = Dialect(
     server_prefix="ActiveMQ-Artemis/",
     measured_on="2.44.0, 2.55.0",
     addresses=Addresses(
+        queue_separator="::",
         closed_to_rows=(
             # The default names. An acceptor may take a prefix off, "/queue/" for example, so they stand anywhere.
             Refused(

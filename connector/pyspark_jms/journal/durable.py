@@ -5,7 +5,7 @@ and ``finish`` deletes them, and every message that was not acknowledged for cer
 again, also by the next process. When its segment is deleted first, a tombstone stands for it.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -72,7 +72,11 @@ class DurableLedger(Lanes[_Durable]):
             self._count(store.read(info.first).ends, max(0, start - info.first))
 
     def _lanes_of(self, source: str) -> Iterator[Lane[_Durable]]:
-        return (lane for lane, (name, _, _) in zip(self._lanes, self._sources, strict=True) if name == source)
+        return (lane for index, lane in enumerate(self._lanes) if self._is_of(index)(source))
+
+    def _is_of(self, lane: int) -> Callable[[str], bool]:
+        name, _, recognition = self._sources[lane]
+        return lambda source: recognition.origin(source) == recognition.origin(name)
 
     def _reach(self, start: int, *, fail_on_data_loss: bool) -> int:
         position = self._store.position
@@ -169,7 +173,7 @@ class DurableLedger(Lanes[_Durable]):
             if due.what.segment is not None:
                 self._store.mark_acknowledged(due.what.segment)
             else:
-                self._store.confirm(self._sources[lane][0], due.what.fingerprints.keys())
+                self._store.confirm(self._is_of(lane), due.what.fingerprints.keys())
         return sum(len(due.ids) for due in confirmed)
 
     # --- offered -------------------------------------------------------------------------------

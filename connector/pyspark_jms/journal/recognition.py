@@ -19,6 +19,8 @@ class Recognition:
 
     identity: Callable[[bytes], bytes]
     fingerprint: Callable[[Any, int], bytes]
+    origin: Callable[[str], str] = str
+    """Of two names of one source the same: a queue may be spelled in two ways."""
 
 
 def other_content() -> OtherBrokerError:

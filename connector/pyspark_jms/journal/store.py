@@ -232,14 +232,14 @@ class JournalStore:
         if messages is not None:
             self._settle(messages)
 
-    def confirm(self, source: str, ids: Collection[bytes]) -> None:
-        """The broker's receipt for these messages, which came again, is here: they will not come a third time.
+    def confirm(self, is_of: Callable[[str], bool], ids: Collection[bytes]) -> None:
+        """The broker confirmed the acknowledgement of these redelivered messages. ``is_of`` knows names of the source.
 
         Not before the receipt: a process that dies in between must know them still. Remembered for good when
         all of a segment or tombstone are confirmed; until then by this process only, and harmless to forget.
         """
         self._require_open("confirm")
-        for messages in [messages for messages in self._unconfirmed.values() if messages.source == source]:
+        for messages in [messages for messages in self._unconfirmed.values() if is_of(messages.source)]:
             for identifier in ids:
                 messages.fingerprints.pop(identifier, None)
             if not messages.fingerprints:

@@ -8,6 +8,7 @@ from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.dialect.refusals import require_stable_ids
 from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.journal.segment import Segment
+from pyspark_jms.model import DestinationKind
 from pyspark_jms.wire.scan import FrameRun
 
 __all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
@@ -36,7 +37,19 @@ def recognition_if_any(dialect: Dialect) -> Recognition | None:
 def recognition_of(dialect: Dialect) -> Recognition:
     """For a journal; ``UnsupportedError`` for a dialect that has no stable ids."""
     require_stable_ids(dialect)
-    return Recognition(identity=dialect.stable_id, fingerprint=partial(_fingerprint, _ignored(dialect)))
+    return Recognition(
+        identity=dialect.stable_id,
+        fingerprint=partial(_fingerprint, _ignored(dialect)),
+        origin=partial(_origin, dialect.addresses.queue_separator),
+    )
+
+
+def _origin(separator: str, source: str) -> str:
+    """``queue://q::q`` and ``queue://q`` are one queue where names of queues are unique."""
+    kind, _, name = source.partition("://")
+    if not separator or kind != DestinationKind.QUEUE:
+        return source
+    return f"{kind}://{name.rpartition(separator)[2]}"
 
 
 def fingerprints_of(segment: Segment) -> list[bytes]:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_jms.dialect import ARTEMIS
+from pyspark_jms.dialect import ARTEMIS, CLASSIC
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.journal.segment import Segment, encode, read_head
 from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered
@@ -49,6 +49,13 @@ def test_a_scheduled_message_is_known_without_the_time_that_the_broker_forgets(b
     )
     first, second, other = (recognition_of(ARTEMIS).fingerprint(run, index) for index in range(3))
     assert first == second != other
+
+
+def test_a_queue_is_the_same_with_and_without_its_address():
+    names = ["queue://q", "queue://q::q", "queue://a::q", "topic://q::q", "topic://q for c.s"]
+    artemis, classic = (recognition_of(dialect).origin for dialect in (ARTEMIS, CLASSIC))
+    assert [artemis(name) for name in names] == ["queue://q"] * 3 + names[3:]
+    assert [classic(name) for name in names] == names
 
 
 def test_a_segment_tells_the_fingerprints_of_what_it_holds():
