@@ -31,7 +31,10 @@ def publish(document: dict[str, Any], root: Path) -> None:
     _put(root, "figures", f"{told}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}")
     readme = root / "README.md"
     more = "[How it was measured, where the time goes, what to set](docs/performance.md)."
-    rounds = f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine."
+    rounds = (
+        f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
+        " is the median of the rounds' own ratios, and not that of the two rates."
+    )
     shown = f"{as_rows(document)}\n\n{rounds}\n{told}.\n{more}"
     readme.write_text(between_marks(readme.read_text(), "speed", shown))
 

@@ -189,7 +189,7 @@ class MalformedFrameError(LinkError):
 
 
 class SelectorIgnoredError(JMSError):
-    """A queue delivered what cannot match the selector. Nothing of the batch is acknowledged."""
+    """A queue delivered what cannot match the selector. Nothing of the batch is acknowledged; with a journal it was."""
 
     code = "JMS_SELECTOR_IGNORED"
 
