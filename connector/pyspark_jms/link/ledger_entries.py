@@ -1,8 +1,9 @@
-"""The commit ledger's words: what one task writes down, as a SEND frame, a MESSAGE frame and a selector.
+"""The messages of a commit ledger: entries, sentinels and locks, as SEND frames, MESSAGE frames and selectors.
 
 Pure. Knows no connection; refuses to know what a found or a missing entry means.
 """
 
+import re
 from dataclasses import dataclass
 
 from pyspark_jms.dialect.base import Dialect
@@ -12,11 +13,14 @@ from pyspark_jms.wire.frame import Frame, encode_frame
 
 __all__ = [
     "LedgerEntry",
+    "entries_of_task",
+    "entries_of_write",
     "entry_frame",
     "entry_of",
     "is_sentinel",
     "ledger_queue",
-    "looks_up",
+    "lock_frame",
+    "lock_queue",
     "or_sentinel",
     "outdated_batch",
     "outdated_time",
@@ -36,6 +40,11 @@ def ledger_queue(owner: str) -> str:
     return f"pyspark-jms.commits.{owner}"
 
 
+def lock_queue(ledger: str) -> str:
+    """Where look-ups of a ledger wait for each other."""
+    return f"{ledger}.lock"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """A task that was committed: which one, and what its rows were."""
@@ -47,6 +56,8 @@ class LedgerEntry:
     rows: int
     digest: str
     written_ms: int
+    execution: str | None = None
+    """Which run of all tasks of the write sent the rows. None: an entry of a release that did not tell."""
 
 
 def entry_frame(entry: LedgerEntry, *, queue: str, dialect: Dialect, transaction: str, again: bool) -> bytes:
@@ -66,6 +77,8 @@ def entry_frame(entry: LedgerEntry, *, queue: str, dialect: Dialect, transaction
         "digest": entry.digest,
         "at": str(entry.written_ms),
     }
+    if entry.execution is not None:
+        headers["execution"] = entry.execution
     return encode_frame(Frame("SEND", tuple(headers.items())))
 
 
@@ -82,6 +95,17 @@ def sentinel_frame(sentinel: str, *, queue: str, dialect: Dialect, now_ms: int) 
     return encode_frame(Frame("SEND", tuple(headers.items())))
 
 
+def lock_frame(*, ledger: str, dialect: Dialect) -> bytes:
+    """The SEND of a message that gives the lock of a ledger to whoever receives it.
+
+    All of them are one message group, and a broker delivers a group to one consumer, until that consumer ends
+    (JMS 3.1 §3.5.9 JMSXGroupID): so there may be many, and one look-up has the lock.
+    """
+    headers = {"destination": lock_queue(ledger)} | dialect.send_types[DestinationKind.QUEUE]
+    headers |= {"persistent": "false", "JMSXGroupID": "lock"}
+    return encode_frame(Frame("SEND", tuple(headers.items())))
+
+
 def _address(queue: str, dialect: Dialect, priority: int) -> dict[str, str]:
     name = dialect.send_headers.priority
     assert name is not None, "a dialect that detects duplicates has priorities"
@@ -95,7 +119,14 @@ def entry_of(frame: Frame) -> LedgerEntry | None:
     if task is None or batch is None or rows is None or digest is None or at is None:
         return None
     try:
-        return LedgerEntry(task=task, batch=int(batch), rows=int(rows), digest=digest, written_ms=int(at))
+        return LedgerEntry(
+            task=task,
+            batch=int(batch),
+            rows=int(rows),
+            digest=digest,
+            written_ms=int(at),
+            execution=frame.header("execution"),
+        )
     except ValueError:
         return None
 
@@ -107,8 +138,22 @@ def is_sentinel(frame: Frame, sentinel: str) -> bool:
 # --- selectors -----------------------------------------------------------------------------------------
 
 
-def looks_up(task: str) -> str:
+def entries_of_task(task: str) -> str:
     return f"task = {_literal(task)}"
+
+
+def entries_of_write(write: str, *, except_of: str | None = None) -> str:
+    """What all tasks of a write have written, and of no other one: ``write`` and a slash begin the names of its tasks.
+
+    ``write`` is ``queryId/batchId``, or the ``writeId`` of a batch write, which may have slashes of its own.
+    ``except_of``: an execution whose entries are not wanted.
+    """
+    name = re.sub("[!%_]", r"!\g<0>", write)
+    one, two = _literal(f"{name}/%"), _literal(f"{name}/%/%")
+    selector = f"task LIKE {one} ESCAPE '!' AND NOT (task LIKE {two} ESCAPE '!')"
+    if except_of is not None:
+        selector += f" AND (execution IS NULL OR execution <> {_literal(except_of)})"
+    return f"({selector})"
 
 
 def outdated_batch(batch: int, *, now_ms: int) -> str:

@@ -22,7 +22,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.link.commit_ledger import find_entries, find_entries_patiently, forget_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, trial_frame
+from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_task, entry_frame, trial_frame
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark.sending import RowFrames, Sent, with_rows
@@ -76,7 +76,7 @@ def forget(options: SinkOptions, queue: str, selector: str) -> None:
 
 def _look_up(options: SinkOptions, task: LedgerTask) -> tuple[LedgerEntry, ...]:
     try:
-        return find_entries(options.connection, task.queue, task.name)
+        return find_entries(options.connection, task.queue, entries_of_task(task.name))
     except UnsupportedError:
         raise  # there is no such thing on this broker, however often it is tried
     except JMSError as error:
@@ -131,7 +131,8 @@ def _commit(options: SinkOptions, task: LedgerTask, producer: Producer, entry: L
 def _settle(options: SinkOptions, task: LedgerTask, entry: LedgerEntry, error: LinkError) -> None:
     """Return when the entry is there, however it came; raise what is known otherwise."""
     try:
-        found = find_entries_patiently(options.connection, task.queue, task.name, until_found=error.transient)
+        selector = entries_of_task(task.name)
+        found = find_entries_patiently(options.connection, task.queue, selector, until_found=error.transient)
     except JMSError as reason:
         raise CommitInDoubtError(
             f"What became of the COMMIT of {task.name} is not known: {error.fact}"

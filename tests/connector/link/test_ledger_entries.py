@@ -9,11 +9,14 @@ from pyspark_jms.dialect.refusals import require_duplicate_detection
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.link.ledger_entries import (
     LedgerEntry,
+    entries_of_task,
+    entries_of_write,
     entry_frame,
     entry_of,
     is_sentinel,
     ledger_queue,
-    looks_up,
+    lock_frame,
+    lock_queue,
     or_sentinel,
     outdated_batch,
     outdated_time,
@@ -22,7 +25,7 @@ from pyspark_jms.link.ledger_entries import (
 )
 from pyspark_jms.wire.frame import Frame, parse_frame
 
-ENTRY = LedgerEntry(task="a:b/7/3", batch=7, rows=12, digest="1-abc", written_ms=1_700_000_000_000)
+ENTRY = LedgerEntry(task="a:b/7/3", batch=7, rows=12, digest="1-abc", written_ms=1_700_000_000_000, execution="e-1")
 
 
 def sent(entry=ENTRY, *, again=False):
@@ -32,7 +35,8 @@ def sent(entry=ENTRY, *, again=False):
 def test_an_entry_goes_with_the_transaction_and_names_its_task_to_the_broker():
     assert sent() == (
         b"SEND\ndestination:pyspark-jms.commits.a\ndestination-type:ANYCAST\npriority:9\npersistent:true\n"
-        b"transaction:t\n_AMQ_DUPL_ID:a\\cb/7/3\ntask:a\\cb/7/3\nbatch:7\nrows:12\ndigest:1-abc\nat:1700000000000\n\n\0"
+        b"transaction:t\n_AMQ_DUPL_ID:a\\cb/7/3\ntask:a\\cb/7/3\nbatch:7\nrows:12\ndigest:1-abc\nat:1700000000000\n"
+        b"execution:e-1\n\n\0"
     )
 
 
@@ -45,6 +49,12 @@ def test_a_second_entry_of_a_task_has_a_duplicate_id_of_its_own():
 def test_an_entry_is_read_back():
     frame = parse_frame(sent())
     assert entry_of(Frame("MESSAGE", (("message-id", "1,2"), *frame.headers))) == ENTRY
+
+
+def test_an_entry_of_a_release_that_names_no_execution_is_read_too():
+    old = replace(ENTRY, execution=None)
+    assert b"execution" not in sent(old)
+    assert entry_of(parse_frame(sent(old))) == old
 
 
 @pytest.mark.parametrize("name", ["task", "batch", "rows", "digest", "at"])
@@ -65,7 +75,10 @@ def test_a_sentinel_comes_last_and_is_no_entry():
 
 
 def test_selectors():
-    assert looks_up("it's/0") == "task = 'it''s/0'"
+    assert entries_of_task("it's/0") == "task = 'it''s/0'"
+    assert entries_of_write("it's") == "(task LIKE 'it''s/%' ESCAPE '!' AND NOT (task LIKE 'it''s/%/%' ESCAPE '!'))"
+    assert entries_of_write("a_b%!").startswith("(task LIKE 'a!_b!%!!/%' ESCAPE '!' AND ")
+    assert entries_of_write("a", except_of="e").endswith("AND (execution IS NULL OR execution <> 'e'))")
     assert outdated_batch(7, now_ms=4_000_000) == (
         "(task IS NOT NULL AND batch < 7) OR (sentinel IS NOT NULL AND at < 400000)"
     )
@@ -85,4 +98,11 @@ def test_what_is_tried_is_no_entry():
     frame = parse_frame(trial_frame(queue="l", dialect=ARTEMIS, transaction="trial"))
     assert (frame.command, frame.header("destination"), frame.header("transaction")) == ("SEND", "l", "trial")
     assert frame.header("_AMQ_DUPL_ID") is None
+    assert entry_of(frame) is None
+
+
+def test_locks_of_a_ledger_are_one_message_group():
+    frame = parse_frame(lock_frame(ledger="l", dialect=ARTEMIS))
+    assert frame.header("destination") == lock_queue("l") == "l.lock"
+    assert (frame.header("JMSXGroupID"), frame.header("persistent")) == ("lock", "false")
     assert entry_of(frame) is None

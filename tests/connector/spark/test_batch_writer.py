@@ -9,7 +9,7 @@ from rawstomp import RawStomp
 from streaming import access
 
 from pyspark_jms.link.commit_ledger import find_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entry_frame, ledger_queue
+from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_task, entry_frame, ledger_queue
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS, JmsBatchWriter, _Written
@@ -130,7 +130,7 @@ def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once()
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
     connection = SinkOptions.parse(access(broker)).connection
-    assert [len(find_entries(connection, WRITES, f"{this['writeId']}/{n}")) for n in (0, 1)] == [1, 0]
+    assert [len(find_entries(connection, WRITES, entries_of_task(f"{this['writeId']}/{n}"))) for n in (0, 1)] == [1, 0]
 
 
 def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
@@ -143,7 +143,7 @@ def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
             producer.send(entry_frame(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
         producer.commit()
     write(rows(spark, 1), broker, queue=queue, **once())
-    assert [len(find_entries(connection, WRITES, task)) for task in ages] == [0, 1]
+    assert [len(find_entries(connection, WRITES, entries_of_task(task))) for task in ages] == [0, 1]
 
 
 def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):

@@ -16,7 +16,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.link.commit_ledger import find_entries
-from pyspark_jms.link.ledger_entries import outdated_batch
+from pyspark_jms.link.ledger_entries import entries_of_task, outdated_batch
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark import sending_once
 from pyspark_jms.spark.sending_once import LedgerTask, forget
@@ -61,7 +61,7 @@ def bodies(broker, queue, quiet=0.3):
 def test_rows_and_entry_come_together(broker, queue):
     this = task(3)
     assert send_exactly_once(options_of(broker, queue), this, rows(1, 2)) == 2
-    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, this.name)
+    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, entries_of_task(this.name))
     assert (entry.task, entry.batch, entry.rows) == (this.name, 3, 2)
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -219,7 +219,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for
             with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
                 send_exactly_once(options, this, rows(*range(10)))
         assert broker.message_count("full") == 0
-        assert find_entries(options.connection, first.queue, first.name) == ()
+        assert find_entries(options.connection, first.queue, entries_of_task(first.name)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
 
@@ -331,5 +331,5 @@ def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(bro
     options, first = options_of(broker, queue, onBadRow="drop"), task()
     for this in (first, again(first)):
         assert sending_once.send_exactly_once(options, this, some_bad(None, "\0", None)) == (0, 3)
-    assert find_entries(options.connection, first.queue, first.name) == ()
+    assert find_entries(options.connection, first.queue, entries_of_task(first.name)) == ()
     assert bodies(broker, queue) == []
