@@ -32,7 +32,7 @@
     │   └── BadMessageError           [JMS_BAD_MESSAGE]         onBadMessage=fail met a body_error
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     nobody can say what became of a COMMIT, transient
-    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated task has other rows than the first time
+    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
     ├── DataLossError                 [JMS_DATA_LOSS]           the journal does not hold what the checkpoint asks for
     ├── OtherBrokerError              [JMS_OTHER_BROKER]        a message id came back with other content
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
@@ -255,7 +255,7 @@ class CommitInDoubtError(JMSError):
 
 
 class ReplayMismatchError(JMSError):
-    """A task that was carried out before came again with other rows; nothing was sent this time."""
+    """What was carried out before came again with other rows or in other partitions; nothing was sent this time."""
 
     code = "JMS_REPLAY_MISMATCH"
 

@@ -270,8 +270,8 @@ OPTIONS: tuple[Option, ...] = (
            " number: one per so many rows; none: no transaction, one confirmation at the end"),
     Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
            " task's transaction leaves an entry in a ledger queue, and a repeated task does not send again"),
-    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated task has other"
-           " rows than the first time: fail (default), or send them too"),
+    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated batch has other"
+           " rows or other partitions than the first time: fail (default), or send them too"),
     Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
            " same when it is tried again"),
     Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "a row that cannot be sent (a name or value that JMS"

@@ -39,7 +39,8 @@ class Password:
         except (OSError, UnicodeDecodeError) as error:
             raise JMSSecurityError(
                 f"passwordFile {file} cannot be read: {_reason(error)}.",
-                "It must be readable in the process that connects: the driver for a source, every executor for a sink.",
+                "It must be readable in the process that connects: the driver for a source, every executor for a sink,"
+                " and for an exactly-once sink the driver too.",
             ) from None
 
     @staticmethod
@@ -49,7 +50,8 @@ class Password:
         except KeyError:
             raise JMSSecurityError(
                 f"The environment variable {variable} named by passwordEnv is not set.",
-                "It must be set in the process that connects: the driver for a source, every executor for a sink.",
+                "It must be set in the process that connects: the driver for a source, every executor for a sink, and"
+                " for an exactly-once sink the driver too.",
             ) from None
 
     def __repr__(self) -> str:

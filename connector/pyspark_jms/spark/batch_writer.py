@@ -1,6 +1,7 @@
 """``DataSourceArrowWriter``: the rows of a batch write's task → the broker, all or nothing per task."""
 
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch, outdated_time
 from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.committing import LedgerTask
 from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
-from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
+from pyspark_jms.spark.sending_held import send_held
+from pyspark_jms.spark.sending_once import Outcome, forget, send_exactly_once
 
 __all__ = ["KEEP_WRITES_MS", "JmsBatchWriter"]
 
@@ -26,7 +29,8 @@ _ALL_WRITES = "writes"
 @dataclass
 class _Written(WriterCommitMessage):
     sent: Sent
-    ledger: LedgerTask | None
+    once: Outcome | None
+    """Of a task that sends exactly once."""
 
 
 class JmsBatchWriter(DataSourceArrowWriter):
@@ -43,20 +47,25 @@ class JmsBatchWriter(DataSourceArrowWriter):
                 " with a name of the query, in a job the name of its run.",
             )
         self._options = options
+        self._execution = uuid.uuid4().hex
+        """A writer is made once for all tasks of a write."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
         if not self._options.exactly_once:
             return _Written(send_at_least_once(self._options, iterator), None)
-        task = _this_task(self._options.write_id)
-        return _Written(send_exactly_once(self._options, task, iterator), task)
+        task = _this_task(self._options.write_id, self._execution)
+        outcome = send_exactly_once(self._options, task, iterator)
+        return _Written(outcome.sent, outcome)
 
     def commit(self, messages: list[Any]) -> None:
-        """Each task has committed its own transaction; old entries of the ledger are deleted."""
+        """Send what tasks have left to the driver; all others have committed. Old entries of the ledger are deleted."""
         say_dropped("this write", [message.sent for message in messages if message])
-        task = next((message.ledger for message in messages if message and message.ledger), None)
-        if task is None:
+        outcomes = [message.once for message in messages if message and message.once]
+        if not outcomes:
             return
+        send_held(self._options, outcomes)
+        task = outcomes[0].task
         now_ms = int(time.time() * 1000)
         of_no_query = task.queue == ledger_queue(_ALL_WRITES)
         selector = (
@@ -70,7 +79,7 @@ class JmsBatchWriter(DataSourceArrowWriter):
         """Nothing can be taken back: tasks that succeeded have sent their rows, the others none."""
 
 
-def _this_task(write_id: str | None) -> LedgerTask:
+def _this_task(write_id: str | None, execution: str) -> LedgerTask:
     """In ``foreachBatch`` the entries lie in the query's own ledger, and go with its batches."""
     context = TaskContext.get()
     if context is None or write_id is None:
@@ -79,7 +88,9 @@ def _this_task(write_id: str | None) -> LedgerTask:
     batch = context.getLocalProperty("streaming.sql.batchId")
     return LedgerTask(
         queue=ledger_queue(query or _ALL_WRITES),
-        name=f"{write_id}/{context.partitionId()}",
+        write=write_id,
+        partition=context.partitionId(),
         batch=int(batch or 0),
+        execution=execution,
         may_be_repeated=True,
     )

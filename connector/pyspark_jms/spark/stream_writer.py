@@ -1,6 +1,7 @@
 """``DataSourceStreamArrowWriter``: the rows of a micro-batch's task → the broker, once it is known which task it is."""
 
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,10 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch
 from pyspark_jms.options import SinkOptions
+from pyspark_jms.spark.committing import LedgerTask
 from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
-from pyspark_jms.spark.sending_once import LedgerTask, forget, send_exactly_once
+from pyspark_jms.spark.sending_held import send_held
+from pyspark_jms.spark.sending_once import Outcome, forget, send_exactly_once
 
 __all__ = ["TIDY_EVERY", "JmsStreamWriter"]
 
@@ -29,7 +32,8 @@ _MOST_RUNS = 100  # a worker process lives for minutes; this bounds the one that
 @dataclass
 class _Written(WriterCommitMessage):
     sent: Sent
-    ledger: str | None
+    once: Outcome | None
+    """Of a task that sends exactly once."""
 
 
 class JmsStreamWriter(DataSourceStreamArrowWriter):
@@ -41,26 +45,29 @@ class JmsStreamWriter(DataSourceStreamArrowWriter):
                 "Option writeId is given to writeStream, where query and batch name each write.", "Leave it out."
             )
         self._options = options
+        self._execution = uuid.uuid4().hex
+        """A writer is made once for all tasks of a batch; ``commit`` is called on another one."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
         if not self._options.exactly_once:
             return _Written(send_at_least_once(self._options, iterator), None)
-        task = _this_task()
-        return _Written(send_exactly_once(self._options, task, iterator), task.queue)
+        outcome = send_exactly_once(self._options, _this_task(self._execution), iterator)
+        return _Written(outcome.sent, outcome)
 
     def commit(self, messages: list[Any], batchId: int) -> None:
-        """Each task has committed its own transaction. What is left is to tidy up the ledger, now and then."""
+        """Send what tasks have left to the driver; all others have committed. And tidy up the ledger, now and then."""
         say_dropped(f"batch {batchId}", [message.sent for message in messages if message])
-        ledger = next((message.ledger for message in messages if message and message.ledger), None)
-        if ledger is not None and batchId % TIDY_EVERY == 0:
-            forget(self._options, ledger, outdated_batch(batchId, now_ms=int(time.time() * 1000)))
+        outcomes = [message.once for message in messages if message and message.once]
+        send_held(self._options, outcomes)
+        if outcomes and batchId % TIDY_EVERY == 0:
+            forget(self._options, outcomes[0].task.queue, outdated_batch(batchId, now_ms=int(time.time() * 1000)))
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """Nothing can be taken back; a failed task's transaction was never visible."""
 
 
-def _this_task() -> LedgerTask:
+def _this_task(execution: str) -> LedgerTask:
     context = TaskContext.get()
     names = ("sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id")
     query, batch, run = (context.getLocalProperty(name) if context else None for name in names)
@@ -70,8 +77,10 @@ def _this_task() -> LedgerTask:
         )
     return LedgerTask(
         queue=ledger_queue(query),
-        name=f"{query}/{batch}/{context.partitionId()}",
+        write=f"{query}/{batch}",
+        partition=context.partitionId(),
         batch=int(batch),
+        execution=execution,
         may_be_repeated=_may_be_repeated(run, int(batch), context.attemptNumber()),
     )
 

@@ -6,10 +6,10 @@ import uuid
 import pytest
 from pyspark.errors import AnalysisException, PythonException
 from rawstomp import RawStomp
-from streaming import access
+from streaming import access, wait_until
 
 from pyspark_jms.link.commit_ledger import find_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_task, entry_frame, ledger_queue
+from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, ledger_queue
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS, JmsBatchWriter, _Written
@@ -126,11 +126,27 @@ def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
     assert broker.message_count(queue) == 10
 
 
+def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue):
+    """Its first task failed, its second one sent: which a retry with one partition does not see in its own name."""
+    this, half = once(), "int(if(id < 5, 77, 4)) JMSPriority"
+    with pytest.raises(PythonException, match="JMSPriority"):
+        write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", half), broker, queue=queue, **this)
+    wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
+    with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\] .* in other partitions.*partition 1 \(5 rows\)"):
+        write(rows(spark, 10, 1), broker, queue=queue, **this)
+    assert broker.message_count(queue) == 5
+    priority = "int(4) JMSPriority"
+    write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", priority), broker, queue=queue, **this)
+    assert texts(broker, queue) == [f"row {n}" for n in range(10)]
+
+
 def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once()
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
     connection = SinkOptions.parse(access(broker)).connection
-    assert [len(find_entries(connection, WRITES, entries_of_task(f"{this['writeId']}/{n}"))) for n in (0, 1)] == [1, 0]
+    assert [entry.task for entry in find_entries(connection, WRITES, entries_of_write(this["writeId"]))] == [
+        f"{this['writeId']}/0"
+    ]
 
 
 def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
@@ -139,11 +155,11 @@ def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
     ages = {uuid.uuid4().hex: age for age in (KEEP_WRITES_MS + 60_000, KEEP_WRITES_MS - 60_000)}
     with Producer(connection) as producer:
         for task, age in ages.items():
-            entry = LedgerEntry(task=task, batch=0, rows=1, digest="1-0", written_ms=now - age)
+            entry = LedgerEntry(task=f"{task}/0", batch=0, rows=1, digest="1-0", written_ms=now - age)
             producer.send(entry_frame(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
         producer.commit()
     write(rows(spark, 1), broker, queue=queue, **once())
-    assert [len(find_entries(connection, WRITES, entries_of_task(task))) for task in ages] == [0, 1]
+    assert [len(find_entries(connection, WRITES, entries_of_write(task))) for task in ages] == [0, 1]
 
 
 def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):

@@ -16,10 +16,12 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.link.commit_ledger import find_entries
-from pyspark_jms.link.ledger_entries import entries_of_task, outdated_batch
+from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, outdated_batch
+from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark import sending_once
-from pyspark_jms.spark.sending_once import LedgerTask, forget
+from pyspark_jms.spark.committing import LedgerTask
+from pyspark_jms.spark.sending_once import forget
 from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
@@ -33,20 +35,28 @@ def options_of(broker, queue, **options):
     return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
 
 
-def task(number=0, *, first=True, owner=None):
+def task(number=0, partition=0, *, first=True, owner=None):
     """``first``: no attempt before this one, so nobody looks."""
     owner = owner or uuid.uuid4().hex
     return LedgerTask(
-        queue=f"pyspark-jms.commits.{owner}", name=f"{owner}/{number}/0", batch=number, may_be_repeated=not first
+        queue=f"pyspark-jms.commits.{owner}",
+        write=f"{owner}/{number}",
+        partition=partition,
+        batch=number,
+        execution=uuid.uuid4().hex,
+        may_be_repeated=not first,
     )
 
 
-def again(first):
-    return replace(first, may_be_repeated=True)
+def again(first, **changed):
+    """The same task in a later run."""
+    return replace(first, may_be_repeated=True, execution=uuid.uuid4().hex, **changed)
 
 
 def send_exactly_once(options, this, batches):
-    return sending_once.send_exactly_once(options, this, batches).rows
+    outcome = sending_once.send_exactly_once(options, this, batches)
+    assert not outcome.held
+    return outcome.sent.rows
 
 
 def rows(*texts):
@@ -61,8 +71,8 @@ def bodies(broker, queue, quiet=0.3):
 def test_rows_and_entry_come_together(broker, queue):
     this = task(3)
     assert send_exactly_once(options_of(broker, queue), this, rows(1, 2)) == 2
-    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, entries_of_task(this.name))
-    assert (entry.task, entry.batch, entry.rows) == (this.name, 3, 2)
+    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, entries_of_write(this.write))
+    assert (entry.task, entry.batch, entry.rows, entry.execution) == (this.name, 3, 2, this.execution)
     assert bodies(broker, queue) == ["1", "2"]
 
 
@@ -113,6 +123,78 @@ def test_a_task_without_rows_asks_nobody_and_writes_nothing():
     nowhere = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "deliveryGuarantee": "exactly-once"})
     assert send_exactly_once(nowhere, task(first=False), iter(())) == 0
     assert send_exactly_once(nowhere, task(first=False), rows()) == 0
+
+
+# --- other tasks of the write ----------------------------------------------------------------------------
+
+
+def held_texts(outcome):
+    """The bodies of the SEND frames that are left to the driver."""
+    frames = b"".join(outcome.held).split(b"\0")
+    return [frame.partition(b"\n\n")[2].decode() for frame in frames if frame]
+
+
+def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(broker, queue):
+    options, first = options_of(broker, queue), task(partition=1)
+    send_exactly_once(options, first, rows(1, 2))
+    other = again(first, partition=0)
+    outcome = sending_once.send_exactly_once(options, other, rows(3, 4, 5))
+    assert held_texts(outcome) == ["3", "4", "5"]
+    assert (outcome.entry.task, outcome.entry.rows, outcome.sent.rows) == (other.name, 3, 3)
+    assert bodies(broker, queue) == ["1", "2"]
+    assert [entry.task for entry in find_entries(options.connection, first.queue, entries_of_write(first.write))] == [
+        first.name
+    ]
+
+
+def test_a_task_sends_when_only_its_own_run_has_sent(broker, queue):
+    """Another task of the same execution; tasks of other batches; nothing at all."""
+    options, owner = options_of(broker, queue), uuid.uuid4().hex
+    for number in (1, 3):
+        send_exactly_once(options, task(number, owner=owner), rows("other batch"))
+    this = again(task(2, owner=owner))
+    assert send_exactly_once(options, this, rows(1)) == 1
+    assert send_exactly_once(options, replace(this, partition=1), rows(2)) == 1
+    assert bodies(broker, queue) == ["1", "2", "other batch", "other batch"]
+
+
+def test_an_entry_that_names_no_execution_is_of_an_earlier_one(broker, queue):
+    """As the release before wrote them."""
+    options, first = options_of(broker, queue), task(partition=1)
+    old = LedgerEntry(task=first.name, batch=0, rows=1, digest="1-x", written_ms=0)
+    with Producer(options.connection) as producer:
+        producer.send(entry_frame(old, queue=first.queue, dialect=producer.dialect, transaction="t", again=False))
+        producer.commit()
+    outcome = sending_once.send_exactly_once(options, again(first, partition=0), rows(1))
+    assert held_texts(outcome) == ["1"]
+
+
+def test_rows_that_are_to_be_sent_whatever_was_sent_are_not_held(broker, queue):
+    options, first = options_of(broker, queue, onReplayMismatch="send"), task(partition=1)
+    for _ in range(2):
+        send_exactly_once(options, again(first), rows(1))
+        send_exactly_once(options, again(first, partition=0), rows(1, 2))
+    assert bodies(broker, queue) == ["1", "1", "2"]
+
+
+def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monkeypatch):
+    monkeypatch.setattr(sending_once, "MAX_HELD_BYTES", 1 << 20)
+    options, first = options_of(broker, queue), task(partition=1)
+    send_exactly_once(options, first, rows(1))
+    other = again(first, partition=0)
+    outcome = sending_once.send_exactly_once(options, other, rows("x" * 900_000))
+    assert sum(map(len, outcome.held)) > 900_000
+    said = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
+    with pytest.raises(ReplayMismatchError, match=said):
+        sending_once.send_exactly_once(options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
+    assert send_exactly_once(replace(options, send_on_mismatch=True), other, rows("x" * 1_100_000)) == 1
+
+
+def test_rows_that_are_compared_are_not_kept(broker, queue, monkeypatch):
+    monkeypatch.setattr(sending_once, "MAX_HELD_BYTES", 1 << 20)
+    options, first = options_of(broker, queue), task()
+    for this in (first, again(first)):
+        assert send_exactly_once(options, this, rows("x" * 1_100_000)) == 1
 
 
 def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
@@ -219,7 +301,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for
             with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
                 send_exactly_once(options, this, rows(*range(10)))
         assert broker.message_count("full") == 0
-        assert find_entries(options.connection, first.queue, entries_of_task(first.name)) == ()
+        assert find_entries(options.connection, first.queue, entries_of_write(first.write)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
 
@@ -320,8 +402,8 @@ def some_bad(*texts, **columns):
 def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
     options, first = options_of(broker, queue, onBadRow="drop", **by_the_clock), task()
     for this in (first, again(first)):
-        sent = sending_once.send_exactly_once(options, this, some_bad("a", "b\0", None, "c", "\0"))
-        assert sent == (2, 3)
+        outcome = sending_once.send_exactly_once(options, this, some_bad("a", "b\0", None, "c", "\0"))
+        assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
     with pytest.raises(ReplayMismatchError, match=r"with 2 rows .* again with 3 rows"):
         send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0"))
@@ -330,6 +412,7 @@ def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
 def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(broker, queue):
     options, first = options_of(broker, queue, onBadRow="drop"), task()
     for this in (first, again(first)):
-        assert sending_once.send_exactly_once(options, this, some_bad(None, "\0", None)) == (0, 3)
-    assert find_entries(options.connection, first.queue, entries_of_task(first.name)) == ()
+        outcome = sending_once.send_exactly_once(options, this, some_bad(None, "\0", None))
+        assert (outcome.sent, outcome.entry) == ((0, 3), None)
+    assert find_entries(options.connection, first.queue, entries_of_write(first.write)) == ()
     assert bodies(broker, queue) == []

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -220,6 +221,17 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
 
 
+def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path):
+    """Each other task has one connection, and the driver one, after the first batch and every 16th, to tidy up."""
+    lines(tmp_path, 4, 3)
+    frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
+    with Proxy(broker.host, broker.port) as proxy:
+        options = {"queue": queue, "deliveryGuarantee": "exactly-once", "brokerUrl": proxy.url}
+        write(frame.selectExpr("value text"), broker, tmp_path, **options)
+        assert proxy.accepted == 4 + 1 + 1
+    assert broker.message_count(queue) == 12
+
+
 def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 5).select("text")
     for name in ("a", "b"):
@@ -248,18 +260,18 @@ def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, tmp_
 
 
 JOB = """
+import json
 import sys
 from pyspark.sql import SparkSession
 
-folder, url, user, password, queue, master = sys.argv[1:]
+folder, url, user, password, queue, master, settings = sys.argv[1:]
+settings = {"files": 1, "text": "value"} | json.loads(settings)
 builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
 builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
 spark = builder.config("spark.driver.memory", "512m").getOrCreate()
 
-lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(f"{folder}/rows")
-# slow rows, and wide ones, or Spark's buffers would hold them back until the last
-slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), '')) text"
-sink = lines.selectExpr(slow if "," in master else "value text").writeStream.format("jms")
+lines = spark.readStream.format("text").option("maxFilesPerTrigger", settings["files"]).load(f"{folder}/rows")
+sink = lines.selectExpr(f"{settings['text']} text").writeStream.format("jms")
 sink = sink.options(brokerUrl=url, user=user, password=password, queue=queue, deliveryGuarantee="exactly-once")
 sink = sink.option("checkpointLocation", f"{folder}/checkpoint")
 sink.trigger(availableNow=True).start().awaitTermination()
@@ -267,11 +279,15 @@ sink.trigger(availableNow=True).start().awaitTermination()
 
 
 @contextlib.contextmanager
-def job(tmp_path, proxy, broker, queue, master="local[2]"):
-    """A Spark of its own, in a session of its own; what is left of it is killed."""
-    arguments = [str(tmp_path), proxy.url, broker.user, broker.password, queue, master]
+def job(tmp_path, proxy, broker, queue, master="local[2]", **settings):
+    """A Spark of its own, in a session of its own; what is left of it is killed. What it says goes to ``job.log``."""
+    arguments = [str(tmp_path), proxy.url, broker.user, broker.password, queue, master, json.dumps(settings)]
+    command = [sys.executable, "-c", JOB, *arguments]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
-    with subprocess.Popen([sys.executable, "-c", JOB, *arguments], start_new_session=True, env=environment) as running:
+    with (
+        (tmp_path / "job.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment) as running,
+    ):
         try:
             yield running
         finally:
@@ -311,7 +327,9 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.before_cut = proxy.refuse
         proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", included=True)
-        with job(tmp_path, proxy, broker, queue, master="local[2,3]") as running:
+        # slow rows, and wide ones, or Spark's buffers would hold them back until the last
+        slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
+        with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:
             assert proxy.to_broker.cut_done.wait(60)
             wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
             kill_workers(running.pid)
@@ -319,6 +337,80 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
             assert running.wait(120) == 0
         assert proxy.accepted >= 4  # the killed attempt's two, the next one's look-up and connection
     assert [text.split()[0] for text in texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))
+
+
+FILES, LINES = 24, 5
+"""Spark packs so small files by their number: as many partitions as cores."""
+
+SLOW_FIRST_HALF = "concat(value, if(spark_partition_id() < 2, java_method('java.lang.Thread', 'sleep', 60000L), ''))"
+
+
+def all_lines():
+    return sorted(f"{number}-{n}" for number in range(FILES) for n in range(LINES))
+
+
+@contextlib.contextmanager
+def half_sent(tmp_path, broker, queue):
+    """A batch of many files that was killed when the tasks 2 and 3 of four had sent, and 0 and 1 had not."""
+    lines(tmp_path, FILES, LINES)
+    with Proxy(broker.host, broker.port) as proxy:
+        with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES, text=SLOW_FIRST_HALF):
+            wait_until(lambda: broker.message_count(queue) == FILES * LINES // 2, what="two of four tasks")
+        assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+        yield proxy
+
+
+def ended(tmp_path, proxy, broker, queue, master, **settings):
+    """Its exit code, and what it said."""
+    with job(tmp_path, proxy, broker, queue, master, files=FILES, **settings) as running:
+        code = running.wait(120)
+    return code, (tmp_path / "job.log").read_text()
+
+
+def test_a_batch_that_comes_again_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
+    """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
+    with half_sent(tmp_path, broker, queue) as proxy:
+        code, said = ended(tmp_path, proxy, broker, queue, "local[2]")
+        assert broker.message_count(queue) == FILES * LINES // 2
+        assert code
+        assert "[JMS_REPLAY_MISMATCH]" in said
+        assert re.search(
+            r"/0 comes again in other partitions\. An earlier run sent 2 partitions; the 2 partitions of this run do"
+            r" not have the rows of partition 2 \(30 rows\), partition 3 \(30 rows\)\. None of these was sent\. ",
+            said,
+        )
+        code, said = ended(tmp_path, proxy, broker, queue, "local[4]")
+        assert code == 0, said
+    assert texts(broker, queue) == all_lines()
+    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 4
+
+
+def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path):
+    """At the second of two COMMITs; the third run finds three entries, and holds and sends the last."""
+    with half_sent(tmp_path, broker, queue) as proxy:
+        proxy.to_broker.cut_at(b"COMMIT\n", nth=2)
+        with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
+            assert proxy.to_broker.cut_done.wait(90)
+        assert broker.message_count(queue) == FILES * LINES * 3 // 4
+        code, said = ended(tmp_path, proxy, broker, queue, "local[4]")
+        assert code == 0, said
+    assert texts(broker, queue) == all_lines()
+
+
+def test_files_are_cut_the_same_on_any_number_of_cores_when_their_partitions_are_counted(spark, tmp_path):
+    """As docs/exactly-once-sink.md says."""
+    lines(tmp_path, FILES, LINES)
+    counts = {}
+    for cores in (2, 4):
+        for counted in (False, True):
+            # what a session with so many cores would take
+            spark.conf.set("spark.sql.leafNodeDefaultParallelism", cores)
+            if counted:
+                spark.conf.set("spark.sql.files.minPartitionNum", 3)
+            counts[cores, counted] = spark.read.text(str(tmp_path / "rows")).rdd.getNumPartitions()
+            spark.conf.unset("spark.sql.files.minPartitionNum")
+    spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
+    assert counts == {(2, False): 2, (4, False): 4, (2, True): 3, (4, True): 3}
 
 
 def test_only_the_first_batch_of_a_run_that_a_worker_sees_and_a_later_attempt_may_be_repetitions():
