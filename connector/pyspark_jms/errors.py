@@ -255,7 +255,9 @@ class CommitInDoubtError(JMSError):
 
 
 class ReplayMismatchError(JMSError):
-    """What was carried out before came again with other rows or in other partitions; nothing was sent this time."""
+    """What was carried out before came again with other rows, in other partitions or in another batch; nothing was sent
+    this time.
+    """
 
     code = "JMS_REPLAY_MISMATCH"
 

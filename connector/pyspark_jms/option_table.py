@@ -273,7 +273,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated batch has other"
            " rows or other partitions than the first time: fail (default), or send them too"),
     Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
-           " same when it is tried again"),
+           " same when it is tried again. In foreachBatch it must contain the batch id"),
     Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "a row that cannot be sent (a name or value that JMS"
            " does not allow, too large, no destination): fail the task, or leave it out, counted in the log"),
     Option("propertyColumns", "sink", None, _property_columns, "columns to be sent as properties of their own type:"

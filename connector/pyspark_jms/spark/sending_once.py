@@ -6,7 +6,7 @@ The entry goes with the rows, in one transaction: who finds it knows that the ro
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ def send_exactly_once(options: SinkOptions, task: LedgerTask, batches: Iterator[
     if rows is None:
         return Outcome(sent=Sent(0), task=task)
     known = look_up(options, task) if task.may_be_repeated else ()
+    _require_same_batch(task, known)
     planned = plan(known, task.name, task.execution, send_on_mismatch=options.send_on_mismatch)
     own, held = own_entries(task, known), _Held(task)
     with Producer(options.connection) as producer:
@@ -78,6 +79,17 @@ def forget(options: SinkOptions, queue: str, selector: str) -> None:
         _log.warning("= %s was not tidied up: %s", queue, error.fact)
     else:
         _log.debug("= %s: %d old entries deleted", queue, forgotten)
+
+
+def _require_same_batch(task: LedgerTask, known: Iterable[LedgerEntry]) -> None:
+    """In ``foreachBatch`` Spark says which batch it is: a ``writeId`` that is not that of one batch is a mistake."""
+    other = next((entry.batch for entry in known if entry.batch != task.batch), None)
+    if other is not None:
+        raise ReplayMismatchError(
+            f"writeId {task.write} was used in batch {other} of this query, and this is batch {task.batch}. Nothing was"
+            " sent.",
+            "Put the batch id that foreachBatch gives into writeId, so that each batch has its own.",
+        )
 
 
 # --- rows ---------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import json
 import uuid
 
 import pytest
-from pyspark.errors import AnalysisException, PythonException
+from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, wait_until
 
@@ -178,6 +178,22 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
     run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
     assert [broker.message_count(ledger_queue(query)) for query in queries] == [1]
+
+
+def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):
+    """Two batches with the same rows: the second one was taken for a repetition of the first, and skipped."""
+    (tmp_path / "rows").mkdir()
+    for number in range(2):
+        (tmp_path / "rows" / f"{number}.txt").write_text("the same")
+    stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
+
+    def send(batch, _):
+        write(batch.selectExpr("value text"), broker, queue=queue, **once(queue))
+
+    said = rf"\[JMS_REPLAY_MISMATCH\] writeId {queue} was used in batch 0 of this query, and this is batch 1"
+    with pytest.raises(StreamingQueryException, match=said):
+        run_available_for_each(stream, send, tmp_path / "checkpoint")
+    assert texts(broker, queue) == ["the same"]
 
 
 def run_available_for_each(stream, function, checkpoint):

@@ -197,6 +197,20 @@ def test_rows_that_are_compared_are_not_kept(broker, queue, monkeypatch):
         assert send_exactly_once(options, this, rows("x" * 1_100_000)) == 1
 
 
+def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(broker, queue):
+    """With a constant writeId, these rows were taken for the other batch's, and skipped."""
+    options, first = options_of(broker, queue), task(7)
+    send_exactly_once(options, first, rows(1, 2))
+    for asked in (options, options_of(broker, queue, onReplayMismatch="send")):
+        said = (
+            rf"\[JMS_REPLAY_MISMATCH\] writeId {first.write} was used in batch 7 .* this is batch 8.*Put the batch id"
+        )
+        with pytest.raises(ReplayMismatchError, match=said):
+            send_exactly_once(asked, again(first, batch=8), rows(1, 2))
+    assert send_exactly_once(options, again(first), rows(1, 2)) == 2
+    assert bodies(broker, queue) == ["1", "2"]
+
+
 def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
     options, first = options_of(broker, queue), task()
     send_exactly_once(options, first, rows(1))
