@@ -6,7 +6,7 @@ import time
 import pytest
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import left, read, wait_until
+from streaming import access, batches_done, left, read, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -60,3 +60,40 @@ def test_a_query_that_starts_again_waits_for_its_broker_and_a_new_one_says_so_at
     finally:
         starter.join()
         query.stop()
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, guarantee):
+    """Its first batch is another matter: a new query says at once that nobody is there."""
+    broker, folder = fresh_broker(), tmp_path / "rows"
+    folder.mkdir()
+    (folder / "0.txt").write_text("text 0\n")
+    stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder))
+    writer = stream.selectExpr("value text").writeStream.format("jms").options(**access(broker), queue="q")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.option("deliveryGuarantee", guarantee).start()
+    try:
+        wait_until(lambda: batches_done(tmp_path) == 1, what="the first batch")
+        broker.kill()
+        (folder / "1.txt").write_text("text 1\n")
+        time.sleep(8)
+        assert query.isActive
+        broker.start()
+        wait_until(lambda: batches_done(tmp_path) == 2, what="the batch of the outage")
+        assert query.exception() is None
+        with RawStomp(broker) as client:
+            assert [message.body for message in client.read("q", wanted=2)] == [b"text 0", b"text 1"]
+    finally:
+        query.stop()
+
+
+def test_a_new_query_that_writes_to_nobody_says_so_at_once(spark, fresh_broker, tmp_path):
+    broker = fresh_broker()
+    broker.kill()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0.txt").write_text("text 0\n")
+    stream = spark.readStream.format("text").load(str(tmp_path / "rows"))
+    writer = stream.selectExpr("value text").writeStream.format("jms").options(**access(broker), queue="q")
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_BROKER_UNREACHABLE\]"):
+        query.awaitTermination(60)

@@ -17,6 +17,7 @@ from pyspark_jms.spark.committing import LedgerTask
 from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
 from pyspark_jms.spark.sending_held import send_held
 from pyspark_jms.spark.sending_once import Outcome, forget, send_exactly_once
+from pyspark_jms.spark.sink_patience import task_patience
 
 __all__ = ["KEEP_WRITES_MS", "JmsBatchWriter"]
 
@@ -52,10 +53,11 @@ class JmsBatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
+        patience = task_patience(self._options)
         if not self._options.exactly_once:
-            return _Written(send_at_least_once(self._options, iterator), None)
+            return _Written(send_at_least_once(self._options, iterator, patience=patience), None)
         task = _this_task(self._options.write_id, self._execution)
-        outcome = send_exactly_once(self._options, task, iterator)
+        outcome = send_exactly_once(self._options, task, iterator, patience=patience)
         return _Written(outcome.sent, outcome)
 
     def commit(self, messages: list[Any]) -> None:

@@ -6,6 +6,7 @@ Also the look-up before it. For tasks and for the driver: whoever commits rows e
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark_jms.errors import (
     CommitInDoubtError,
@@ -24,6 +25,7 @@ from pyspark_jms.link.ledger_entries import (
     lock_queue,
     trial_frame,
 )
+from pyspark_jms.link.patience import keep_trying
 from pyspark_jms.link.producer import Producer
 from pyspark_jms.options import SinkOptions
 
@@ -80,23 +82,24 @@ def holds(entries: Iterable[LedgerEntry], wanted: LedgerEntry) -> bool:
 # --- before -------------------------------------------------------------------------------------------
 
 
-def look_up(options: SinkOptions, task: LedgerTask) -> tuple[LedgerEntry, ...]:
+def look_up(options: SinkOptions, task: LedgerTask, patience: float = 0.0) -> tuple[LedgerEntry, ...]:
     """What a task asks before it sends: its own entries, and those of earlier executions of its write.
 
     Those of other tasks of the same execution are not wanted, and would grow with each that is done.
     """
     others = entries_of_write(task.write, except_of=task.execution)
-    return _look_up(options, task, f"({entries_of_task(task.name)} OR {others})")
+    return _look_up(options, task, f"({entries_of_task(task.name)} OR {others})", patience)
 
 
-def look_up_all(options: SinkOptions, task: LedgerTask) -> tuple[LedgerEntry, ...]:
+def look_up_all(options: SinkOptions, task: LedgerTask, patience: float = 0.0) -> tuple[LedgerEntry, ...]:
     """All entries of a task's write, before anything is sent."""
-    return _look_up(options, task, entries_of_write(task.write))
+    return _look_up(options, task, entries_of_write(task.write), patience)
 
 
-def _look_up(options: SinkOptions, task: LedgerTask, selector: str) -> tuple[LedgerEntry, ...]:
+def _look_up(options: SinkOptions, task: LedgerTask, selector: str, patience: float) -> tuple[LedgerEntry, ...]:
     try:
-        return find_entries(options.connection, task.queue, selector)
+        find = partial(find_entries, options.connection, task.queue, selector)
+        return keep_trying(find, f"the look-up in {task.queue}", timeout=patience)
     except UnsupportedError:
         raise  # there is no such thing on this broker, however often it is tried
     except JMSError as error:

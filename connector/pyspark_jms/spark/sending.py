@@ -138,12 +138,15 @@ class RowFrames:
         return Sent(self.rows, self.dropped)
 
 
-def send_at_least_once(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Sent:
-    """Returns how many rows were sent and confirmed; raises when the broker has not confirmed them all."""
+def send_at_least_once(options: SinkOptions, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0) -> Sent:
+    """Returns how many rows were sent and confirmed; raises when the broker has not confirmed them all.
+
+    ``patience``: how many seconds to try to connect. What fails later is not tried again here.
+    """
     rows = with_rows(options, batches)
     if rows is None:
         return Sent(0)
-    with Producer(options.connection) as producer:
+    with Producer(options.connection, patience=patience) as producer:
         frames = RowFrames(options, producer.dialect)
         if options.transaction != "none":
             require_transactions(producer.dialect)

@@ -33,7 +33,7 @@ def send_held(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
     _require_no_strangers(options, outcomes)
     for outcome, entry in held:
         assert entry is not None, "rows are held with the entry that speaks of them"
-        with Producer(options.connection) as producer:
+        with Producer(options.connection, patience=options.connection.reconnect_timeout) as producer:
             for buffer in outcome.held:
                 producer.send(buffer)
             commit_with_entry(options, outcome.task, producer, entry)
@@ -41,7 +41,7 @@ def send_held(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
 
 
 def _require_no_strangers(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
-    known = look_up_all(options, outcomes[0].task)
+    known = look_up_all(options, outcomes[0].task, options.connection.reconnect_timeout)
     partitions = [outcome.entry for outcome in outcomes if outcome.entry is not None]
     found = strangers(known, partitions)
     if found:

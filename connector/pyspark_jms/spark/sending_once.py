@@ -50,16 +50,21 @@ class Outcome:
     """The frames of the rows that the driver is to send; empty when there is nothing left to do."""
 
 
-def send_exactly_once(options: SinkOptions, task: LedgerTask, batches: Iterator[pa.RecordBatch]) -> Outcome:
-    """Return when the rows are at the broker, now or from an earlier attempt, or when the driver is to send them."""
+def send_exactly_once(
+    options: SinkOptions, task: LedgerTask, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0
+) -> Outcome:
+    """Return when the rows are at the broker, now or from an earlier attempt, or when the driver is to send them.
+
+    ``patience``: how many seconds to try to reach the broker, before the look-up and before the first row.
+    """
     rows = with_rows(options, batches)
     if rows is None:
         return Outcome(sent=Sent(0), task=task)
-    known = look_up(options, task) if task.may_be_repeated else ()
+    known = look_up(options, task, patience) if task.may_be_repeated else ()
     _require_same_batch(task, known)
     planned = plan(known, task.name, task.execution, send_on_mismatch=options.send_on_mismatch)
     own, held = own_entries(task, known), _Held(task)
-    with Producer(options.connection) as producer:
+    with Producer(options.connection, patience=patience) as producer:
         take = {Plan.SEND: producer.send, Plan.HOLD: held.take, Plan.COMPARE: _drop}[planned]
         entry, sent = _encode(options, task, producer, rows, take)
         if holds(own, entry):

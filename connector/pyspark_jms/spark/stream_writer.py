@@ -17,6 +17,7 @@ from pyspark_jms.spark.committing import LedgerTask
 from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
 from pyspark_jms.spark.sending_held import send_held
 from pyspark_jms.spark.sending_once import Outcome, forget, send_exactly_once
+from pyspark_jms.spark.sink_patience import task_patience
 
 __all__ = ["TIDY_EVERY", "JmsStreamWriter"]
 
@@ -50,9 +51,10 @@ class JmsStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
+        patience = task_patience(self._options)
         if not self._options.exactly_once:
-            return _Written(send_at_least_once(self._options, iterator), None)
-        outcome = send_exactly_once(self._options, _this_task(self._execution), iterator)
+            return _Written(send_at_least_once(self._options, iterator, patience=patience), None)
+        outcome = send_exactly_once(self._options, _this_task(self._execution), iterator, patience=patience)
         return _Written(outcome.sent, outcome)
 
     def commit(self, messages: list[Any], batchId: int) -> None:

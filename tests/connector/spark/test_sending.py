@@ -1,5 +1,6 @@
 """Rows of a task on a real broker, at least once: one transaction, several, or none."""
 
+import threading
 import time
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from rawstomp import RawStomp
 from streaming import access, left
 
 from pyspark_jms.errors import (
+    BrokerUnreachableError,
     InvalidDestinationError,
     MessageFormatError,
     MessageTooLargeError,
@@ -64,6 +66,18 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
             with pytest.raises(TransactionRolledBackError):
                 send_at_least_once(options, batches(60))
     assert left(broker, queue, there) == there
+
+
+@pytest.mark.broker
+def test_a_task_waits_for_a_broker_that_is_away_if_it_is_told_to(broker, queue):
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.refuse()
+        options = options_of(broker, queue, brokerUrl=proxy.url)
+        with pytest.raises(BrokerUnreachableError):
+            send_at_least_once(options, batches(3))
+        threading.Timer(2, proxy.accept).start()
+        assert send_at_least_once(options, batches(3), patience=60) == (3, 0)
+    assert bodies(broker, queue, 3) == ["0", "1", "2"]
 
 
 def test_a_task_without_rows_connects_nowhere():

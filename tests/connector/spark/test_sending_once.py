@@ -12,6 +12,7 @@ from streaming import access
 
 from pyspark_jms.errors import (
     CommitInDoubtError,
+    JMSError,
     ReplayMismatchError,
     TransactionRolledBackError,
 )
@@ -430,3 +431,16 @@ def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(bro
         assert (outcome.sent, outcome.entry) == ((0, 3), None)
     assert find_entries(options.connection, first.queue, entries_of_write(first.write)) == ()
     assert bodies(broker, queue) == []
+
+
+def test_a_task_waits_for_a_broker_that_is_away_if_it_is_told_to(broker, queue):
+    """At its look-up, and at its own connection."""
+    for this in (again(task()), task()):
+        with Proxy(broker.host, broker.port) as proxy:
+            proxy.refuse()
+            options = options_of(broker, queue, brokerUrl=proxy.url)
+            with pytest.raises(JMSError, match=r"stomp://127"):
+                sending_once.send_exactly_once(options, this, rows(1))
+            threading.Timer(2, proxy.accept).start()
+            assert sending_once.send_exactly_once(options, this, rows(1), patience=60).sent == (1, 0)
+    assert bodies(broker, queue) == ["1", "1"]
