@@ -204,7 +204,7 @@ def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for
     put(broker, queue, b"x" * 2001, b"y" * 2000)
     consumer = consume(settings_for(broker, max_message_bytes=2000), queue)
     eventually(lambda: consumer.waiting()[0] == 1)
-    with pytest.raises(MessageTooLargeError, match=r"2,001 octets exceeds maxMessageBytes \(2,000\)"):
+    with pytest.raises(MessageTooLargeError, match=r"2,001 bytes exceeds maxMessageBytes \(2,000\)"):
         consumer.connection.check_messages()
     consumer.close()
     assert broker.delivery_counts(queue) == [0, 0]
