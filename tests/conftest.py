@@ -44,18 +44,27 @@ def _skipped_without_embedded_broker():
         pytest.skip(str(error))
 
 
-_FIGURES = pytest.StashKey[list]()
+_FIGURE = "figure"
 
 
 @pytest.fixture
 def report(request):
     """``report(line)``: a figure that stands in the last lines of the run, whatever the verdict."""
-    return request.config.stash.setdefault(_FIGURES, []).append
+    return lambda line: request.node.user_properties.append((_FIGURE, line))
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    for line in config.stash.get(_FIGURES, []):
-        terminalreporter.write_line(line)
+def pytest_terminal_summary(terminalreporter):
+    """Of all workers: what a test's report carries is brought here."""
+    for reports in terminalreporter.stats.values():
+        for ended in reports:
+            if getattr(ended, "when", None) == "teardown":
+                _say_figures(terminalreporter, ended)
+
+
+def _say_figures(terminalreporter, ended):
+    for name, line in ended.user_properties:
+        if name == _FIGURE:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

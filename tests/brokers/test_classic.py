@@ -3,7 +3,8 @@
 import time
 
 import pytest
-from streaming import run_available, wait_until
+from streaming import run_available
+from waiting import wait_until
 
 from pyspark_jms.testing import EmbeddedClassic, User
 

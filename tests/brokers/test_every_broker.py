@@ -8,7 +8,8 @@ import sys
 import time
 
 import pytest
-from streaming import batches_done, run_available, wait_until
+from streaming import batches_done, run_available
+from waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,7 @@ def job(tmp_path):
             process.wait(30)
 
 
-def fill(stage, queue, count=COUNT):
+def put_numbered(stage, queue, count=COUNT):
     with stage.client() as client:
         client.put(queue, [([("n", str(n))], f"text {n}") for n in range(count)])
 
@@ -86,7 +87,7 @@ def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, 
     if journal and "exactly once" not in promised:
         pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
     options = {"journalLocation": str(tmp_path / "journal")} if journal else {}
-    fill(stage, queue)
+    put_numbered(stage, queue)
     process = job(**stage.access, queue=queue, **options)
     wait_until(lambda: batches_done(tmp_path) >= 2, seconds=200, what="the second batch")
     os.killpg(process.pid, signal.SIGKILL)
@@ -100,7 +101,7 @@ def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, 
 
 def test_a_query_stopped_in_the_middle_loses_nothing(spark, stage, queues, tmp_path, report):
     queue, _ = queues
-    fill(stage, queue)
+    put_numbered(stage, queue)
     query = start(spark, stage, queue, tmp_path)
     wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
     query.stop()
@@ -111,7 +112,7 @@ def test_a_query_stopped_in_the_middle_loses_nothing(spark, stage, queues, tmp_p
 
 def test_a_broker_killed_and_started_in_the_middle_loses_nothing(spark, own_stage, queues, tmp_path, report):
     queue, _ = queues
-    fill(own_stage, queue)
+    put_numbered(own_stage, queue)
     query = start(spark, own_stage, queue, tmp_path)
     wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
     own_stage.broker.kill()
@@ -236,7 +237,7 @@ def test_many_acknowledgements_at_once(spark, stage, queues, tmp_path):
 
 def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, tmp_path, said):
     queue, _ = queues
-    fill(stage, queue, 200)
+    put_numbered(stage, queue, 200)
     stream = (
         spark.readStream.format("jms").options(**stage.access, queue=queue, journalLocation=str(tmp_path / "j")).load()
     )

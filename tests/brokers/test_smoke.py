@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from streaming import run_available, wait_until
+from streaming import run_available
+from waiting import wait_until
 
 from pyspark_jms import cli
 

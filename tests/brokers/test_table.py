@@ -8,7 +8,8 @@ from pathlib import Path
 import brokers_page
 import pytest
 from proxy import Proxy
-from streaming import run_available, wait_until
+from streaming import run_available
+from waiting import wait_until
 
 from pyspark_jms.check.broker import answerer, management_of
 from pyspark_jms.options import SourceOptions

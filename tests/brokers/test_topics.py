@@ -6,7 +6,8 @@ import uuid
 from collections import Counter, defaultdict
 
 import pytest
-from streaming import run_available, wait_until
+from streaming import run_available
+from waiting import wait_until
 
 from pyspark_jms import cli
 

@@ -6,7 +6,8 @@ import pytest
 import session
 from legs import from_queue, to_files, to_queue
 from numbered import fill, in_files, in_queue
-from streaming import left, wait_until
+from streaming import left
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 

@@ -11,7 +11,7 @@ import session
 from legs import from_queue, to_nothing
 from rawstomp import RawStomp
 from standalone import EXECUTOR
-from streaming import wait_until
+from waiting import wait_until
 
 from bench.memory import Sampler
 from bench.processes import Meter

@@ -15,7 +15,7 @@ import containers
 import pytest
 import spark_images
 from rawstomp import RawStomp
-from streaming import wait_until
+from waiting import wait_until
 
 from pyspark_jms.testing.ports import free_port
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from containers import ArtemisContainer
 from rawstomp import RawStomp
-from streaming import wait_until
+from waiting import wait_until
 
 pytestmark = [pytest.mark.container, pytest.mark.broker, pytest.mark.spark]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import points
 from drivers import JobError
 from stage import NotReachedError, Stage
-from streaming import wait_until
 from strikes import strike
+from waiting import wait_until
 
 _END_SECONDS = 30
 

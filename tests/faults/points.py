@@ -4,7 +4,7 @@ Some messages are sent before the query starts, MORE at the point, the rest afte
 third batch: what comes before it has long been settled.
 """
 
-from streaming import wait_until
+from waiting import wait_until
 
 FIRST, MORE, LATE = 600, 900, 300
 BATCH = 200

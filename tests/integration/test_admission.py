@@ -6,15 +6,12 @@ import json
 import threading
 
 import pytest
+from numbered import fill
 from rawstomp import RawStomp
-from streaming import left, read, wait_until
+from streaming import left, read
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-
-def fill(broker, queue, count, first=0, size=0):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}".ljust(size, ".")) for n in range(first, first + count)])
 
 
 class Rows(list):

@@ -1,9 +1,10 @@
 """Spark's asynchronous progress tracking: a journal refuses it before anything is deleted that a restart needs."""
 
 import pytest
+from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from rawstomp import RawStomp
-from streaming import left, read, wait_until
+from streaming import left, read
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -12,11 +13,6 @@ ASYNC = {
     "asyncProgressTrackingCheckpointIntervalMs": 60_000,
     "_asyncProgressTrackingOverrideSinkSupportCheck": True,  # Spark allows it for Kafka and noop
 }
-
-
-def fill(broker, queue, first, last):
-    with RawStomp(broker) as client:
-        client.send(queue, [([], f"text {n}") for n in range(first, last)])
 
 
 def started(frame, checkpoint, **options):
@@ -29,7 +25,7 @@ def rows(query):
 
 
 def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp_path):
-    fill(broker, queue, 0, 10)
+    fill(broker, queue, 10)
     frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"), maxMessagesPerTrigger=5)
     query = started(frame, tmp_path / "checkpoint", **ASYNC)
     with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\].*asyncProgressTrackingEnabled"):
@@ -43,7 +39,7 @@ def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp
 
 
 def test_without_a_journal_a_batch_is_acknowledged_when_the_sink_has_it(spark, broker, queue, tmp_path):
-    fill(broker, queue, 0, 10)
+    fill(broker, queue, 10)
     query = started(read(spark, broker, queue=queue, maxMessagesPerTrigger=5), tmp_path, **ASYNC)
     try:
         wait_until(lambda: rows(query) == 10, what="the second batch")
@@ -58,7 +54,7 @@ def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(
     segments = (tmp_path / "journal").glob
     try:
         for n in range(3):
-            fill(broker, queue, 10 * n, 10 * n + 10)
+            fill(broker, queue, 10, first=10 * n)
             wait_until(lambda n=n: rows(query) == 10 * n + 10, what=f"batch {n}")
         wait_until(lambda: not list(segments("segment-*")), what="the deletion of what is done")
     finally:

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from streaming import left, read, wait_until
+from streaming import left, read
+from waiting import wait_until
 
 from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
 

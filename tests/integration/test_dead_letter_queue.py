@@ -14,7 +14,7 @@ BAD = [
 GOOD = [([("n", str(n))], f"text {n}") for n in range(2, 12)]
 
 
-def fill(broker, queue):
+def put_good_and_bad(broker, queue):
     with RawStomp(broker) as client:
         client.send(queue, [GOOD[0], BAD[0], *GOOD[1:5], BAD[1], *GOOD[5:]])
 
@@ -27,7 +27,7 @@ def dead(broker, queue):
 @pytest.mark.spark
 @pytest.mark.parametrize("journal", [False, True])
 def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
-    fill(broker, queue)
+    put_good_and_bad(broker, queue)
     options = {"queue": queue, "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
     options |= {"journalLocation": str(tmp_path / "journal")} if journal else {}
     name = f"dead_letters_{journal}"

@@ -1,8 +1,9 @@
 """What an end of a query costs in delivery attempts: a stop nothing, a crash one of every message in flight."""
 
 import pytest
-from rawstomp import RawStomp
-from streaming import access, wait_until
+from numbered import fill
+from streaming import access
+from waiting import wait_until
 
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.receiver import Receiver
@@ -21,15 +22,10 @@ def crash(receiver):
         consumer.drop()
 
 
-def fill(broker, count):
-    with RawStomp(broker) as client:
-        client.send("q", [([], f"text {n}") for n in range(count)])
-
-
 @pytest.mark.parametrize("stops", [30])
 def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_broker, stops):
     broker = fresh_broker(max_delivery_attempts=10)
-    fill(broker, 10_000)
+    fill(broker, "q", 10_000)
     for _ in range(stops):
         receiver = opened(broker, 10_000)
         receiver.admit()  # some are offered and not done
@@ -41,7 +37,7 @@ def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_br
 
 def test_crashes_cost_the_window_and_no_more(fresh_broker, report):
     broker = fresh_broker(max_delivery_attempts=3)
-    fill(broker, 1000)
+    fill(broker, "q", 1000)
     for _ in range(3):
         receiver = opened(broker, 10, windowBytes="4k")
         in_flight = receiver.progress()["inFlightMessages"]

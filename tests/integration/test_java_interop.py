@@ -4,7 +4,8 @@ import time
 
 import pytest
 from rawstomp import RawStomp, frame
-from streaming import access, wait_until
+from streaming import access
+from waiting import wait_until
 
 from pyspark_jms.model import BodyType, DeliveryMode
 from pyspark_jms.options import SourceOptions

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from rawstomp import RawStomp
-from streaming import left, wait_until
+from streaming import left
+from waiting import wait_until
 
 JOBS = Path(__file__).parents[2] / "jobs"
 SECRET = "JOB_PASSWORD"

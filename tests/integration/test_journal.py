@@ -4,9 +4,11 @@ import contextlib
 import json
 
 import pytest
+from numbered import fill
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
-from streaming import left, read, run_available, wait_until
+from streaming import left, read, run_available
+from waiting import wait_until
 
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
 from pyspark_jms.journal.durable import partitions_of
@@ -37,11 +39,6 @@ def receiving(broker, queue, folder, *, start=0, crash=False, **more):
             receiver._store.close()
         else:
             receiver.close()
-
-
-def fill(broker, queue, count, first=0):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
 
 
 def arrived(receiver, count):

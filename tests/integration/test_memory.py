@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from rawstomp import RawStomp
 from runners import runners
-from streaming import read, wait_until
+from streaming import read
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -16,7 +17,7 @@ WINDOW, BATCH = 4 << 20, 1 << 20
 BACKLOG = 20_000  # 80 MB and their headers: twenty windows
 
 
-def fill(broker, queue):
+def put_backlog(broker, queue):
     body = "x" * MESSAGE
     with RawStomp(broker) as client:
         for _ in range(20):
@@ -48,7 +49,7 @@ def figures(query):
 
 @pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
 def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_path, journaled, report):
-    fill(broker, queue)
+    put_backlog(broker, queue)
     options = {"windowBytes": WINDOW, "maxBytesPerTrigger": BATCH}
     room = 8 << 20
     if journaled:

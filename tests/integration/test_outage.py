@@ -4,16 +4,13 @@ import threading
 import time
 
 import pytest
+from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, batches_done, left, read, wait_until
+from streaming import access, batches_done, left, read
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-
-def fill(broker, first, last):
-    with RawStomp(broker) as client:
-        client.send("q", [([], f"text {n}") for n in range(first, last)])
 
 
 def started(frame, checkpoint, texts):
@@ -24,14 +21,14 @@ def started(frame, checkpoint, texts):
 @pytest.mark.parametrize("seconds", [10, pytest.param(90, marks=pytest.mark.slow)])
 def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, seconds):
     broker, texts = fresh_broker(), []
-    fill(broker, 0, 10)
+    fill(broker, "q", 10)
     query = started(read(spark, broker, queue="q"), tmp_path, texts)
     try:
         wait_until(lambda: len(texts) == 10, what="the first batch")
         broker.kill()
         time.sleep(seconds)
         broker.start()
-        fill(broker, 10, 20)
+        fill(broker, "q", 10, first=10)
         wait_until(lambda: len(texts) >= 20, what="the batch after the outage")
         assert query.exception() is None
         assert sorted(set(texts)) == sorted(f"text {n}" for n in range(20))
@@ -42,12 +39,12 @@ def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path
 
 def test_a_query_that_starts_again_waits_for_its_broker_and_a_new_one_says_so_at_once(spark, fresh_broker, tmp_path):
     broker, texts = fresh_broker(), []
-    fill(broker, 0, 3)
+    fill(broker, "q", 3)
     frame = read(spark, broker, queue="q")
     query = started(frame, tmp_path / "old", texts)
     wait_until(lambda: len(texts) == 3, what="the first batch")
     query.stop()
-    fill(broker, 3, 6)
+    fill(broker, "q", 3, first=3)
     broker.kill()
     with pytest.raises(StreamingQueryException, match=r"\[JMS_BROKER_UNREACHABLE\]"):
         started(frame, tmp_path / "new", texts).awaitTermination(60)

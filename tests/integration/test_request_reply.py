@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from rawstomp import RawStomp
-from streaming import left, wait_until
+from streaming import left
+from waiting import wait_until
 
 from pyspark_jms.testing import JmsClient
 

@@ -8,8 +8,9 @@ import textwrap
 from collections import Counter
 
 import pytest
-from rawstomp import RawStomp
-from streaming import access, batches_done, left, wait_until
+from numbered import fill
+from streaming import access, batches_done, left
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -61,11 +62,6 @@ def job(broker, queue, tmp_path):
             process.wait(30)
 
 
-def fill(broker, queue):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(COUNT)])
-
-
 def rows(spark, folder):
     """How often each message is in the sink; the file sink's own log says which files count."""
     read = spark.read.parquet(str(folder / "out"))
@@ -81,7 +77,7 @@ def finish(job, broker, queue, **choices):
 @pytest.mark.slow
 def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
-    fill(broker, queue)
+    fill(broker, queue, COUNT)
     process = job({"processingTime": "0 seconds"})
     wait_until(lambda: batches_done(tmp_path) >= 3, what="the third batch")
     process.send_signal(signal.SIGTERM)
@@ -100,7 +96,7 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
 @pytest.mark.slow
 def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path, report):
     dead = broker.message_count("DLQ")
-    fill(broker, queue)
+    fill(broker, queue, COUNT)
     process = job({"processingTime": "0 seconds"})
     wait_until(lambda: batches_done(tmp_path) >= 3, what="the third batch")
     os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and its workers, all at once
@@ -118,7 +114,7 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
 
 def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
-    fill(broker, queue)
+    fill(broker, queue, COUNT)
     process = job({"processingTime": "0 seconds"}, journal=True)
     wait_until(lambda: batches_done(tmp_path) >= 3, what="the third batch")
     os.killpg(process.pid, signal.SIGKILL)

@@ -7,14 +7,15 @@ from proxy import Direction, Proxy
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, left, read, run_available, wait_until
+from streaming import access, left, read, run_available
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 COLORS = ("red", "green", "blue")
 
 
-def fill(broker, queue, count=30, *, topic=False):
+def put_colored(broker, queue, count=30, *, topic=False):
     with RawStomp(broker) as client:
         messages = [
             ([("n", str(n)), ("color", COLORS[n % 3]), ("priority", str(n % 10))], f"text {n}") for n in range(count)
@@ -36,7 +37,7 @@ def numbers(spark, table):
     ],
 )
 def test_what_does_not_match_stays_on_the_queue_for_others(spark, broker, queue, tmp_path, selector, wanted):
-    fill(broker, queue)
+    put_colored(broker, queue)
     run_available(read(spark, broker, queue=queue, selector=selector, idleTimeout="500ms"), tmp_path, name="pushed")
     expected = [n for n in range(30) if wanted(n)]
     assert numbers(spark, "pushed") == expected
@@ -46,7 +47,7 @@ def test_what_does_not_match_stays_on_the_queue_for_others(spark, broker, queue,
 
 
 def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
-    fill(broker, queue)
+    put_colored(broker, queue)
     selector = "JMSRedelivered = FALSE AND color = 'red'"
     named = access(broker) | {"queue": queue, "selector": selector, "broker": "artemis"}
     with pytest.raises(AnalysisException, match=r"JMS_SELECTOR_RESIDUAL"):
@@ -83,7 +84,7 @@ def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_count
     try:
         name = f"{queue}.sub"
         wait_until(lambda: broker.has_queue(name) and broker.consumer_count(name) == 1, what="the subscription")
-        fill(broker, queue, topic=True)
+        put_colored(broker, queue, topic=True)
         wait_until(lambda: query.lastProgress and _figures(query)["selectorDropped"] == 20, what="the count of drops")
         wait_until(lambda: len(numbers(spark, "kept")) == 10, what="the rows")
         assert numbers(spark, "kept") == [n for n in range(30) if n % 3 == 0]
@@ -107,7 +108,7 @@ class _DeafToSelectors(Direction):
 def test_a_queue_whose_broker_ignores_the_selector_stops_the_query_and_keeps_its_messages(
     spark, broker, queue, tmp_path, check
 ):
-    fill(broker, queue)
+    put_colored(broker, queue)
     proxy = Proxy(broker.host, broker.port)
     proxy.to_broker = _DeafToSelectors()
     with proxy:

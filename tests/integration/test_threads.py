@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from py4j.protocol import Py4JJavaError
 from rawstomp import RawStomp
-from streaming import access, read, wait_until
+from streaming import access, read
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

@@ -2,7 +2,7 @@
 
 import itertools
 
-from streaming import wait_until
+from waiting import wait_until
 
 _CREATED, _DESTROYED = "CONNECTION_CREATED", "CONNECTION_DESTROYED"
 

@@ -6,9 +6,10 @@ import pyarrow.parquet as pq
 from rawstomp import RawStomp
 
 
-def fill(broker, queue, count, first=0):
+def fill(broker, queue, count, first=0, size=0):
+    """Messages with property n and text "text n", made longer with dots if ``size`` characters are asked for."""
     with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
+        client.send(queue, [([("n", str(n))], f"text {n}".ljust(size, ".")) for n in range(first, first + count)])
 
 
 def in_queue(broker, queue):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import class_archive
 import session
-from streaming import wait_until
+from waiting import wait_until
 
 HOST = "127.0.0.1"
 EXECUTOR = b"CoarseGrainedExecutorBackend"

@@ -21,13 +21,6 @@ def run_available(frame, checkpoint, sink="memory", name=None, **options):
     return query
 
 
-def wait_until(true, seconds=60, what="it"):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.05)
-
-
 def left(broker, queue, expected=0, seconds=10):
     """The queue's message count, once it is what is expected or time is over."""
     deadline = time.monotonic() + seconds

@@ -2,7 +2,7 @@
 
 import pytest
 from rawstomp import RawStomp, frame
-from streaming import wait_until
+from waiting import wait_until
 
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue, queue_findings

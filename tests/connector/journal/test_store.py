@@ -362,7 +362,7 @@ def tiny_disk(tmp_path):
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def fill(store):
+def fill_disk(store):
     for first in range(100):
         store.append(messages(first, first + 1, size=100_000))
 
@@ -370,7 +370,7 @@ def fill(store):
 def test_a_full_disk_loses_nothing_and_release_makes_room(tiny_disk):
     store = opened(tiny_disk / "journal")
     with pytest.raises(JournalError, match=r"\[JMS_JOURNAL_IO\] .*No space left.* Make room on the disk") as refused:
-        fill(store)
+        fill_disk(store)
     assert type(refused.value) is JournalError
     following = store.position.next
     assert 5 <= following <= 10

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from certificates import Authority
+from waiting import wait_until
 
 from pyspark_jms.link.address import Address
 from pyspark_jms.link.consumer import Consumer, Subscription
@@ -25,19 +26,6 @@ def _no_thread_is_left():
         if time.monotonic() > deadline:
             pytest.fail(f"threads left: {left}")
         time.sleep(0.01)
-
-
-@pytest.fixture
-def eventually():
-    """``eventually(condition)``: what comes true on other threads or in the broker comes true soon."""
-
-    def eventually(condition, seconds=30):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "did not come true"
-            time.sleep(0.01)
-
-    return eventually
 
 
 @pytest.fixture(scope="session")
@@ -130,11 +118,11 @@ def consume():
 
 
 @pytest.fixture
-def receive(eventually):
+def receive():
     """``receive(consumer, count)``: that many frames, and their ids, when they are there."""
 
     def receive(consumer, count, seconds=60):
-        eventually(lambda: consumer.waiting()[0] >= count or consumer.connection.down, seconds)
+        wait_until(lambda: consumer.waiting()[0] >= count or consumer.connection.down, seconds)
         consumer.connection.check()
         runs = consumer.take()
         frames = [run.frame(index) for run in runs for index in range(len(run))]

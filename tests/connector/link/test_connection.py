@@ -11,6 +11,7 @@ import time
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
+from waiting import wait_until
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
@@ -289,10 +290,10 @@ def proxy(broker):
         yield proxy
 
 
-def test_a_cut_link_is_noticed_and_said(proxy, settings, eventually):
+def test_a_cut_link_is_noticed_and_said(proxy, settings):
     connection = connect(settings(url=proxy.url))
     proxy.cut()
-    eventually(lambda: connection.down)
+    wait_until(lambda: connection.down)
     for use in (connection.check, lambda: connection.send(b"\n"), lambda: connection.request("BEGIN", {})):
         with pytest.raises(ConnectionLostError, match=r"JMS_CONNECTION_LOST.*is gone.*stays with the broker"):
             use()
@@ -372,28 +373,28 @@ def test_heart_beats_keep_an_idle_session(broker, settings):
     connection.close()
 
 
-def test_a_dead_network_is_noticed(proxy, settings, eventually):
+def test_a_dead_network_is_noticed(proxy, settings):
     connection = connect(settings(url=proxy.url, heartbeat=0.5))
     proxy.to_client.stall()
     proxy.to_broker.stall()
-    eventually(lambda: connection.down)
+    wait_until(lambda: connection.down)
     with pytest.raises(ConnectionLostError):
         connection.check()
     connection.close()
 
 
-def test_silence_towards_the_broker_is_a_lost_session_and_not_a_refusal(proxy, settings, eventually):
+def test_silence_towards_the_broker_is_a_lost_session_and_not_a_refusal(proxy, settings):
     """Artemis sends an ERROR then; the user did nothing wrong, and another session would do."""
     connection = connect(settings(url=proxy.url, heartbeat=0.5))
     proxy.to_broker.stall()
-    eventually(lambda: connection.down)
+    wait_until(lambda: connection.down)
     with pytest.raises(ConnectionLostError) as error:
         connection.check()
     assert error.value.transient
     connection.close()
 
 
-def test_a_killed_broker(fresh_broker, settings_for, consume, eventually, queue):
+def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
     broker = fresh_broker()
     consumer = consume(settings_for(broker), queue)
     connection = connect(settings_for(broker))
@@ -401,7 +402,7 @@ def test_a_killed_broker(fresh_broker, settings_for, consume, eventually, queue)
     send = {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "transaction": "t"}
     connection.request("SEND", send)
     broker.kill()
-    eventually(lambda: connection.down and consumer.connection.down)
+    wait_until(lambda: connection.down and consumer.connection.down)
     with pytest.raises(ConnectionLostError):
         connection.request("COMMIT", {"transaction": "t"})
     with pytest.raises(BrokerUnreachableError, match="connection refused"):
@@ -411,11 +412,11 @@ def test_a_killed_broker(fresh_broker, settings_for, consume, eventually, queue)
     connection.close()
 
 
-def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, eventually, queue):
+def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, queue):
     broker = fresh_broker()
     consumer = consume(settings_for(broker), queue)
     broker.stop()
-    eventually(lambda: consumer.connection.down)
+    wait_until(lambda: consumer.connection.down)
     with pytest.raises(ConnectionLostError):
         consumer.connection.check()
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
+from waiting import wait_until
 
 from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import (
@@ -73,16 +74,16 @@ def test_the_receipt_comes_when_the_messages_are_gone(broker, queue, settings_fo
     assert not consumer.connection.has_receipt(receipt)
 
 
-def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, receive, eventually):
+def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, receive):
     put(broker, queue, *[b"x" * 1000] * 40)
     consumer = consume(settings_for(broker), queue, window_bytes=10_000)
-    eventually(lambda: broker.delivering_count(queue) == consumer.waiting()[0] >= 7)
+    wait_until(lambda: broker.delivering_count(queue) == consumer.waiting()[0] >= 7)
     waiting, octets = consumer.waiting()
     assert waiting <= 10  # frames have some 300 octets of headers
     assert octets <= 10_000 + 1400
     _, ids = receive(consumer, waiting)
     consumer.await_receipt(consumer.acknowledge(ids[:3]))
-    eventually(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)
+    wait_until(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)
     assert consumer.waiting()[0] <= 4
     assert broker.message_count(queue) == 37
 
@@ -97,12 +98,12 @@ def test_close_gives_back_without_spending_an_attempt(broker, queue, settings_fo
         assert broker.delivery_counts(queue) == [0] * 5
 
 
-def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, receive, eventually):
+def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, receive):
     put(broker, queue, b"a", b"b")
     consumer = consume(settings_for(broker), queue)
     _, first = receive(consumer, 2)
     consumer.drop()
-    eventually(lambda: broker.consumer_count(queue) == 0)
+    wait_until(lambda: broker.consumer_count(queue) == 0)
     frames, second = receive(consume(settings_for(broker), queue), 2)
     assert bodies(frames) == [b"a", b"b"]
     assert not set(first) & set(second)
@@ -110,10 +111,10 @@ def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, rec
     assert [stable.search(i)[1] for i in first] == [stable.search(i)[1] for i in second]
 
 
-def test_runs_are_closed_at_some_megabytes(broker, queue, settings_for, consume, eventually):
+def test_runs_are_closed_at_some_megabytes(broker, queue, settings_for, consume):
     put(broker, queue, *[b"x" * 1_000_000] * 24)
     consumer = consume(settings_for(broker), queue, window_bytes=1 << 30)
-    eventually(lambda: consumer.waiting()[0] == 24)
+    wait_until(lambda: consumer.waiting()[0] == 24)
     runs = consumer.take()
     assert sum(len(run) for run in runs) == 24
     assert len(runs) >= 2
@@ -145,20 +146,20 @@ def test_a_topic(broker, queue, settings_for, consume, receive):
         consumer.await_receipt(consumer.acknowledge(ids))
 
 
-def test_a_probe_is_answered_and_changes_nothing(broker, queue, settings_for, consume, eventually):
+def test_a_probe_is_answered_and_changes_nothing(broker, queue, settings_for, consume):
     put(broker, queue, *[b"x"] * 100)
     consumer = consume(settings_for(broker), queue)
     consumer.connection.await_receipt(consumer.probe())
-    eventually(lambda: consumer.waiting()[0] == 100)  # which may be on their way still: a probe is no barrier
+    wait_until(lambda: consumer.waiting()[0] == 100)  # which may be on their way still: a probe is no barrier
     assert consumer.waiting()[1] == sum(len(run.octets) for run in consumer.take())
 
 
-def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for, consume, eventually):
+def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for, consume):
     consumer = consume(settings_for(broker), queue)
     receipt = consumer.acknowledge([b"0,123456789"])
     with pytest.raises(BrokerError, match=r"JMS_BROKER_ERROR.*AMQ339\d\d\d"):
         consumer.await_receipt(receipt)
-    eventually(lambda: consumer.connection.down)
+    wait_until(lambda: consumer.connection.down)
     with pytest.raises(BrokerError):
         consumer.acknowledge([b"0,1"])
 
@@ -200,10 +201,10 @@ def test_50_megabytes(broker, queue, settings_for, consume, receive):
     assert len(ids) == 1
 
 
-def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for, consume, eventually):
+def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for, consume):
     put(broker, queue, b"x" * 2001, b"y" * 2000)
     consumer = consume(settings_for(broker, max_message_bytes=2000), queue)
-    eventually(lambda: consumer.waiting()[0] == 1)
+    wait_until(lambda: consumer.waiting()[0] == 1)
     with pytest.raises(MessageTooLargeError, match=r"2,001 bytes exceeds maxMessageBytes \(2,000\)"):
         consumer.connection.check_messages()
     consumer.close()

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
+from waiting import wait_until
 
 from pyspark_jms.dialect import ARTEMIS, DIALECTS
 from pyspark_jms.errors import (
@@ -38,11 +39,11 @@ def link(broker, settings_for):
         yield link
 
 
-def test_attributes_and_operations(broker, queue, link, eventually):
+def test_attributes_and_operations(broker, queue, link):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "text") for n in range(3)])
     # what was committed is listed a moment later
-    eventually(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 3)
+    wait_until(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 3)
     assert link.attribute(f"queue.{queue}", "messageCount") == 3
     assert link.operation(f"queue.{queue}", "countMessages", "n = '1'") == 1
     assert [message["n"] for message in link.operation(f"queue.{queue}", "listMessages", "")] == ["0", "1", "2"]
@@ -57,10 +58,10 @@ def test_what_the_broker_does_not_know_ends_nothing(link):
     assert link.attribute("queue.DLQ", "paused") is False
 
 
-def test_an_answer_of_a_megabyte(broker, queue, link, eventually):
+def test_an_answer_of_a_megabyte(broker, queue, link):
     with RawStomp(broker) as client:
         client.send(queue, [([("long", "x" * 10_000)], "text") for _ in range(100)])
-    eventually(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 100)
+    wait_until(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 100)
 
 
 def test_two_askers_hear_their_own_answers(broker, settings_for, link):
@@ -70,7 +71,7 @@ def test_two_askers_hear_their_own_answers(broker, settings_for, link):
             assert link.attribute("queue.ExpiryQueue", "name") == "ExpiryQueue"
 
 
-def test_it_leaves_no_queue_behind(broker, settings_for, eventually):
+def test_it_leaves_no_queue_behind(broker, settings_for):
     def queues():
         return set(broker.server.getActiveMQServerControl().getQueueNames())
 
@@ -78,7 +79,7 @@ def test_it_leaves_no_queue_behind(broker, settings_for, eventually):
     with ManagementLink(settings_for(broker)) as link:
         assert queues() - before
         link.attribute("broker", "version")
-    eventually(lambda: queues() <= before)
+    wait_until(lambda: queues() <= before)
 
 
 def test_who_may_ask(managed, settings_for):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
+from waiting import wait_until
 
 from pyspark_jms.errors import ConnectionLostError, MalformedFrameError
 from pyspark_jms.link.address import Address
@@ -96,12 +97,12 @@ def test_messages_that_never_pause_are_a_sign_of_life(secured, queue, settings, 
         received += sum(len(run) for run in consumer.take())
 
 
-def test_the_end_of_a_link_is_noticed(queue, settings, eventually):
+def test_the_end_of_a_link_is_noticed(queue, settings):
     """At once, not by a heart-beat that is missing."""
     with Proxy("127.0.0.1", settings.real_port) as proxy:
         connection = connect(settings(port=proxy.port, heartbeat=100.0))
         proxy.cut()
-        eventually(lambda: connection.down)
+        wait_until(lambda: connection.down)
         assert not connection._tap.io_thread.is_alive()  # with stock stomp.py it would spin on TLS
         with pytest.raises(ConnectionLostError):
             connection.send(b"\n")
@@ -118,19 +119,19 @@ def test_a_link_dropped_by_us_while_it_is_stuck(settings):
         assert not connection._tap.io_thread.is_alive()
 
 
-def test_octets_that_are_no_stomp_end_the_session(secured, queue, settings, eventually):
+def test_octets_that_are_no_stomp_end_the_session(secured, queue, settings):
     connection = connect(settings())
     with pytest.raises(MalformedFrameError, match="begins with no command"):
-        _feed_and_check(connection, eventually)
+        _feed_and_check(connection)
     connection.close()
 
 
-def _feed_and_check(connection, eventually):
+def _feed_and_check(connection):
     """As if the broker had sent it behind its last frame."""
     feed = connection._tap._feed
     connection._tap._feed = lambda data: feed(memoryview(b"garbage\n"))
     connection.frame("BEGIN", {"transaction": "t", "receipt": "r"})
-    eventually(lambda: connection.down)
+    wait_until(lambda: connection.down)
     connection.check()
 
 

@@ -1,6 +1,7 @@
 """A batch read looks and removes nothing."""
 
 import pytest
+from numbered import fill
 from pyspark.errors import AnalysisException
 from rawstomp import RawStomp
 from streaming import access, left
@@ -9,11 +10,6 @@ from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-
-def fill(broker, queue, count):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(count)])
 
 
 def peek(spark, broker, **options):

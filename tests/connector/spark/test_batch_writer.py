@@ -6,7 +6,8 @@ import uuid
 import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, wait_until
+from streaming import access
+from waiting import wait_until
 
 from pyspark_jms.link.commit_ledger import find_entries
 from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, ledger_queue

@@ -5,7 +5,8 @@ import contextlib
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import left, wait_until
+from streaming import left
+from waiting import wait_until
 
 from pyspark_jms.errors import LinkError
 from pyspark_jms.options import SourceOptions

@@ -6,9 +6,11 @@ import threading
 import time
 
 import pytest
+from numbered import fill
 from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import left, wait_until
+from streaming import left
+from waiting import wait_until
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
@@ -39,11 +41,6 @@ def receiving(broker, queue, *, start=0, drain=False, **more):
         yield receiver
     finally:
         receiver.close()
-
-
-def fill(broker, queue, count, first=0):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
 
 
 def numbers(receiver, start, end):

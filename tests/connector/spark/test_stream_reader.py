@@ -6,22 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from runners import runners
-from streaming import access, left, read, run_available, wait_until
+from streaming import access, left, read, run_available
+from waiting import wait_until
 
 from pyspark_jms.errors import JournalError
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-
-def fill(broker, queue, count, first=0):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", str(n))], f"text {n}") for n in range(first, first + count)])
 
 
 def sequences(spark, table):

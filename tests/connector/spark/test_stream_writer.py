@@ -14,7 +14,8 @@ import pytest
 from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, run_available, wait_until
+from streaming import access, run_available
+from waiting import wait_until
 
 from pyspark_jms.options import SinkOptions
 from pyspark_jms.spark.sending import Sent

@@ -5,7 +5,6 @@ import datetime as dt
 import ipaddress
 import socket
 import ssl
-import time
 from dataclasses import dataclass
 
 import pytest
@@ -48,19 +47,6 @@ class RawStomp:
         """Subscribe; the receipt and the messages are for ``next_frame`` to tell apart, they race."""
         head = f"SUBSCRIBE\nid:1\ndestination:{queue}\nsubscription-type:ANYCAST\nack:client-individual\n"
         self.link.sendall(f"{head}receipt:s\n\n\0".encode())
-
-
-@pytest.fixture
-def eventually():
-    """``eventually(condition)``: what the broker does on threads of its own comes true soon, or the test fails."""
-
-    def eventually(condition, seconds=30):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "did not come true"
-            time.sleep(0.02)
-
-    return eventually
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
@@ -78,7 +79,7 @@ def test_nothing_is_printed(fresh_broker, connect, capfd, queue):
     assert "AMQ" in log
 
 
-def test_jvm_dies_with_a_killed_parent(tmp_path, eventually):
+def test_jvm_dies_with_a_killed_parent(tmp_path):
     program = (
         "from pyspark_jms.testing import EmbeddedArtemis\n"
         f"with EmbeddedArtemis({str(tmp_path)!r}) as broker:\n"
@@ -89,7 +90,7 @@ def test_jvm_dies_with_a_killed_parent(tmp_path, eventually):
         pid = int(parent.stdout.readline())
         os.kill(pid, 0)
         parent.send_signal(signal.SIGKILL)
-    eventually(lambda: _gone(pid))
+    wait_until(lambda: _gone(pid))
     with EmbeddedArtemis(tmp_path) as broker:
         assert broker.running
 
@@ -123,15 +124,15 @@ def test_restricted_users(configured, connect):
     assert stomp.send("no.write", "the broker's own user may").startswith("RECEIPT")
 
 
-def test_dead_letters_after_the_given_attempts(configured, connect, queue, eventually):
+def test_dead_letters_after_the_given_attempts(configured, connect, queue):
     broker = configured
     stomp, _ = connect(broker)
     stomp.send(queue, "poison")
     assert broker.delivery_counts(queue) == [0]
     _receive_and_drop(connect, broker, queue)
-    eventually(lambda: broker.delivery_counts(queue) == [1])
+    wait_until(lambda: broker.delivery_counts(queue) == [1])
     _receive_and_drop(connect, broker, queue)
-    eventually(lambda: broker.message_count("DLQ") == 1)
+    wait_until(lambda: broker.message_count("DLQ") == 1)
     assert broker.message_count(queue) == 0
     assert [letter.queue for letter in broker.dead_letters()] == [queue]
 
@@ -149,10 +150,10 @@ def test_full_address(configured, connect):
     assert [answer.split("\n")[0] for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR"]
 
 
-def test_expired_messages_move(configured, connect, eventually):
+def test_expired_messages_move(configured, connect):
     stomp, _ = connect(configured)
     stomp.send("brief.one", "short-lived")
-    eventually(lambda: configured.message_count("ExpiryQueue") == 1)
+    wait_until(lambda: configured.message_count("ExpiryQueue") == 1)
     assert configured.message_count("brief.one") == 0
 
 

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from waiting import wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedClassic, User
@@ -37,7 +38,7 @@ def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(connect, q
             assert bodies == ["eins", "zwei", "drei"]
 
 
-def test_what_it_knows_of_its_queues(classic, connect, queue, eventually):
+def test_what_it_knows_of_its_queues(classic, connect, queue):
     assert not classic.has_queue(queue)
     assert classic.message_count(queue) == 0
     with pytest.raises(EmbeddedBrokerError, match="has no queue"):
@@ -47,10 +48,10 @@ def test_what_it_knows_of_its_queues(classic, connect, queue, eventually):
         stomp.send(queue, text)
     assert (classic.message_count(queue), classic.consumer_count(queue)) == (2, 0)
     stomp.subscribe(queue)
-    eventually(lambda: classic.delivering_count(queue) == 2)
+    wait_until(lambda: classic.delivering_count(queue) == 2)
     assert classic.consumer_count(queue) == 1
     stomp.link.close()
-    eventually(lambda: classic.delivery_counts(queue) == [1, 1])
+    wait_until(lambda: classic.delivery_counts(queue) == [1, 1])
     assert classic.purge(queue) == 2
     assert classic.message_count(queue) == 0
 
@@ -60,11 +61,11 @@ def test_a_queue_made_by_hand_is_there(classic, queue):
     assert classic.has_queue(queue)
 
 
-def test_dead_letters_tell_where_they_come_from(classic, connect, queue, eventually):
+def test_dead_letters_tell_where_they_come_from(classic, connect, queue):
     stomp, _ = connect(classic)
     assert classic.dead_letters() == []
     stomp.ask(f"SEND\ndestination:{queue}\npersistent:true\nexpires:1000\nreceipt:r\n\nstale")
-    eventually(lambda: [letter.queue for letter in classic.dead_letters()] == [queue])
+    wait_until(lambda: [letter.queue for letter in classic.dead_letters()] == [queue])
 
 
 def test_restricted_users(classic, connect):
@@ -88,7 +89,7 @@ def test_wrong_password_is_refused(classic, connect):
 
 
 @pytest.mark.parametrize("scheduler", [True, False])
-def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queue, eventually):
+def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queue):
     with EmbeddedClassic(scheduler=scheduler) as broker:
         broker.create_queue(queue)
         stomp, _ = connect(broker)
@@ -96,7 +97,7 @@ def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queu
         stomp.ask(f"SEND\ndestination:{queue}\npersistent:true\n{delay}\nreceipt:r\n\nlater")
         assert broker.message_count(queue) == (0 if scheduler else 1)
         stomp.send(queue, "now")
-        eventually(lambda: broker.message_count(queue) == (1 if scheduler else 2))
+        wait_until(lambda: broker.message_count(queue) == (1 if scheduler else 2))
 
 
 def test_asking_a_stopped_broker(tmp_path):

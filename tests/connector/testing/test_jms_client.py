@@ -2,6 +2,7 @@ import math
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from waiting import wait_until
 
 from pyspark_jms.model import BodyType, DeliveryMode
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
@@ -149,7 +150,7 @@ def test_what_a_stomp_client_sent(java, broker, connect, queue):
     assert message.delivery_mode is DeliveryMode.NON_PERSISTENT
 
 
-def test_a_temporary_queue_ends_with_its_client(java, broker, queue, eventually):
+def test_a_temporary_queue_ends_with_its_client(java, broker, queue):
     own, other = java.temporary_queue(), java.temporary_queue()
     assert own != other
     java.send(queue, "question", reply_to=own)
@@ -159,7 +160,7 @@ def test_a_temporary_queue_ends_with_its_client(java, broker, queue, eventually)
         assert reply_to == own
         answerer.send(reply_to, "answer")
         assert broker.has_queue(theirs)
-    eventually(lambda: not broker.has_queue(theirs))
+    wait_until(lambda: not broker.has_queue(theirs))
     assert java.receive(own).body == "answer"
     assert java.receive(other, timeout=0.05) is None
 

@@ -1,10 +1,11 @@
 import pytest
+from waiting import wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import DeadLetter, JmsClient
 
 
-def test_counts_follow_a_consumer(broker, connect, queue, eventually):
+def test_counts_follow_a_consumer(broker, connect, queue):
     stomp, _ = connect(broker)
     for text in "abc":
         stomp.send(queue, text)
@@ -19,10 +20,10 @@ def test_counts_follow_a_consumer(broker, connect, queue, eventually):
     assert broker.delivery_counts(queue) == []
 
     stomp.ask(f"ACK\nid:{ids[0]}\nreceipt:a\n\n")
-    eventually(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (2, 2))
+    wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (2, 2))
     stomp.link.close()
-    eventually(lambda: broker.delivery_counts(queue) == [1, 1])
-    assert broker.consumer_count(queue) == 0
+    wait_until(lambda: broker.delivery_counts(queue) == [1, 1])
+    wait_until(lambda: broker.consumer_count(queue) == 0)
 
 
 def test_purge(broker, connect, queue):
