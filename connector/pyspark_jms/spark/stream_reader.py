@@ -112,6 +112,8 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The batch in portions of ``partitionBytes``; with a journal, in those that were recorded."""
         first, last = sequence(start), sequence(end)
+        if not self._engine().opened:
+            self._is_new = False  # Spark repeats a batch before it asks for the next: its first one did not end
         if first == last:
             return []
         journal = self._journal(start, end)

@@ -3,10 +3,12 @@
 import json
 import pickle
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from numbered import fill
+from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
@@ -14,7 +16,7 @@ from runners import runners
 from streaming import access, left, read, run_available
 from waiting import wait_until
 
-from pyspark_jms.errors import JournalError
+from pyspark_jms.errors import BrokerUnreachableError, JournalError
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -139,6 +141,27 @@ def test_the_copy_for_executors_carries_the_options_only(broker):
     assert set(vars(pickle.loads(pickle.dumps(reader)))) == {"_options"}
     assert reader.partitions({"seq": 0}, {"seq": 5}) == []
     assert reader.initialOffset() == {"seq": 0}
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_query_whose_first_batch_did_not_end_waits_for_its_broker_too(broker, queue, repeated):
+    """Its checkpoint has no batch in the commit log: Spark asks for the first offset, as for a new query."""
+    fill(broker, queue, 3)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.refuse()
+        raw = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "reconnectTimeout": "60s"}
+        reader = JmsStreamReader(SourceOptions.parse(raw))
+        try:
+            start = reader.initialOffset()
+            if repeated:
+                assert reader.partitions(start, {"seq": 3}) == []
+                threading.Timer(2, proxy.accept).start()
+                wait_until(lambda: reader.latestOffset({"seq": 3}, ReadMaxBytes(1)) == {"seq": 6})
+            else:
+                with pytest.raises(BrokerUnreachableError):
+                    reader.latestOffset(start, ReadMaxBytes(1))
+        finally:
+            reader.stop()
 
 
 @pytest.mark.parametrize("journal", [None, "false", "true"], ids=["plain", "journal", "shared journal"])
