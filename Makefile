@@ -4,10 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SHARED := $(VENV)/spark.jsa
+# Tests run side by side: most of their time is the start of a Spark or a broker. Each worker has its own of both.
+WORKERS := -n 2 --dist worksteal
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror reference format test test-all unit faults soak demo bench bench-quick bench-long broker clean
+.PHONY: help setup check lint types layers mirror reference format test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,8 +47,11 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: check $(SHARED) ## everything a change must pass, on a real broker and a real Spark
-	$(BIN)/python -m pytest -m 'not slow'
+test: check $(SHARED) ## every promise once, on a real broker and a real Spark: what a change must pass
+	$(BIN)/python -m pytest $(WORKERS) -m 'not deep and not slow'
+
+test-deep: check $(SHARED) ## what CI runs beside it: more brokers, more crashes, containers
+	$(BIN)/python -m pytest $(WORKERS) -m 'deep and not slow'
 
 test-all: check $(SHARED) ## that, and what takes long: every promise on every broker
 	$(BIN)/python -m pytest

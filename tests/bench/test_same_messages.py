@@ -55,6 +55,7 @@ def test_a_raw_drain_leaves_nothing(broker, job):
     assert broker.message_count(job.queue) == 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("persistent", [True, False])
 def test_java(broker, job, persistent):
     reason = JavaSide.missing()

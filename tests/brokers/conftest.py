@@ -18,11 +18,13 @@ BROKERS = {"artemis": EmbeddedArtemis, "classic": EmbeddedClassic, "rabbitmq": I
 
 
 def pytest_collection_modifyitems(items):
-    """They start a broker and a Spark: `make unit` leaves them out."""
+    """They start a broker and a Spark: `make unit` leaves them out. `make test` has the smoke test of the others."""
     for item in items:
         if "tests/brokers" in item.path.as_posix() and "stage" in item.fixturenames:
             item.add_marker("broker")
             item.add_marker("spark")
+            if "test_smoke" not in item.path.name and item.callspec.params.get("stage") != "artemis":
+                item.add_marker("deep")
 
 
 @pytest.fixture(scope="session", params=list(BROKERS))

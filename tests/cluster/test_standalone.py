@@ -8,7 +8,7 @@ from legs import from_files, from_queue, to_files, to_queue
 from numbered import fill, in_files, in_queue
 from streaming import left
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 COUNT = 2000
 CORES = 2

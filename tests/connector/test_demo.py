@@ -71,6 +71,7 @@ def test_without_java_says_so_and_ends_with_1(tmp_path):
     assert told.stderr.startswith("[JMS_EMBEDDED_BROKER] No java found in JAVA_HOME=")
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 def test_a_spark_that_fails_is_quoted_and_ends_with_1(tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 1k\n")

@@ -60,7 +60,9 @@ def journal(folder, wanted):
     return {"journalLocation": str(folder / "journal")} if wanted else {}
 
 
-WITH_AND_WITHOUT = pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
+WITH_AND_WITHOUT = pytest.mark.parametrize(
+    "journaled", [pytest.param(False, id="plain", marks=pytest.mark.deep), pytest.param(True, id="journal")]
+)
 
 
 # --- how much ----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ def crash(receiver):
         consumer.drop()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("stops", [30])
 def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_broker, stops):
     broker = fresh_broker(max_delivery_attempts=10)

@@ -15,7 +15,7 @@ from pyspark_jms.spark.batch_reader import JmsPeek
 from pyspark_jms.spark.sending import send_at_least_once
 from pyspark_jms.testing import JmsClient, Typed
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
 
 @pytest.fixture(scope="module")

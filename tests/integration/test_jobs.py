@@ -77,6 +77,7 @@ def test_console_shows_the_messages(broker, queue, run):
     assert second.startswith("|1 ")
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.spark
 def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue, run):
@@ -140,6 +141,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
     assert (found["review"][0].body, found["review"][0].headers["total"]) == (octets, totals["review"])
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.spark
 def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run, tmp_path):
@@ -173,6 +175,7 @@ def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run,
     assert broker.message_count("DLQ") == dead
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.spark
 def test_parquet_refuses_a_new_checkpoint_on_an_old_output(broker, queue, run, tmp_path):

@@ -10,7 +10,7 @@ from runners import runners
 from streaming import read
 from waiting import wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 MESSAGE = 4_000
 WINDOW, BATCH = 4 << 20, 1 << 20

@@ -15,7 +15,7 @@ from waiting import wait_until
 
 from pyspark_jms.testing import JmsClient
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 JOB = Path(__file__).parents[2] / "jobs" / "jms_request_reply.py"
 SECRET = "JOB_PASSWORD"

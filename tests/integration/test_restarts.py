@@ -112,6 +112,7 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
     assert broker.message_count("DLQ") == dead
 
 
+@pytest.mark.deep
 def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
     fill(broker, queue, COUNT)

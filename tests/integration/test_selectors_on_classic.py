@@ -25,7 +25,7 @@ from pyspark_jms.model import Destination
 from pyspark_jms.options import SourceOptions
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
 PREFIX = "convert_string_expressions:"
 """Classic's STOMP puts it before every selector."""

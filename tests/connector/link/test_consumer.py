@@ -193,6 +193,7 @@ def test_a_queue_that_may_not_come_into_being(secured, queue, settings_for, cons
 # --- sizes --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_50_megabytes(broker, queue, settings_for, consume, receive):
     body = bytes(range(256)) * (50 << 12)
     put(broker, queue, body)

@@ -96,6 +96,7 @@ def write(settings, queue, count):
     return set(entries)
 
 
+@pytest.mark.deep
 def test_look_ups_that_die_hide_nothing_from_the_others(fresh_broker):
     """Some of them end their connection in the middle, with lock and entries in hand."""
     broker = fresh_broker(max_delivery_attempts=-1)  # each death spends one of every entry

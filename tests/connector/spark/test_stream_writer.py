@@ -386,6 +386,7 @@ def test_a_batch_that_comes_again_in_other_partitions_is_refused_and_in_the_same
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 4
 
 
+@pytest.mark.deep
 def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path):
     """At the second of two COMMITs; the third run finds three entries, and holds and sends the last."""
     with half_sent(tmp_path, broker, queue) as proxy:

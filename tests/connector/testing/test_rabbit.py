@@ -58,6 +58,7 @@ def test_users_and_what_they_may(rabbit):
     assert "ACCESS_REFUSED" in _ask(rabbit, send % b"other", "limited", "pw")
 
 
+@pytest.mark.deep
 @needs_rabbit
 @pytest.mark.broker
 def test_kill_9_keeps_the_port_and_leaves_no_process(tmp_path, queue):

@@ -63,6 +63,7 @@ def messages():
     return [selector_strategies.message(random, selector_strategies.NAMES) for _ in range(MESSAGES)]
 
 
+@pytest.mark.deep
 def test_a_column_keeps_what_the_evaluator_keeps(spark, messages, report):
     rows = [selector_strategies.row_of(m, types=place % 2 == 0) for place, m in enumerate(messages)]
     numbered = [row | {"JMSDestination": f"queue://{place}"} for place, row in enumerate(rows)]
@@ -119,6 +120,7 @@ def test_in_a_stream(spark, tmp_path):
 HEADERS = {"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 5}
 
 
+@pytest.mark.deep
 def test_long_and_deep(spark):
     row = selector_strategies.row_of(selector_strategies.Message.of(HEADERS, a=2999), types=False)
     df = frame(spark, [row])
