@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from bench.one_core import Case, rates
 from jms_selector import Message, arrow, column, evaluate
-from jms_selector.parse import _parse
+from jms_selector.syntax.parse import _parse
 
 SELECTOR = "color = 'red' AND weight > 2500"
 MIXED = "JMSPriority >= 4 AND (color IN ('red', 'blue') OR NOT (name LIKE 'a%')) AND weight BETWEEN 10 AND 4000"

@@ -10,7 +10,7 @@ import re
 from enum import StrEnum
 from typing import TypeAlias
 
-from jms_selector.values import Kind, Value, java_text, parse_java, to_float
+from jms_selector.syntax.values import Kind, Value, java_text, parse_java, to_float
 from pyspark_jms.errors import MessageFormatError, NullValueError, NumberFormatError
 
 __all__ = [

@@ -11,8 +11,6 @@ Arrow masks are in :mod:`jms_selector.arrow`. Importing this package loads nothi
 the first parse, pyspark with the first :func:`column`, pyarrow with ``jms_selector.arrow``.
 """
 
-from jms_selector.column import column
-from jms_selector.dialects import DIALECTS, Dialect
 from jms_selector.errors import (
     EvaluationError,
     InvalidSelectorError,
@@ -20,13 +18,15 @@ from jms_selector.errors import (
     SelectorTooLargeError,
     UnsupportedSelectorError,
 )
-from jms_selector.evaluate import evaluate
-from jms_selector.lenient import may_match
-from jms_selector.parse import parse
-from jms_selector.push import Pushdown, push
-from jms_selector.render import render
-from jms_selector.tree import Selector
-from jms_selector.values import Kind, Message, Value
+from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.lenient import may_match
+from jms_selector.pushdown.push import Pushdown, push
+from jms_selector.syntax.dialects import DIALECTS, Dialect
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import Selector
+from jms_selector.syntax.values import Kind, Message, Value
+from jms_selector.targets.column.build import column
+from jms_selector.targets.text import render
 
 __all__ = [
     "DIALECTS",

@@ -4,13 +4,13 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
-from jms_selector import conformance, pushdown_cases
-from jms_selector.dialects import DIALECTS
+from jms_selector.conformance import pushed_texts, verdicts
 from jms_selector.errors import SelectorError
-from jms_selector.parse import parse
-from jms_selector.push import push
-from jms_selector.render import render
-from jms_selector.tree import Node, Selector
+from jms_selector.pushdown.push import push
+from jms_selector.syntax.dialects import DIALECTS
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import Node, Selector
+from jms_selector.targets.text import render
 
 __all__ = ["main"]
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _conformance(options: argparse.Namespace) -> int:
-    runner = pushdown_cases.run if options.pushdown else conformance.run
+    runner = pushed_texts.run if options.pushdown else verdicts.run
     report = runner(options.file, options.dialect)
     print(report)
     return 1 if report.failures else 0

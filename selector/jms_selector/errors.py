@@ -65,7 +65,7 @@ class InvalidSelectorError(SelectorError):
 
 
 class SelectorTooLargeError(InvalidSelectorError):
-    """The text crosses a limit of :mod:`jms_selector.parse`."""
+    """The text crosses a limit of :mod:`jms_selector.syntax.parse`."""
 
     code = "JMS_SELECTOR_TOO_LARGE"
 

@@ -6,7 +6,7 @@ from random import Random
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from jms_selector.values import NULL, Kind, Message, Value, java_text, to_float
+from jms_selector.syntax.values import NULL, Kind, Message, Value, java_text, to_float
 
 NAMES = ("a", "b", "c", "x", "y")
 HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSTimestamp", "JMSCorrelationID")

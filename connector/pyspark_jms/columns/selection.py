@@ -14,7 +14,7 @@ import pyarrow as pa
 import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
-from jms_selector.tree import names
+from jms_selector.syntax.tree import names
 from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
 from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind

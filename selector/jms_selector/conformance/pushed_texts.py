@@ -1,0 +1,102 @@
+"""Files of selectors and the texts a broker is to be sent. What ``jms-selector conformance --pushdown`` runs.
+
+Two texts agree if the broker reads the same tree from both, or delivers the same messages for both: that is
+tried on every typed value that could tell them apart. Messages on which the stated text throws are left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from jms_selector.conformance.verdicts import Failure, Report, cases, report
+from jms_selector.errors import EvaluationError, InvalidSelectorError
+from jms_selector.meaning.evaluate import evaluate
+from jms_selector.pushdown.push import push
+from jms_selector.syntax.dialects import DIALECTS, Dialect
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import In, Like, Literal, Selector, names, postorder
+from jms_selector.syntax.values import BITS, NULL, Kind, Message, Value, in_range, readings, to_float
+
+__all__ = ["run"]
+
+MOST_MESSAGES = 20_000
+"""Tried for one pair of texts."""
+
+_KEYS = {"artemis": "artemis_stomp", "classic": "classic_stomp"}
+
+
+def run(path: str | Path, dialect: str | None = None) -> Report:
+    chosen = [dialect] if dialect in _KEYS else list(_KEYS)
+    return report(_check(case, name) for case in cases(path) for name in chosen if _KEYS[name] in case)
+
+
+def _check(case: Mapping[str, Any], dialect: str) -> Failure | None:
+    expected = case[_KEYS[dialect]]
+    try:
+        pushed = push(case["selector"], dialect, text_values=case["push"] == "weaken")
+    except InvalidSelectorError:
+        return Failure(case["id"], dialect, case["selector"], expected, "error")
+    found = pushed.text
+    if expected is None:
+        # Nothing may be pushed; where a rewriting is asked for and none is given, ours has to be whole.
+        agreed = found is None or (case["push"] == "rewrite" and pushed.residual is None)
+    else:
+        whole = case["push"] == "weaken" or pushed.residual is None
+        agreed = found is not None and whole and same_deliveries(found, expected, DIALECTS[dialect])
+    return None if agreed else Failure(case["id"], dialect, case["selector"], expected, found)
+
+
+def same_deliveries(text: str, other: str, dialect: Dialect) -> bool:
+    """Whether the broker, given either text, delivers the same messages."""
+    ours, theirs = parse(text, dialect=dialect), parse(other, dialect=dialect)
+    if (ours.root, ours.convert) == (theirs.root, theirs.convert):
+        return True
+    if not ours.root or not theirs.root or ours.convert != theirs.convert:
+        return False
+    for message in islice(_messages(ours, theirs, dialect), MOST_MESSAGES):
+        stated = _delivered(theirs, message, dialect)
+        if stated is not None and stated != _delivered(ours, message, dialect):
+            return False
+    return True
+
+
+def _delivered(selector: Selector, message: Message, dialect: Dialect) -> bool | None:
+    try:
+        convert = dialect.always_converts or selector.convert
+        return evaluate(selector, message, dialect, convert=convert) is True
+    except EvaluationError:
+        return None
+
+
+def _messages(first: Selector, second: Selector, dialect: Dialect) -> Iterator[Message]:
+    assert first.root is not None
+    assert second.root is not None
+    spoken = sorted({*names(first.root), *names(second.root)})
+    values = list(_values(first, second))
+    own = [dialect.aliases.get(name, name) for name in spoken]
+    for chosen in product(values, repeat=len(own)):
+        yield Message({}, {n: v for n, v in zip(own, chosen, strict=True) if v is not NULL})
+
+
+def _values(*selectors: Selector) -> Iterator[Value]:
+    """NULL, both booleans, and around every literal the values and the texts that could be mistaken for it."""
+    texts = {"", "x"}
+    numbers = {0.0}
+    for selector in selectors:
+        assert selector.root is not None
+        for node in postorder(selector.root):
+            if isinstance(node, Literal) and isinstance(node.value, int | float) and node.kind in {*BITS, Kind.DOUBLE}:
+                numbers.add(node.value)
+            elif isinstance(node, Literal | Like | In):
+                texts |= {str(fact) for fact in node.facts if isinstance(fact, str) and not isinstance(fact, Kind)}
+                texts |= set(node.values) if isinstance(node, In) else set()
+    texts |= {str(int(number)) for number in numbers} | {"5.5", "true", "PERSISTENT", "DURABLE", "NON_DURABLE"}
+    yield NULL
+    yield from (Value(Kind.BOOLEAN, truth) for truth in (True, False))
+    yield from (value for text in sorted(texts) for value in readings(text))
+    for number in sorted(numbers):
+        for near in (number - 1, number, number + 1):
+            yield from (Value(k, int(near)) for k in BITS if in_range(int(near), k))
+            yield Value(Kind.FLOAT, to_float(near))
+            yield Value(Kind.DOUBLE, float(near))

@@ -1,0 +1,86 @@
+"""Java's arithmetic and order on values of one kind. Knows kinds, no dialect but its flags."""
+
+import math
+
+from jms_selector.syntax.values import BITS, INTEGRAL, Kind, to_float, wrap
+
+__all__ = ["calculate", "compare"]
+
+
+def calculate(operator: str, left: float, right: float, kind: Kind) -> float | None:
+    """JLS §15.17 and §15.18 at ``kind``; None for an integer division by zero."""
+    if kind in INTEGRAL:
+        return _integer(operator, int(left), int(right), kind)
+    result = _floating(operator, float(left), float(right))
+    return to_float(result) if kind is Kind.FLOAT else result
+
+
+def _integer(operator: str, left: int, right: int, kind: Kind) -> int | None:
+    assert kind in BITS
+    match operator:
+        case "+":
+            return wrap(left + right, kind)
+        case "-":
+            return wrap(left - right, kind)
+        case "*":
+            return wrap(left * right, kind)
+    if right == 0:
+        return None
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    return wrap(quotient if operator == "/" else left - quotient * right, kind)
+
+
+def _floating(operator: str, left: float, right: float) -> float:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return _quotient(left, right)
+    if math.isinf(left) or right == 0 or math.isnan(left) or math.isnan(right):
+        return math.nan
+    return math.fmod(left, right)
+
+
+def _quotient(left: float, right: float) -> float:
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+def compare(operator: str, left: object, right: object, kind: Kind, *, total_order: bool) -> bool:
+    """Two values of one kind. ``total_order``: by ``compareTo``, where NaN is a value and zeros differ."""
+    a, b = left, right
+    if kind is Kind.STRING and operator not in {"=", "<>"}:
+        a, b = utf16(a), utf16(b)
+    elif kind in {Kind.FLOAT, Kind.DOUBLE} and total_order:
+        a, b = _ranked(a), _ranked(b)
+    return bool(_OPERATORS[operator](a, b))
+
+
+_OPERATORS = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def utf16(text: object) -> bytes:
+    """``String.compareTo`` goes by UTF-16 units, where the astral planes come before U+E000."""
+    return str(text).encode("utf-16-be", "surrogatepass")
+
+
+def _ranked(number: object) -> tuple[int, float, float]:
+    """``Double.compareTo``: -0.0 < 0.0, and one NaN above all."""
+    assert isinstance(number, float)
+    if math.isnan(number):
+        return (1, 0.0, 0.0)
+    return (0, number, math.copysign(1, number))

@@ -1,0 +1,340 @@
+"""One message, three-valued: the oracle that every other target is tested against.
+
+A post-order pass over a stack of typed values; logic sees TRUE, FALSE, NULL for unknown, and a FAULT for
+what a broker throws, which AND and OR meet from left to right as the broker's short-circuits do.
+"""
+
+import re
+from collections.abc import Sequence
+
+from jms_selector.errors import EvaluationError
+from jms_selector.meaning import functions
+from jms_selector.meaning.calculate import calculate, compare
+from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
+from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.like import matcher
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Path,
+    Property,
+    Selector,
+    fold,
+)
+from jms_selector.syntax.values import (
+    NULL,
+    NUMERIC,
+    Kind,
+    Message,
+    Value,
+    in_range,
+    java_double,
+    java_integer,
+    java_text,
+    parse_java,
+    to_kind,
+    wrap,
+)
+
+__all__ = ["Evaluator", "evaluate"]
+
+TRUE, FALSE = Value(Kind.BOOLEAN, value=True), Value(Kind.BOOLEAN, value=False)
+_UNREADABLE = "no number"
+_ZERO_ID = re.compile(r"ID:0{48}")
+_ID_HEADERS = frozenset({"JMSMessageID", "JMSCorrelationID"})
+
+
+def evaluate(
+    selector: Selector | Node | str,
+    message: Message,
+    dialect: str | Dialect = "spec",
+    *,
+    convert: bool | None = None,
+) -> bool | None:
+    """Whether ``message`` is selected: True, False, or None for unknown, which selects nothing.
+
+    ``convert`` is ActiveMQ's ``convert_string_expressions``; by default what the selector's prefix says.
+    Where the broker would throw, :class:`EvaluationError` does.
+    """
+    rules = dialect_of(dialect)
+    if isinstance(selector, str):
+        selector = parse(selector)
+    if isinstance(selector, Selector):
+        convert = selector.convert if convert is None else convert
+        if selector.root is None:
+            return True
+        selector = selector.root
+    result = Evaluator(message, rules, convert=bool(convert)).truth(selector)
+    if result.kind is not Kind.FAULT:
+        return None if result is NULL else bool(result.value)
+    if rules.faults_decide:
+        return False
+    raise EvaluationError(f"{rules.name} throws on this message: {result.value}.")
+
+
+class Evaluator:
+    """The values of a message under a dialect."""
+
+    def __init__(self, message: Message, dialect: Dialect, *, convert: bool = False) -> None:
+        self.message = message
+        self.dialect = dialect
+        self.convert = convert
+
+    def truth(self, root: Node) -> Value:
+        """TRUE, FALSE, NULL or a FAULT."""
+        return as_truth(fold(root, self.visit))
+
+    def visit(self, node: Node, operands: list[Value]) -> Value:
+        match node:
+            case Literal():
+                return self.literal(node)
+            case Property():
+                return self.lookup(node.name)
+            case Compare():
+                return self.compare(node, operands[0], operands[1])
+            case And():
+                return self.conjunction(operands)
+            case Or():
+                return self.disjunction(operands)
+            case Not():
+                return negated(as_truth(operands[0]))
+            case In():
+                return self.contained(node, operands[0])
+            case Like():
+                return self.like(node, operands[0])
+            case IsNull():
+                return self.null_test(node, operands[0])
+            case Between():
+                return self.between(node, operands)
+            case _:
+                return self.value(node, operands)
+
+    def value(self, node: Node, operands: list[Value]) -> Value:
+        match node:
+            case Arithmetic():
+                return self.arithmetic(node, operands)
+            case Negative():
+                return self.negative(operands[0])
+            case Call():
+                return functions.call(node.function, operands)
+            case Path():
+                return FALSE  # a body that is no XML document
+        raise AssertionError(node)
+
+    # --- operands --------------------------------------------------------------------------------
+
+    def literal(self, node: Literal) -> Value:
+        kind = node.kind
+        if kind is Kind.NULL:
+            return NULL
+        if self.dialect.narrow_literals:
+            kind = narrowed(node)
+        return Value(kind, node.value)
+
+    def lookup(self, name: str) -> Value:
+        if name in self.dialect.never_seen:
+            return NULL
+        alias = self.dialect.aliases.get(name)
+        if alias is not None:
+            found = self.lookup(alias)
+            words = self.dialect.words.get(name)
+            return found if words is None else Value(found.kind, words.get(found.value, found.value))
+        header = self.message.headers.get(name)
+        return (
+            header if header is not None else self.message.properties.get(name, self.dialect.defaults.get(name, NULL))
+        )
+
+    # --- calculations ----------------------------------------------------------------------------
+
+    def arithmetic(self, node: Arithmetic, operands: list[Value]) -> Value:
+        result = operands[0]
+        for operator, operand in zip(node.operators, operands[1:], strict=True):
+            result = self.operation(operator, result, operand)
+        return result
+
+    def operation(self, operator: str, left: Value, right: Value) -> Value:
+        kind = arithmetic(self.dialect, operator, left.kind, right.kind, convert=self.convert)
+        if kind is UNDECIDED:
+            left, right = as_number(left), as_number(right)
+            kind = arithmetic(self.dialect, operator, left.kind, right.kind)
+        if kind is Kind.NULL:
+            return NULL
+        if kind is Kind.FAULT:
+            faulty = next((v for v in (left, right) if v.kind is Kind.FAULT), None)
+            return faulty or Value(Kind.FAULT, f"{left.kind} {operator} {right.kind} has no result")
+        if kind is Kind.STRING:
+            return Value(kind, left.value + java_text(right))
+        number = calculate(operator, operand_at(left, kind), operand_at(right, kind), kind)
+        return NULL if number is None else Value(kind, number)
+
+    def negative(self, operand: Value) -> Value:
+        kind = negation(self.dialect, operand.kind)
+        if kind is Kind.NULL:
+            return NULL
+        if kind is Kind.FAULT:
+            return operand if operand.kind is kind else Value(kind, f"a {operand.kind} has no negative")
+        if kind is Kind.BIG:
+            number = -operand.value
+            return Value(Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG, number)
+        return Value(kind, -operand.value if kind in {Kind.FLOAT, Kind.DOUBLE} else wrap(-operand.value, kind))
+
+    # --- comparisons -----------------------------------------------------------------------------
+
+    def compare(self, node: Compare, left: Value, right: Value) -> Value:
+        if self.dialect.zero_ids_match and _asks_for_any(node):
+            return TRUE
+        return self.compared(node.operator, left, right)
+
+    def compared(self, operator: str, left: Value, right: Value) -> Value:
+        verdict = comparison(self.dialect, operator, left.kind, right.kind, convert=self.convert)
+        if isinstance(verdict, Outcome):
+            return _outcome(verdict, left, right)
+        a, b = _based(verdict, left, right)
+        if a is None or b is None:  # a NumberFormatException: not equal, and in no order
+            return _truth(operator == "<>")
+        order = self.dialect.total_order
+        return _truth(compare(operator, a, b, verdict.kind, total_order=order))
+
+    def between(self, node: Between, operands: list[Value]) -> Value:
+        """§3.8.1.1: BETWEEN is defined by its equivalence to two comparisons."""
+        value, low, high = operands
+        if self.dialect.null_decides_between and Kind.NULL in {v.kind for v in operands}:
+            return _truth(node.negated)
+        first, second = ("<", ">") if node.negated else (">=", "<=")
+        halves = [self.compared(first, value, low), self.compared(second, value, high)]
+        return self.disjunction(halves) if node.negated else self.conjunction(halves)
+
+    def like(self, node: Like, operand: Value) -> Value:
+        if operand.kind in {Kind.NULL, Kind.FAULT}:
+            return self.missing(operand)
+        if operand.kind is not Kind.STRING:
+            return self.unlike(node.negated and self.dialect.like_is_two_valued)
+        pattern = matcher(node.pattern, node.escape, self.dialect.activemq)
+        return _truth((pattern.fullmatch(operand.value) is not None) != node.negated)
+
+    def contained(self, node: In, operand: Value) -> Value:
+        if operand.kind in {Kind.NULL, Kind.FAULT}:
+            return self.missing(operand)
+        if operand.kind is not Kind.STRING:
+            return NULL if self.dialect.in_is_unknown else self.unlike(verdict=False)
+        return _truth((operand.value in node.values) != node.negated)
+
+    def null_test(self, node: IsNull, operand: Value) -> Value:
+        if operand.kind is Kind.FAULT and (self.dialect.faults_escape or self.dialect.faults_decide):
+            return operand
+        return _truth((operand.kind is Kind.NULL) != node.negated)
+
+    def missing(self, operand: Value) -> Value:
+        """NULL stays unknown; a fault is thrown, or in the specification's reading is false."""
+        if operand.kind is Kind.NULL or self.dialect.faults_escape or self.dialect.faults_decide:
+            return operand
+        return FALSE
+
+    def unlike(self, verdict: bool) -> Value:  # noqa: FBT001 - the verdict is the argument
+        if self.dialect.faults_decide:
+            return Value(Kind.FAULT, "unlike types")
+        return _truth(verdict)
+
+    # --- logic -----------------------------------------------------------------------------------
+
+    def conjunction(self, operands: Sequence[Value]) -> Value:
+        return self.joined(operands, decisive=False)
+
+    def disjunction(self, operands: Sequence[Value]) -> Value:
+        return self.joined(operands, decisive=True)
+
+    def joined(self, operands: Sequence[Value], *, decisive: bool) -> Value:
+        """Kleene's AND (decided by FALSE) or OR (by TRUE), from left to right up to what decides."""
+        result = _truth(not decisive)
+        for operand in map(as_truth, operands):
+            if operand.kind is Kind.FAULT:
+                return operand
+            if operand is NULL:
+                result = NULL
+            elif operand.value is decisive:
+                result = operand
+                if not self.dialect.faults_decide:
+                    return result
+        decided = _truth(decisive)
+        return decided if decided in map(as_truth, operands) else result
+
+
+def as_truth(value: Value) -> Value:
+    """A value where a condition stands: a boolean counts, any other type is FALSE."""
+    if value.kind is Kind.BOOLEAN:
+        return TRUE if value.value else FALSE
+    return value if value.kind in {Kind.NULL, Kind.FAULT} else FALSE
+
+
+def negated(truth: Value) -> Value:
+    if truth.kind is Kind.BOOLEAN:
+        return FALSE if truth.value else TRUE
+    return truth
+
+
+def narrowed(node: Literal) -> Kind:
+    """ActiveMQ's ``ConstantExpression``: the suffix is dropped, -2147483648 is a negated long."""
+    if node.kind in {Kind.INT, Kind.LONG}:
+        assert isinstance(node.value, int)
+        return Kind.INT if -(1 << 31) < node.value < 1 << 31 else Kind.LONG
+    return Kind.DOUBLE if node.kind is Kind.FLOAT else node.kind
+
+
+def as_number(value: Value) -> Value:
+    """``ArithmeticExpression.asNumber`` with conversion: a point makes a double, else it is a long."""
+    if value.kind is not Kind.STRING:
+        return value
+    if "." in value.value:
+        number: float | None = java_double(value.value)
+        kind = Kind.DOUBLE
+    else:
+        number, kind = java_integer(value.value, Kind.LONG), Kind.LONG
+    return Value(Kind.FAULT, _UNREADABLE) if number is None else Value(kind, number)
+
+
+def operand_at(value: Value, kind: Kind) -> float:
+    number: float = value.value
+    if value.kind is Kind.BIG and kind in {Kind.INT, Kind.LONG}:
+        return wrap(int(number), kind)
+    return to_kind(number, kind)
+
+
+def _based(basis: Basis, left: Value, right: Value) -> tuple[object, object]:
+    a = parse_java(left.value, basis.kind) if basis.parse == "left" else left.value
+    b = parse_java(right.value, basis.kind) if basis.parse == "right" else right.value
+    if basis.kind in NUMERIC:
+        return (None if a is None else to_kind(a, basis.kind)), (None if b is None else to_kind(b, basis.kind))
+    return a, b
+
+
+def _asks_for_any(node: Compare) -> bool:
+    """IBM MQ: an id of all zeros matches any message."""
+    if node.operator != "=":
+        return False
+    for name, literal in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(name, Property) and name.name in _ID_HEADERS and isinstance(literal, Literal):
+            return literal.kind is Kind.STRING and bool(_ZERO_ID.fullmatch(str(literal.value)))
+    return False
+
+
+def _outcome(outcome: Outcome, left: Value, right: Value) -> Value:
+    if outcome is Outcome.FAULT:
+        faulty = next((v for v in (left, right) if v.kind is Kind.FAULT), None)
+        return faulty or Value(Kind.FAULT, f"{left.kind} and {right.kind} cannot be compared")
+    return NULL if outcome is Outcome.UNKNOWN else _truth(outcome is Outcome.TRUE)
+
+
+def _truth(truth: bool) -> Value:  # noqa: FBT001 - a truth value is the argument
+    return TRUE if truth else FALSE

@@ -1,0 +1,1 @@
+"""Selector to a text for the broker, and the residual that Spark evaluates."""

@@ -1,0 +1,124 @@
+"""Conditions on the texts a reader sees -> what a broker may be asked so that no wanted message is held back.
+
+The reader compares ``properties['x']`` with texts, or casts it to a number; the producer may have set any
+type with that text. So the broker's form admits every type, and the reader's own condition is applied again.
+"""
+
+import math
+import re
+import sys
+
+from jms_selector.meaning.lenient import HEADERS
+from jms_selector.pushdown.rewrite import (
+    FALSE,
+    THREE,
+    TRUE,
+    TWO,
+    WEAKER,
+    NotPushable,
+    typed,
+)
+from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.like import compile_like, matcher
+from jms_selector.syntax.tree import And, Between, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
+from jms_selector.syntax.values import INTEGRAL, NUMERIC, Kind, Value, integer_kind, readings
+
+__all__ = ["textual"]
+
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_NUMBER_CHARACTERS = re.compile(r"[0-9.EINafinty-]*")
+"""All that ``toString`` of a number can hold: digits, NaN, Infinity, 1.0E10."""
+
+
+def textual(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+    """The broker's form of one condition or its negation; headers have types of their own."""
+    negated = isinstance(node, Not)
+    inner = node.operand if isinstance(node, Not) else node
+    operand = inner.children[0] if inner.children else inner
+    if not isinstance(operand, Property) or operand.name in HEADERS:
+        return typed(node, dialect, convert=convert)
+    match inner:
+        case Compare(operator, _, Literal() as right):
+            return _compared(_OPPOSITE[operator] if negated else operator, operand, right)
+        case Between(_, Literal() as low, Literal() as high, not_between):
+            return _ranged(operand, low, high, outside=not_between != negated)
+        case In(_, values, not_in):
+            return _listed(operand, values, excluded=not_in != negated)
+        case Like(_, pattern, escape, not_like):
+            return _matched(operand, pattern, escape, negated=not_like != negated)
+        case IsNull(_, not_null):
+            if not_null != negated:
+                raise NotPushable("a property set to null has a text.")
+            return IsNull(operand), THREE if not negated else TWO
+    raise NotPushable("it is no comparison of a property with a literal.")
+
+
+def _compared(operator: str, operand: Property, right: Literal) -> tuple[Node, int]:
+    if right.kind in NUMERIC:
+        return _number(operator, operand, right), WEAKER
+    if right.kind is Kind.BOOLEAN:
+        return _text(operator, operand, "true" if right.value else "false")
+    if operator not in {"=", "<>"}:
+        raise NotPushable("brokers order texts differently.")
+    return _text(operator, operand, str(right.value))
+
+
+def _text(operator: str, operand: Property, text: str) -> tuple[Node, int]:
+    """Equal texts may be equal numbers; <> is TRUE for every other type, so it admits them all."""
+    values = {_family(value.kind): value for value in readings(text)}
+    if operator == "<>" or len(values) == 1:
+        return Compare(operator, operand, Literal(text, Kind.STRING)), TWO if len(values) == 1 else WEAKER
+    return Or(tuple(_equal(operand, value) for value in values.values())), WEAKER
+
+
+def _family(kind: Kind) -> Kind:
+    """One literal serves every kind of integer, and one both kinds of float."""
+    return Kind.LONG if kind in INTEGRAL else Kind.DOUBLE if kind in NUMERIC else kind
+
+
+def _equal(operand: Property, value: Value) -> Node:
+    if value.kind is Kind.DOUBLE and math.isnan(value.value):
+        # NaN has no literal, and to ``compareTo`` it is the one number above all finite ones but infinity.
+        return Compare(">", operand, Literal(sys.float_info.max, Kind.DOUBLE))
+    kind = integer_kind(value.value) if value.kind in INTEGRAL else value.kind
+    return Compare("=", operand, Literal(value.value, kind))
+
+
+def _number(operator: str, operand: Property, right: Literal) -> Node:
+    """``cast(x as double) > 5``: conversion reads '5' as the literal's type, so both types are asked for."""
+    plain = Compare(operator, operand, right)
+    if operator == "<>" or right.kind not in INTEGRAL:
+        return plain
+    assert isinstance(right.value, int)
+    return Or((plain, Compare(operator, operand, Literal(float(right.value), Kind.DOUBLE))))
+
+
+def _ranged(operand: Property, low: Literal, high: Literal, *, outside: bool) -> tuple[Node, int]:
+    first, second = ("<", ">") if outside else (">=", "<=")
+    halves = (_number(first, operand, low), _number(second, operand, high))
+    return (Or(halves) if outside else And(halves)), WEAKER
+
+
+def _listed(operand: Property, values: tuple[str, ...], *, excluded: bool) -> tuple[Node, int]:
+    """IN is unknown for what is no string, equality is not."""
+    forms = [_text("<>" if excluded else "=", operand, value)[0] for value in values]
+    flat = [part for form in forms for part in (form.operands if isinstance(form, Or) else (form,))]
+    if len(flat) == 1:
+        return flat[0], WEAKER
+    return (And(tuple(flat)) if excluded else Or(tuple(flat))), WEAKER
+
+
+def _matched(operand: Property, pattern: str, escape: str | None, *, negated: bool) -> tuple[Node, int]:
+    """LIKE is FALSE for what is no string, NOT LIKE is TRUE: that one admits everything already."""
+    like = Like(operand, pattern, escape, negated)
+    if negated:
+        return like, WEAKER
+    zero = Literal(0, Kind.INT)
+    others: list[Node] = []
+    tokens = compile_like(pattern, escape)
+    if all(_NUMBER_CHARACTERS.fullmatch(token) for token in tokens if isinstance(token, str)):
+        others += [Compare(">=", operand, zero), Compare("<", operand, zero)]
+    for truth in (TRUE, FALSE):
+        if matcher(pattern, escape, False).fullmatch(str(truth.value).lower()):  # noqa: FBT003
+            others.append(Compare("=", operand, truth))
+    return (Or((like, *others)), WEAKER) if others else (like, TWO)

@@ -1,0 +1,1 @@
+"""Text to tree: the grammar, its literals and patterns, and what each dialect writes. Evaluates nothing."""

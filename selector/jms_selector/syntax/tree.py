@@ -1,0 +1,315 @@
+"""The abstract syntax tree of a selector: frozen nodes, and walks that never recurse.
+
+AND, OR and chains of arithmetic are n-ary, so a list of 3,000 terms is one level deep; everything else
+(equality, hashing, ``repr``, pickling) works on the post-order sequence, so no nesting overflows a stack.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, Self, TypeVar
+
+from jms_selector.syntax.values import Kind
+
+__all__ = [
+    "And",
+    "Arithmetic",
+    "Between",
+    "Call",
+    "Compare",
+    "In",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Negative",
+    "Node",
+    "Not",
+    "Or",
+    "Path",
+    "Property",
+    "Selector",
+    "conditions",
+    "fold",
+    "names",
+    "postorder",
+]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Node:
+    @property
+    def children(self) -> tuple["Node", ...]:
+        return ()
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What this node says itself: its fields without the children."""
+        cls: Any = type(self)
+        return tuple([getattr(self, name) for name in _fact_names(cls)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self is other or flatten(self) == flatten(other)
+
+    def __hash__(self) -> int:
+        return hash(flatten(self))
+
+    def __repr__(self) -> str:
+        return "".join(_spell(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, (flatten(self),)
+
+
+_CHILD_FIELDS = frozenset({"operand", "operands", "arguments", "left", "right", "low", "high"})
+
+
+@cache
+def _fact_names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls) if field.name not in _CHILD_FIELDS)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Literal(Node):
+    """A constant. ``kind`` is what Java makes of its spelling; NULL only in a broker's own grammar."""
+
+    value: bool | int | float | str | None
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Property(Node):
+    """A property or a header, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Negative(Node):
+    operand: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Arithmetic(Node):
+    """``a + b - c`` or ``a * b / c``: one level of precedence, from left to right."""
+
+    operators: tuple[str, ...]
+    operands: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call(Node):
+    """A function of ActiveMQ Classic."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.arguments
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Compare(Node):
+    operator: str
+    left: Node
+    right: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Between(Node):
+    operand: Node
+    low: Node
+    high: Node
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand, self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Like(Node):
+    operand: Node
+    pattern: str
+    escape: str | None = None
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class In(Node):
+    operand: Node
+    values: tuple[str, ...]
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IsNull(Node):
+    operand: Node
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Path(Node):
+    """``XPATH '…'`` or ``XQUERY '…'`` over the body: ActiveMQ's own, seen only in its grammar."""
+
+    language: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Not(Node):
+    operand: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class And(Node):
+    operands: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Or(Node):
+    operands: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A parsed selector. ``root`` None: a blank text, which selects every message."""
+
+    text: str
+    root: Node | None
+    convert: bool = False
+    """The text began with ``convert_string_expressions:``."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def with_root(self, root: Node | None) -> Self:
+        return type(self)(self.text, root, self.convert)
+
+
+# --- walks -------------------------------------------------------------------------------------
+
+
+def all_children(node: Node) -> tuple[Node, ...]:
+    return node.children
+
+
+def conditions(node: Node) -> tuple[Node, ...]:
+    """Only the operands of AND, OR and NOT: a walk by these ends at comparisons and bare properties."""
+    return node.children if isinstance(node, And | Or | Not) else ()
+
+
+def postorder(root: Node, below: Callable[[Node], tuple[Node, ...]] = all_children) -> Iterator[Node]:
+    """Every node after its children, without recursion."""
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        children = () if done else below(node)
+        if not children:
+            yield node
+            continue
+        stack.append((node, True))
+        stack.extend((child, False) for child in reversed(children))
+
+
+def fold(
+    root: Node,
+    visit: Callable[[Node, list[Result]], Result],
+    below: Callable[[Node], tuple[Node, ...]] = all_children,
+) -> Result:
+    """Bottom-up: ``visit`` gets a node and what it returned for each of its children."""
+    results: list[Result] = []
+    for node in postorder(root, below):
+        start = len(results) - len(below(node))
+        arguments = results[start:]
+        del results[start:]
+        results.append(visit(node, arguments))
+    return results[0]
+
+
+def names(root: Node) -> tuple[str, ...]:
+    """The properties and headers a tree speaks of, in order of appearance."""
+    return tuple(dict.fromkeys(node.name for node in postorder(root) if isinstance(node, Property)))
+
+
+Flat = tuple[tuple[type[Node], tuple[Any, ...], int], ...]
+
+
+def flatten(root: Node) -> Flat:
+    """The tree as a flat value: (class, own facts, number of children), children first."""
+    return tuple((type(node), node.facts, len(node.children)) for node in postorder(root))
+
+
+def rebuild(flat: Flat) -> Node:
+    """Undo :func:`flatten`."""
+    results: list[Node] = []
+    for cls, facts, count in flat:
+        start = len(results) - count
+        children = results[start:]
+        del results[start:]
+        results.append(_construct(cls, facts, children))
+    return results[0]
+
+
+_N_ARY = (Arithmetic, Call, And, Or)
+
+
+def _construct(cls: Any, facts: Sequence[Any], children: Sequence[Node]) -> Node:
+    inner = [field.name for field in fields(cls) if field.name in _CHILD_FIELDS]
+    below = (tuple(children),) if cls in _N_ARY else children
+    node: Node = cls(**dict(zip(_fact_names(cls), facts, strict=True)), **dict(zip(inner, below, strict=True)))
+    return node
+
+
+def _spell(root: Node) -> Iterator[str]:
+    stack: list[Node | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+            continue
+        parts: list[Node | str] = []
+        inner: list[Node | str] = [*map(repr, item.facts), *item.children]
+        for part in inner:
+            parts += [", ", part]
+        stack += [")", *reversed(parts[1:]), f"{type(item).__name__}("]

@@ -1,0 +1,1 @@
+"""Selector to Arrow masks. Imports numpy and pyarrow."""

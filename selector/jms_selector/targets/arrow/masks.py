@@ -1,0 +1,232 @@
+"""Selector -> Arrow masks, a whole batch at a time.
+
+:func:`keep` and :func:`masks` go over the connector's schema (properties as text, all typings tried),
+:func:`exact` over columns of Arrow's own types. A column is looked at once: it is dictionary-encoded, every
+condition is decided for the distinct values, and rows take their value's verdict.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from jms_selector.errors import UnsupportedSelectorError
+from jms_selector.meaning.lenient import MAX_NAMES, lenient_dialect, prepared
+from jms_selector.meaning.plan import ANYTHING, junctions, negation_normal, specialise
+from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
+from jms_selector.syntax.values import BITS, Kind
+from jms_selector.targets.arrow import vectors
+from jms_selector.targets.arrow.candidates import Candidates, SchemaColumns, typed_column
+from jms_selector.targets.text import render
+
+__all__ = ["Masks", "exact", "keep", "masks"]
+
+Mask = NDArray[np.bool_]
+
+
+class Masks(NamedTuple):
+    """Per row, which outcomes are possible. A row in none of them: the broker throws."""
+
+    true: Mask
+    false: Mask
+    unknown: Mask
+
+
+def keep(
+    selector: Selector | str,
+    batch: pa.RecordBatch | pa.Table,
+    dialect: str | Dialect = "spec",
+    *,
+    convert: bool | None = None,
+) -> pa.BooleanArray:
+    """Rows of the schema that some typing of their texts matches. A dropped row cannot match."""
+    judge = _Judge.lenient(selector, batch, dialect, convert=convert)
+    if judge.root is None:
+        return pa.array(np.ones(batch.num_rows, bool))
+
+    def visit(node: Node, operands: list[Mask]) -> Mask:
+        match node:
+            case And():
+                return reduce(np.logical_and, operands)
+            case Or():
+                return reduce(np.logical_or, operands)
+            case Not(operand):
+                return judge.rows(operand, "false")
+        return judge.rows(node, "true")
+
+    # NOT stands above conditions only, and a walk ends there: it asks for the other mask.
+    return pa.array(fold(negation_normal(judge.root), visit, junctions))
+
+
+def masks(
+    selector: Selector | str,
+    batch: pa.RecordBatch | pa.Table,
+    dialect: str | Dialect = "spec",
+    *,
+    convert: bool | None = None,
+) -> Masks:
+    """The possible outcomes of each row of the schema: the vectorised :func:`lenient.outcomes`."""
+    return _fold_masks(_Judge.lenient(selector, batch, dialect, convert=convert), batch.num_rows, _lenient_and)
+
+
+def exact(
+    selector: Selector | str, columns: pa.RecordBatch | pa.Table, dialect: str | Dialect = "spec"
+) -> pa.BooleanArray:
+    """True, False or null (unknown, or the broker throws) for rows whose columns are the properties, typed."""
+    found = _fold_masks(_Judge.typed(selector, columns, dialect), columns.num_rows, _broker_and)
+    return pa.array(found.true, mask=~(found.true | found.false))
+
+
+# --- logic on masks --------------------------------------------------------------------------------
+
+
+def _fold_masks(judge: "_Judge", rows: int, conjunction: Any) -> Masks:
+    if judge.root is None:
+        return Masks(np.ones(rows, bool), np.zeros(rows, bool), np.zeros(rows, bool))
+
+    def visit(node: Node, operands: list[Masks]) -> Masks:
+        match node:
+            case And():
+                return reduce(conjunction, operands)
+            case Or():
+                return _inverted(reduce(conjunction, map(_inverted, operands)))
+            case Not():
+                return _inverted(operands[0])
+        return Masks(*(judge.rows(node, outcome) for outcome in Masks._fields))
+
+    return fold(judge.root, visit, conditions)
+
+
+def _inverted(one: Masks) -> Masks:
+    return Masks(one.false, one.true, one.unknown)
+
+
+def _lenient_and(left: Masks, right: Masks) -> Masks:
+    unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
+    return Masks(left.true & right.true, left.false | right.false, unknown)
+
+
+def _broker_and(left: Masks, right: Masks) -> Masks:
+    """As the broker's AND goes: the right side is not looked at after FALSE, nor after an exception."""
+    went_on = left.true | left.unknown
+    unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
+    return Masks(left.true & right.true, left.false | (went_on & right.false), unknown)
+
+
+# --- conditions on columns ------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Judge:
+    root: Node | None
+    dialect: Dialect
+    convert: bool
+    rows_total: int
+    found: Any
+    """Name -> candidates."""
+
+    most: int
+    exact: bool = False
+    cache: dict[str, Candidates] = field(default_factory=dict)
+    tables: dict[int, tuple[Node, Any, NDArray[np.intp] | None]] = field(default_factory=dict)
+
+    @classmethod
+    def lenient(cls, selector: Selector | str, batch: Any, dialect: str | Dialect, *, convert: bool | None) -> "_Judge":
+        rules = lenient_dialect(dialect)
+        selector = parse(selector) if isinstance(selector, str) else selector
+        columns = SchemaColumns(batch, rules)
+        converting = selector.convert if convert is None else convert
+        return cls(prepared(selector), rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
+
+    @classmethod
+    def typed(cls, selector: Selector | str, table: Any, dialect: str | Dialect) -> "_Judge":
+        rules = lenient_dialect(dialect)
+        selector = parse(selector) if isinstance(selector, str) else selector
+
+        def candidates(name: str) -> Candidates:
+            return typed_column(table, name, rules)
+
+        return cls(prepared(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10, exact=True)
+
+    def rows(self, node: Node, outcome: str) -> Mask:
+        """The rows for which ``outcome`` of one condition is possible."""
+        if id(node) not in self.tables:
+            self.tables[id(node)] = (node, *self._table(node))
+        _, table, codes = self.tables[id(node)]
+        mask: Mask = getattr(table, outcome)
+        return mask if codes is None else mask[codes]
+
+    def _table(self, node: Node) -> tuple[Masks, NDArray[np.intp] | None]:
+        """Outcomes in the space of distinct values for one name, else of rows; and the way from there."""
+        spoken = names(node)
+        if len(spoken) > self.most:
+            return self._all(self.rows_total), None
+        columns = {name: self._candidates(name) for name in spoken}
+        if len(spoken) == 1:
+            column = columns[spoken[0]]
+            return self._judged(node, columns, column.size), column.codes
+        spread = {name: _spread(column) for name, column in columns.items()}
+        return self._judged(node, spread, self.rows_total), None
+
+    def _candidates(self, name: str) -> Candidates:
+        if name not in self.cache:
+            self.cache[name] = self.found(name)
+        return self.cache[name]
+
+    def _judged(self, node: Node, columns: Mapping[str, Candidates], size: int) -> Masks:
+        possible = Masks(*(np.zeros(size, bool) for _ in Masks._fields))
+        for column in columns.values():
+            if column.anything is not None:
+                for mask in possible:
+                    np.logical_or(mask, column.anything, out=mask)
+        done: dict[Any, list[Mask]] = {}
+        for kinds, member in _assignments(columns, size):
+            plan = specialise(node, kinds, self.dialect, convert=self.convert)
+            done.setdefault(plan, []).append(member)
+        for plan, members in done.items():
+            member = reduce(np.logical_or, members)
+            anything = plan is ANYTHING
+            if anything and self.exact:
+                raise UnsupportedSelectorError(f"No column of types can answer {render(node)}.")
+            outcomes = self._all(size) if anything else Masks(*vectors.test(plan, _operands(columns), size))
+            for mask, outcome in zip(possible, outcomes, strict=True):
+                np.logical_or(mask, member & outcome, out=mask)
+        return possible
+
+    def _all(self, size: int) -> Masks:
+        return Masks(*(np.ones(size, bool) for _ in Masks._fields))
+
+
+def _assignments(columns: Mapping[str, Candidates], size: int) -> Iterator[tuple[dict[str, Kind], Mask]]:
+    """Every assignment of kinds that some value has, and the values that may have it."""
+    chosen: list[tuple[dict[str, Kind], Mask]] = [({}, np.ones(size, bool))]
+    for name, column in columns.items():
+        chosen = [
+            ({**kinds, name: kind}, both)
+            for (kinds, member), (kind, (may_be, _)) in product(chosen, column.kinds.items())
+            if (both := member & may_be).any()
+        ]
+    yield from chosen
+
+
+def _operands(columns: Mapping[str, Candidates]) -> Mapping[tuple[str, Kind], Any]:
+    return {
+        (name, Kind.LONG if kind in BITS else kind): data
+        for name, column in columns.items()
+        for kind, (_, data) in column.kinds.items()
+    }
+
+
+def _spread(column: Candidates) -> Candidates:
+    """From distinct values to rows, for a condition on two columns."""
+    codes = column.codes
+    kinds = {kind: (member[codes], vectors.take(data, codes)) for kind, (member, data) in column.kinds.items()}
+    anything = None if column.anything is None else column.anything[codes]
+    return Candidates(np.arange(len(codes)), len(codes), kinds, anything)

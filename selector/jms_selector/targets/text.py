@@ -1,0 +1,270 @@
+"""Tree -> text of a dialect, written so that every broker reads the same tree from it.
+
+NOT always gets its parentheses (ActiveMQ binds it tighter than comparisons), integers are decimal,
+floats have a point, headers have the broker's names, and a name that is no plain one there is quoted.
+"""
+
+import math
+from collections.abc import Iterator
+
+from jms_selector.errors import UnsupportedSelectorError
+from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.like import compile_like, respell
+from jms_selector.syntax.literals import is_plain_name
+from jms_selector.syntax.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Path,
+    Property,
+    Selector,
+    fold,
+)
+from jms_selector.syntax.values import Kind, Value, integer_kind, java_text
+
+__all__ = ["render", "translate"]
+
+Part = str | Node | tuple[Node, int]
+"""Text, a node, or a node that needs parentheses below a precedence."""
+
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
+
+PREFIX = "convert_string_expressions:"
+
+
+def render(selector: Selector | Node, dialect: str | Dialect = "spec") -> str:
+    """The selector in a dialect's own words; ``UnsupportedSelectorError`` where it has none."""
+    rules = dialect_of(dialect)
+    root = selector.root if isinstance(selector, Selector) else selector
+    if root is None:
+        return ""
+    prefix = PREFIX if isinstance(selector, Selector) and selector.convert and rules.prefixes else ""
+    return prefix + "".join(_spell(translate(root, rules), rules))
+
+
+def _spell(root: Node, dialect: Dialect) -> Iterator[str]:
+    stack: list[Part] = [root]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, tuple):
+            node, wanted = part
+            stack += [node] if _precedence(node) >= wanted else [")", node, "("]
+        else:
+            stack.extend(reversed(list(_parts(part, dialect))))
+
+
+def _precedence(node: Node) -> int:
+    match node:
+        case Or():
+            return _OR
+        case And():
+            return _AND
+        case Not():
+            return _NOT
+        case Arithmetic(operators):
+            return _SUM if operators[0] in {"+", "-"} else _PRODUCT
+        case Negative():
+            return _UNARY
+        case Literal(value) if isinstance(value, int | float) and not isinstance(value, bool):
+            return _UNARY if math.copysign(1, value) < 0 else _ATOM
+        case Literal() | Property() | Call() | Path():
+            return _ATOM
+    return _COMPARISON
+
+
+def _parts(node: Node, dialect: Dialect) -> Iterator[Part]:
+    match node:
+        case And(operands):
+            yield from _joined(" AND ", operands, _NOT)
+        case Or(operands):
+            yield from _joined(" OR ", operands, _AND)
+        case Not(operand):
+            yield "NOT "
+            yield operand, _ATOM
+        case Compare(operator, left, right):
+            yield left, _SUM
+            yield f" {operator} "
+            yield right, _SUM
+        case Between(operand, low, high, negated):
+            yield operand, _SUM
+            yield f" {'NOT ' if negated else ''}BETWEEN "
+            yield low, _SUM
+            yield " AND "
+            yield high, _SUM
+        case IsNull(operand, negated):
+            yield operand, _SUM
+            yield f" IS {'NOT ' if negated else ''}NULL"
+        case Arithmetic(operators, operands):
+            yield operands[0], _precedence(node) + 1
+            for operator, operand in zip(operators, operands[1:], strict=True):
+                yield f" {operator} "
+                yield operand, _precedence(node) + 1
+        case Negative(operand):
+            # A minus right before a number would become part of it.
+            yield "-"
+            yield operand, _ATOM + isinstance(operand, Literal)
+        case Call(function, arguments):
+            yield f"{function}("
+            yield from _joined(", ", arguments, _OR)
+            yield ")"
+        case _:
+            yield from _words(node, dialect)
+
+
+def _words(node: Node, dialect: Dialect) -> Iterator[Part]:
+    match node:
+        case Property(name):
+            yield _name(name, dialect)
+        case Literal():
+            yield _literal(node, dialect)
+        case Path(language, expression):
+            yield f"{language} {_quoted(expression)}"
+        case In(operand, values, negated):
+            yield operand, _SUM
+            yield f" {'NOT ' if negated else ''}IN ({', '.join(map(_quoted, values))})"
+        case Like(operand, pattern, escape, negated):
+            yield operand, _SUM
+            yield f" {'NOT ' if negated else ''}LIKE {_quoted(pattern)}"
+            if escape is not None:
+                yield f" ESCAPE {_quoted(escape)}"
+
+
+def _joined(separator: str, nodes: tuple[Node, ...], wanted: int) -> Iterator[Part]:
+    for place, node in enumerate(nodes):
+        if place:
+            yield separator
+        yield node, wanted
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _name(name: str, dialect: Dialect) -> str:
+    if is_plain_name(name, activemq=dialect.activemq):
+        return name
+    if not dialect.quoted_names:
+        raise UnsupportedSelectorError(f"{dialect.name} has no way to write the name {name!r}.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(node: Literal, dialect: Dialect) -> str:
+    value, kind = node.value, node.kind
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return _quoted(value)
+        case int():
+            return f"{value}L" if _needs_suffix(value, kind) and not dialect.activemq else str(value)
+    if math.isinf(value):
+        return "1E999" if value > 0 else "-1E999"
+    if kind is Kind.FLOAT and not dialect.activemq:
+        return java_text(Value(kind, value)) + "f"
+    return java_text(Value(Kind.DOUBLE, value))
+
+
+def _needs_suffix(value: int, kind: Kind) -> bool:
+    return kind is Kind.LONG and integer_kind(value) is Kind.INT
+
+
+# --- the broker's names -----------------------------------------------------------------------------
+
+
+def translate(root: Node, dialect: Dialect) -> Node:
+    """Headers by the broker's names, their words by its words, and patterns with a harmless escape."""
+    names = {jms: own for own, jms in dialect.aliases.items()}
+
+    def visit(node: Node, children: list[Node]) -> Node:
+        match node:
+            case Property(name):
+                _refuse_unseen(name, dialect)
+                return Property(names.get(name, name))
+            case Like(operand, pattern, escape, negated):
+                spelled = (pattern, escape)
+                if dialect.activemq:
+                    spelled = respell(compile_like(pattern, escape), escape)
+                return Like(_unworded(operand, names, dialect), *spelled, negated)
+            case In(operand, values, negated):
+                words = _words_of(operand, names, dialect)
+                if words is not None:
+                    values = tuple(_word(words, value, dialect) for value in values)
+                return In(children[0], values, negated)
+            case Compare(operator):
+                left, right = children
+                left = _worded(left, node.right, names, dialect)
+                return Compare(operator, left, _worded(right, node.left, names, dialect))
+        return _rebuilt(node, children)
+
+    return fold(root, visit)
+
+
+def _refuse_unseen(name: str, dialect: Dialect) -> None:
+    if name in dialect.never_seen:
+        raise UnsupportedSelectorError(f"{name} is always NULL to {dialect.name}'s selectors.")
+
+
+def _words_of(node: Node, names: dict[str, str], dialect: Dialect) -> "dict[str, str] | None":
+    if not isinstance(node, Property):
+        return None
+    words = dialect.words.get(names.get(node.name, ""))
+    return None if words is None else dict(words)
+
+
+def _word(words: dict[str, str], value: object, dialect: Dialect) -> str:
+    """What is no word of the header equals nothing; as it stands it might be one of the broker's."""
+    if value not in words:
+        raise UnsupportedSelectorError(f"{value!r} is no delivery mode {dialect.name} could be asked for.")
+    return words[str(value)]
+
+
+def _worded(side: Node, other: Node, names: dict[str, str], dialect: Dialect) -> Node:
+    """``side`` of a comparison, if ``other`` is a header whose words differ at the broker."""
+    words = _words_of(other, names, dialect)
+    if words is None:
+        return side
+    if not isinstance(side, Literal):
+        raise UnsupportedSelectorError(f"{dialect.name} writes delivery modes in other words.")
+    return Literal(_word(words, side.value, dialect), Kind.STRING) if side.kind is Kind.STRING else side
+
+
+def _unworded(operand: Node, names: dict[str, str], dialect: Dialect) -> Node:
+    if _words_of(operand, names, dialect) is not None:
+        raise UnsupportedSelectorError(f"{dialect.name} writes delivery modes in other words.")
+    return translate(operand, dialect) if isinstance(operand, Property) else operand
+
+
+def _rebuilt(node: Node, children: list[Node]) -> Node:
+    match node:
+        case And():
+            return And(tuple(children))
+        case Or():
+            return Or(tuple(children))
+        case Arithmetic(operators):
+            return Arithmetic(operators, tuple(children))
+        case Call(function):
+            return Call(function, tuple(children))
+        case Between(negated=negated):
+            operand, low, high = children
+            return Between(operand, low, high, negated)
+        case IsNull(negated=negated):
+            return IsNull(children[0], negated)
+        case Not():
+            return Not(children[0])
+        case Negative():
+            return Negative(children[0])
+    return node

@@ -1,0 +1,128 @@
+import pytest
+
+from jms_selector.errors import EvaluationError
+from jms_selector.meaning.evaluate import evaluate
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.values import Kind, Message, Value
+
+MESSAGE = Message.of(
+    {"JMSPriority": 7, "JMSDeliveryMode": "PERSISTENT", "JMSRedelivered": False, "JMSTimestamp": 5},
+    a=5,
+    s="x",
+    n="5",
+    t=True,
+    f=False,
+    by=Value(Kind.BYTE, 5),
+    d=5.0,
+    big=(1 << 63) - 1,
+)
+TRUTHS = {"t": True, "f": False, "u": None}
+
+
+@pytest.mark.parametrize("left", TRUTHS)
+@pytest.mark.parametrize("right", TRUTHS)
+def test_logic_is_kleene_s(left, right):
+    both = [TRUTHS[left], TRUTHS[right]]
+    conjunction = False if False in both else None if None in both else True
+    disjunction = True if True in both else None if None in both else False
+    for dialect in ("spec", "artemis", "classic"):
+        assert evaluate(f"{left} AND {right}", MESSAGE, dialect) is conjunction
+        assert evaluate(f"{left} OR {right}", MESSAGE, dialect) is disjunction
+        assert evaluate(f"NOT ({left} AND {right})", MESSAGE, dialect) is (
+            None if conjunction is None else not conjunction
+        )
+
+
+CASES = [  # selector, spec, artemis
+    ("a = 5", True, True),
+    ("u = 5", None, None),
+    ("a = u", None, False),
+    ("a <> u", None, True),
+    ("u = v", None, True),
+    ("s <> 1", False, True),
+    ("NOT (s = 1)", True, True),
+    ("a NOT LIKE 'x'", False, True),
+    ("a NOT IN ('x')", False, None),
+    ("5 = by", True, False),
+    ("a / 2 = 2", True, False),
+    ("a / 2 = 2.5", False, True),
+    ("a / 0 = 1", None, False),
+    ("s", False, False),
+    ("NOT s", True, True),
+    ("u BETWEEN 1 AND 2", None, None),
+    ("5 BETWEEN u AND 4", False, False),
+    ("5 NOT BETWEEN u AND 4", True, True),
+    ("s + 1 = 'x1'", False, True),
+    ("-s = 1", False, None),
+    ("big + 1 < 0", True, True),
+    ("n < s", False, True),
+    ("JMSPriority > 4", True, True),
+    ("JMSRedelivered = FALSE", True, None),
+    ("AMQPriority > 4", None, True),
+    ("AMQDurable = 'DURABLE'", None, True),
+    ("JMSDeliveryMode = 'PERSISTENT'", True, True),
+]
+
+
+@pytest.mark.parametrize(("text", "spec", "artemis"), CASES)
+def test_dialects(text, spec, artemis):
+    assert evaluate(text, MESSAGE) is spec
+    assert evaluate(text, MESSAGE, "artemis") is artemis
+
+
+@pytest.mark.parametrize("text", ["s * 2 = 4", "t + 1 = 2", "-by = 1", "a - s = 1", "u OR s * 2 = 1"])
+def test_a_broker_throws(text):
+    assert evaluate(text, MESSAGE) in {True, False, None}
+    for dialect in ("artemis", "classic"):
+        with pytest.raises(EvaluationError, match=dialect):
+            evaluate(text, MESSAGE, dialect)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("t OR s * 2 = 1", True), ("f AND s * 2 = 1", False)])
+def test_what_is_decided_is_not_looked_at(text, expected):
+    assert evaluate(text, MESSAGE, "artemis") is expected
+
+
+CONVERTED = [  # selector, artemis; classic throws where a boolean is on the left
+    ("n = 5", True),
+    ("5 = n", True),
+    ("n > 4.5", True),
+    ("n - 1 = 4", True),
+    ("n + 1 = '51'", True),
+    ("-n = -5", None),
+    ("NOT (s > 1)", True),
+    ("t = 'TRUE'", True),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CONVERTED)
+def test_conversion(text, expected):
+    assert evaluate(text, MESSAGE, "artemis", convert=True) is expected
+    assert evaluate(parse(f"convert_string_expressions:{text}", dialect="artemis"), MESSAGE, "artemis") is expected
+
+
+def test_classic_cannot_compare_a_boolean_with_a_string():
+    assert evaluate("t = 'true'", MESSAGE, "classic") is False
+    with pytest.raises(EvaluationError):
+        evaluate("t = 'true'", MESSAGE, "classic", convert=True)
+
+
+def test_a_message_to_classic_always_has_a_delivery_count():
+    assert evaluate("JMSXDeliveryCount = 1", MESSAGE, "classic") is True
+    assert evaluate("JMSXDeliveryCount = 3", Message.of({"JMSXDeliveryCount": 3}), "classic") is True
+    assert evaluate("JMSXDeliveryCount = 1", MESSAGE) is None
+    assert evaluate("JMSXDeliveryCount IS NULL", MESSAGE, "artemis") is True
+
+
+def test_ibm():
+    zero = "JMSMessageID = 'ID:" + "0" * 48 + "'"
+    assert evaluate(zero, Message(), "ibm") is True
+    assert evaluate(zero, Message()) is None
+    assert evaluate("u NOT BETWEEN 1 AND 2", MESSAGE, "ibm") is True
+    for text in ("s = 1 OR TRUE", "TRUE OR s = 1", "NOT (u + 1 = 2)", "NOT (s * 2 = 1)", "NOT (a LIKE 'x')"):
+        assert evaluate(text, MESSAGE, "ibm") is False
+    assert evaluate("NOT (u = 1)", MESSAGE, "ibm") is None
+
+
+def test_nothing_selects_everything():
+    assert evaluate("  ", Message()) is True

@@ -1,0 +1,107 @@
+import pytest
+
+from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
+from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, IBM, SPEC
+from jms_selector.syntax.values import Kind
+
+TRUE, FALSE, UNKNOWN, FAULT = Outcome
+NUMBERS = (Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)
+
+COMPARISONS = [  # operator, left, right, spec, artemis
+    ("=", Kind.NULL, Kind.INT, UNKNOWN, UNKNOWN),
+    ("=", Kind.INT, Kind.NULL, UNKNOWN, FALSE),
+    ("<>", Kind.INT, Kind.NULL, UNKNOWN, TRUE),
+    ("=", Kind.NULL, Kind.NULL, UNKNOWN, TRUE),
+    ("<", Kind.INT, Kind.NULL, UNKNOWN, UNKNOWN),
+    ("=", Kind.STRING, Kind.INT, FALSE, FALSE),
+    ("<>", Kind.STRING, Kind.INT, FALSE, TRUE),
+    ("<", Kind.STRING, Kind.STRING, FALSE, Basis(Kind.STRING)),
+    (">", Kind.BOOLEAN, Kind.BOOLEAN, FALSE, Basis(Kind.BOOLEAN)),
+    ("=", Kind.BYTE, Kind.INT, Basis(Kind.INT), Basis(Kind.INT)),
+    ("=", Kind.INT, Kind.BYTE, Basis(Kind.INT), FALSE),
+    ("=", Kind.SHORT, Kind.BYTE, Basis(Kind.INT), FALSE),
+    ("=", Kind.INT, Kind.FLOAT, Basis(Kind.FLOAT), Basis(Kind.FLOAT)),
+    ("=", Kind.LONG, Kind.DOUBLE, Basis(Kind.DOUBLE), Basis(Kind.DOUBLE)),
+    (">", Kind.FAULT, Kind.INT, FALSE, FAULT),
+    ("=", Kind.BIG, Kind.INT, FALSE, FALSE),
+]
+
+
+@pytest.mark.parametrize(("operator", "left", "right", "spec", "artemis"), COMPARISONS)
+def test_comparisons(operator, left, right, spec, artemis):
+    assert comparison(SPEC, operator, left, right) == spec
+    assert comparison(ARTEMIS, operator, left, right) == artemis
+    assert comparison(CLASSIC, operator, left, right) == artemis
+
+
+def test_conversion_reads_the_text_as_the_other_side():
+    assert comparison(ARTEMIS, ">", Kind.STRING, Kind.INT, convert=True) == Basis(Kind.INT, "left")
+    assert comparison(ARTEMIS, "=", Kind.DOUBLE, Kind.STRING, convert=True) == Basis(Kind.DOUBLE, "right")
+    assert comparison(ARTEMIS, "=", Kind.STRING, Kind.STRING, convert=True) == Basis(Kind.STRING)
+    assert comparison(ARTEMIS, "=", Kind.BOOLEAN, Kind.STRING, convert=True) == Basis(Kind.BOOLEAN, "right")
+    assert comparison(CLASSIC, "=", Kind.BOOLEAN, Kind.STRING, convert=True) is FAULT
+    assert comparison(CLASSIC, "=", Kind.STRING, Kind.BOOLEAN, convert=True) == Basis(Kind.BOOLEAN, "left")
+
+
+def test_promotion_is_symmetric_in_the_specification():
+    for left in NUMBERS:
+        for right in NUMBERS:
+            assert comparison(SPEC, "=", left, right) == comparison(SPEC, "=", right, left)
+
+
+def test_an_outcome_and_its_negation():
+    assert [~outcome for outcome in Outcome] == [FALSE, TRUE, UNKNOWN, FAULT]
+
+
+ARITHMETIC = [  # operator, left, right, spec, artemis
+    ("+", Kind.BYTE, Kind.BYTE, Kind.INT, Kind.INT),
+    ("+", Kind.FLOAT, Kind.FLOAT, Kind.FLOAT, Kind.DOUBLE),
+    ("/", Kind.INT, Kind.INT, Kind.INT, Kind.DOUBLE),
+    ("*", Kind.INT, Kind.LONG, Kind.LONG, Kind.LONG),
+    ("+", Kind.STRING, Kind.INT, Kind.FAULT, Kind.STRING),
+    ("+", Kind.INT, Kind.STRING, Kind.FAULT, Kind.FAULT),
+    ("-", Kind.NULL, Kind.STRING, Kind.NULL, Kind.NULL),
+    ("-", Kind.STRING, Kind.NULL, Kind.NULL, Kind.NULL),
+]
+
+
+@pytest.mark.parametrize(("operator", "left", "right", "spec", "artemis"), ARITHMETIC)
+def test_arithmetic(operator, left, right, spec, artemis):
+    assert arithmetic(SPEC, operator, left, right) is spec
+    assert arithmetic(ARTEMIS, operator, left, right) is artemis
+
+
+def test_conversion_leaves_arithmetic_to_the_text_but_on_classic():
+    assert arithmetic(ARTEMIS, "*", Kind.STRING, Kind.INT, convert=True) is UNDECIDED
+    assert arithmetic(CLASSIC, "*", Kind.STRING, Kind.INT, convert=True) is Kind.FAULT
+    assert arithmetic(ARTEMIS, "*", Kind.BOOLEAN, Kind.STRING, convert=True) is Kind.FAULT
+
+
+@pytest.mark.parametrize("operator", ["=", "<>", "<", ">="])
+@pytest.mark.parametrize("convert", [False, True])
+def test_a_double_left_of_a_float_throws_on_classic(operator, convert):
+    assert comparison(CLASSIC, operator, Kind.DOUBLE, Kind.FLOAT, convert=convert) is FAULT
+    assert comparison(CLASSIC, operator, Kind.FLOAT, Kind.DOUBLE, convert=convert) == Basis(Kind.DOUBLE)
+    assert comparison(ARTEMIS, operator, Kind.DOUBLE, Kind.FLOAT, convert=convert) == Basis(Kind.DOUBLE)
+
+
+def test_ibm_lets_nulls_and_faults_decide():
+    assert arithmetic(IBM, "+", Kind.NULL, Kind.INT) is Kind.FAULT
+    assert comparison(IBM, "=", Kind.STRING, Kind.INT) is FAULT
+    assert comparison(IBM, "=", Kind.NULL, Kind.INT) is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "artemis"),
+    [
+        (Kind.BYTE, Kind.INT, Kind.FAULT),
+        (Kind.INT, Kind.INT, Kind.INT),
+        (Kind.FLOAT, Kind.FLOAT, Kind.FLOAT),
+        (Kind.STRING, Kind.FAULT, Kind.NULL),
+        (Kind.NULL, Kind.NULL, Kind.NULL),
+        (Kind.BIG, Kind.FAULT, Kind.BIG),
+    ],
+)
+def test_negation(kind, spec, artemis):
+    assert negation(SPEC, kind) is spec
+    assert negation(ARTEMIS, kind) is artemis

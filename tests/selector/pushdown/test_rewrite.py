@@ -1,0 +1,56 @@
+import pytest
+
+from jms_selector.pushdown.rewrite import NotPushable, calculates, compares_numbers, oriented, typed
+from jms_selector.syntax.dialects import ARTEMIS, CLASSIC
+from jms_selector.syntax.parse import parse
+from jms_selector.targets.text import render
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("5 = x", "x = 5"),
+        ("5 < x", "x > 5"),
+        ("5 >= x AND NOT ('a' <> y)", "x <= 5 AND NOT (y <> 'a')"),
+        ("x + 1 > y", "y < x + 1"),
+        ("x > y", "x > y"),
+        ("5 > 4", "5 > 4"),
+        ("5 NOT BETWEEN x AND 9", "x > 5 OR 5 > 9"),
+        ("x BETWEEN 1 AND 2", "x BETWEEN 1 AND 2"),
+    ],
+)
+def test_the_property_stands_on_the_left(text, turned):
+    assert render(oriented(parse(text).root)) == turned
+
+
+@pytest.mark.parametrize(
+    ("text", "trust"), [("a = 1", 3), ("a IS NULL", 3), ("a", 3), ("a = b", 2), ("NOT (a = b)", 2), ("1 = 1", 2)]
+)
+def test_trust(text, trust):
+    assert typed(parse(text).root, ARTEMIS, convert=False)[1] == trust
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("a / 2 = 1", ARTEMIS),
+        ("a % 2 = 1", ARTEMIS),
+        ("a + 1 = 1", CLASSIC),
+        ("a BETWEEN b AND 5", CLASSIC),
+        ("(a = 1) = TRUE", ARTEMIS),
+        ("a + 1 IS NULL", ARTEMIS),
+        ("1 = 7 / 2", ARTEMIS),
+        ("a = 'x\0'", ARTEMIS),
+    ],
+)
+def test_what_stays_has_a_reason(text, dialect):
+    with pytest.raises(NotPushable) as caught:
+        typed(parse(text).root, dialect, convert=False)
+    assert caught.value.args[0].endswith(".")
+
+
+def test_questions():
+    assert calculates(parse("a + 1 = 2").root)
+    assert not calculates(parse("a = 1 + 2").root)
+    assert compares_numbers(parse("a = TRUE").root)
+    assert not compares_numbers(parse("a = '1' AND b LIKE '1'").root)

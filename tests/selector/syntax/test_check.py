@@ -1,0 +1,58 @@
+import pytest
+
+from jms_selector.syntax import check
+from jms_selector.syntax.check import Item, RuleError
+from jms_selector.syntax.tree import Call, Compare, Literal, Negative, Not, Property
+from jms_selector.syntax.values import Kind
+
+PROPERTY = Item(Property("a"), 3)
+NUMBER = Item(Literal(1, Kind.INT), 3)
+TEXT = Item(Literal("x", Kind.STRING), 3)
+TRUTH = Item(Literal(True, Kind.BOOLEAN), 3)
+NULL = Item(Literal(None, Kind.NULL), 3)
+CONDITION = Item(Compare("=", Property("a"), Literal(1, Kind.INT)), 3)
+CALCULATION = Item(Negative(Property("a")), 3)
+BOOLEAN_CALL = Item(Call("REGEX", ()), 3)
+VALUE_CALL = Item(Call("SPLIT", ()), 3)
+
+RULES = [
+    (check.condition, [PROPERTY, TRUTH, NULL, CONDITION, BOOLEAN_CALL], [NUMBER, TEXT, CALCULATION, VALUE_CALL]),
+    (check.ordered, [PROPERTY, NUMBER, CALCULATION, VALUE_CALL], [TEXT, TRUTH, NULL, CONDITION]),
+    (check.listed, [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
+    (check.strict_operand, [PROPERTY, NUMBER, TEXT, CALCULATION], [CONDITION, Item(Not(Property("a")), 3)]),
+    (check.strict_number, [PROPERTY, NUMBER, CALCULATION], [TEXT, TRUTH, CONDITION, Item(Property("JMSType"), 3)]),
+]
+
+
+@pytest.mark.parametrize(("rule", "passed", "refused"), RULES)
+def test_rules(rule, passed, refused):
+    for item in passed:
+        rule(item)
+    for item in refused:
+        with pytest.raises(RuleError) as caught:
+            rule(item)
+        assert caught.value.item is item
+
+
+def test_null_equals_nothing_and_a_boolean_on_the_left_only_booleans():
+    check.equated(NUMBER, TRUTH)
+    check.equated(TRUTH, PROPERTY)
+    for left, right in [(NULL, NUMBER), (NUMBER, NULL), (TRUTH, NUMBER), (TRUTH, TEXT)]:
+        with pytest.raises(RuleError):
+            check.equated(left, right)
+
+
+def test_an_escape_is_one_character_and_a_broker_counts_units():
+    check.escape(TEXT, None, activemq=True)
+    check.escape(TEXT, "😀", activemq=False)
+    for character, activemq in [("😀", True), ("", False), ("ab", False)]:
+        with pytest.raises(RuleError):
+            check.escape(TEXT, character, activemq=activemq)
+
+
+def test_strict_names():
+    for name in ("JMSType", "JMSXGroupID", "JMS_IBM_Format", "jmspriority", "a"):
+        check.strict_name(PROPERTY, name)
+    for name in ("JMSDestination", "JMSRedelivered", "JMSfoo"):
+        with pytest.raises(RuleError, match=name):
+            check.strict_name(PROPERTY, name)

@@ -1,0 +1,219 @@
+import subprocess
+import sys
+
+import pytest
+import selector_strategies
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
+from jms_selector.meaning.evaluate import evaluate
+from jms_selector.syntax.parse import MAX_LENGTH, MAX_NESTING, parse
+from jms_selector.syntax.tree import And, Arithmetic, Compare, Like, Literal, Negative, Not, Or, Property
+from jms_selector.syntax.values import Kind, Message
+
+A, B = Property("a"), Property("b")
+
+
+def integer(value, kind=Kind.INT):
+    return Literal(value, kind)
+
+
+TREES = [
+    ("a = 1", Compare("=", A, integer(1))),
+    ("NOT a = 1", Not(Compare("=", A, integer(1)))),
+    ("a AND b OR NOT a", Or((And((A, B)), Not(A)))),
+    ("a AND b AND a", And((A, B, A))),
+    ("a - 1 + b > 2", Compare(">", Arithmetic(("-", "+"), (A, integer(1), B)), integer(2))),
+    ("a + b * 2 < 1", Compare("<", Arithmetic(("+",), (A, Arithmetic(("*",), (B, integer(2))))), integer(1))),
+    ("a = -5", Compare("=", A, integer(-5))),
+    ("a = - -5", Compare("=", A, Negative(integer(-5)))),
+    ("a = -(5)", Compare("=", A, Negative(integer(5)))),
+    ("a = -9223372036854775808", Compare("=", A, integer(-(1 << 63), Kind.LONG))),
+    ("a = -2147483648", Compare("=", A, integer(-(1 << 31)))),
+    ("a = -2147483648L", Compare("=", A, integer(-(1 << 31), Kind.LONG))),
+    ("a NoT lIkE 'x' eScApE '!'", Like(A, "x", "!", negated=True)),
+    ("(((a)))", A),
+    ("i=0xAOR TRUE", Or((Compare("=", Property("i"), integer(10)), Literal(True, Kind.BOOLEAN)))),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), TREES)
+def test_trees(text, tree):
+    assert parse(text).root == tree
+    assert parse(text, strict=True).root == tree
+
+
+def test_the_broker_binds_not_tighter():
+    assert parse("NOT a = 1", dialect="artemis").root == Compare("=", Not(A), integer(1))
+    with pytest.raises(InvalidSelectorError):
+        parse("NOT a > 1", dialect="classic")
+
+
+def test_a_blank_text_selects_everything():
+    assert parse(" \t\n").root is None
+    for dialect in ("artemis", "classic"):
+        with pytest.raises(InvalidSelectorError):
+            parse(" ", dialect=dialect)
+
+
+@pytest.mark.parametrize(
+    ("text", "convert", "valid"),
+    [
+        ("convert_string_expressions:a = 1", True, {"artemis", "classic"}),
+        ("convert_string_expressions:no_convert_string_expressions:a = 1", False, {"artemis"}),
+        ("hyphenated_props:convert_string_expressions:a-b = 1", True, {"artemis"}),
+        (" convert_string_expressions:a = 1", False, set()),
+    ],
+)
+def test_prefixes(text, convert, valid):
+    for dialect in ("spec", "artemis", "classic"):
+        if dialect in valid:
+            assert parse(text, dialect=dialect).convert == convert
+        else:
+            with pytest.raises(InvalidSelectorError):
+                parse(text, dialect=dialect)
+
+
+def test_hyphens_belong_to_names_only_under_their_prefix():
+    assert parse("hyphenated_props:a-5 = 0", dialect="artemis").root == Compare("=", Property("a-5"), integer(0))
+    assert isinstance(parse("a-5 = 0", dialect="artemis").root.left, Arithmetic)
+
+
+REFUSED = [  # text, the character it is refused at, what the message says
+    ("a == 1", 4, "= <> < <= > >="),
+    ("a != 1", 3, "<>"),
+    ("a = 1 && b", 7, "AND"),
+    ("a = 1 || b = 2", 7, "OR"),
+    ("color = 'red", 9, "no closing quote"),
+    ("color = red blue", 13, "single quotes"),
+    ("x = 'it's'", 9, "'it''s'"),
+    ("a IN (1, 2)", 7, "For numbers"),
+    ("a = NULL", 5, "IS NULL"),
+    ("a LIKE b", 8, "single quotes"),
+    ("a > 'x'", 5, "no order"),
+    ("a + 1", 1, "no condition"),
+    ("3 IN ('x')", 1, "property"),
+    ("a LIKE 'x' ESCAPE 'ab'", 19, "one character"),
+    ("a = 9223372036854775808", 5, "range of a long"),
+    ("a = 08", 5, "octal"),
+    ("a = 5\u00a0", 6, "NO-BREAK SPACE"),
+    ("x² = 1", 1, "SUPERSCRIPT TWO"),
+    ("a = 1 OR", 9, "ends too early"),
+    ("a = 5;", 6, "semicolon"),
+    ("a.b = 1", 2, "no dots"),
+    ("(a = 1", 7, "Expected )"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "says"), REFUSED)
+def test_an_error_shows_the_place_and_the_mistake(text, place, says):
+    with pytest.raises(InvalidSelectorError) as caught:
+        parse(text)
+    assert (caught.value.position + 1, says in str(caught.value)) == (place, True), str(caught.value)
+
+
+STRICT = [
+    ("JMSDestination = 'x'", "may not be used"),
+    ("JMSReplyTo IS NULL", "may not be used"),
+    ('color = "red"', "single quotes"),
+    ("a = 1 /* c */", "no comments"),
+    ("a % 2 = 1", "%"),
+    ("(a) IS NULL", "property"),
+    ("1 IS NULL", "property"),
+    ("a = 5 = TRUE", "no value"),
+    ("1 = 'x'", "cannot be compared"),
+    ("1.0 <> FALSE", "cannot be compared"),
+    ("a + 'x' = 'y'", "no number"),
+    ("JMSMessageID BETWEEN 1 AND 10", "is a string"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), STRICT)
+def test_strict_holds_to_the_specification(text, says):
+    parse(text)
+    with pytest.raises(InvalidSelectorError, match=says):
+        parse(text, strict=True)
+
+
+def test_two_minuses_are_no_comment_but_to_the_broker():
+    text = "a = 8 --3\n"
+    assert evaluate(parse(text), Message.of(a=11)) is True
+    assert evaluate(parse(text, dialect="artemis"), Message.of(a=8), "artemis") is True
+
+
+def test_size_is_limited():
+    with pytest.raises(SelectorTooLargeError, match="262,144"):
+        parse("a = 1 OR " * (MAX_LENGTH // 9) + "a = 1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " OR ".join(f"a{n} = {n}" for n in range(3000)),
+        " + ".join(f"a{n}" for n in range(3000)) + " > 0",
+        "a = 1" + " = TRUE" * 3000,
+    ],
+    ids=["or", "sum", "chain"],
+)
+def test_long_selectors(text):
+    selector = parse(text)
+    assert evaluate(selector, Message.of(a0=1, a=1)) in {True, False, None}
+    assert selector.root == parse(text + " ").root
+
+
+@pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
+@pytest.mark.parametrize("dialect", ["spec", "artemis", "classic"])
+def test_nesting_is_limited(shape, dialect):
+    nested = selector_strategies.NESTED[shape]
+    selector = parse(nested(MAX_NESTING), dialect=dialect)
+    assert evaluate(selector, Message.of(a=1), dialect) in {True, False, None}
+    for depth in (MAX_NESTING + 1, 3000, 20_000):
+        with pytest.raises(SelectorTooLargeError, match=f"more than {MAX_NESTING} deep") as caught:
+            parse(nested(depth), dialect=dialect)
+        assert 0 < caught.value.position <= len(nested(depth))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    heavy = ["lark", "pyarrow", "numpy", "pyspark", "pandas"]
+    code = f"import sys, jms_selector; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
+
+
+_WORDS = """a b JMSType 'x' 'it''s' ' " 1 -5 0x1F 5. .5 1e3 5L 08 99999999999999999999 = <> < <= > >= + - * / % ( ) ,
+. ; : ! AND OR NOT BETWEEN LIKE ESCAPE IN IS NULL TRUE FALSE and XPATH /* */ -- é ² 😀 || && == != REGEX
+convert_string_expressions: hyphenated_props:"""
+_TOKENS = st.sampled_from([*_WORDS.split(), "\n", "\t", "\u00a0", "\0"])
+_dialects = st.sampled_from(["spec", "artemis", "classic", "ibm"])
+
+
+@given(st.lists(_TOKENS, max_size=25), st.sampled_from(["", " "]), _dialects, st.booleans())
+def test_any_tokens_are_a_selector_or_refused(tokens, space, dialect, strict):
+    _parsed_or_refused(space.join(tokens), dialect, strict)
+
+
+@given(st.text(max_size=40), _dialects, st.booleans())
+def test_any_text_is_a_selector_or_refused(text, dialect, strict):
+    _parsed_or_refused(text, dialect, strict)
+
+
+@given(selector_strategies.selectors(), st.data())
+def test_a_damaged_selector_is_a_selector_or_refused(text, data):
+    place = data.draw(st.integers(0, len(text)))
+    damage = data.draw(st.one_of(_TOKENS, st.characters(codec="utf-8")))
+    cut = data.draw(st.integers(0, 3))
+    _parsed_or_refused(text[:place] + damage + text[place + cut :], "spec", strict=False)
+
+
+def _parsed_or_refused(text, dialect, strict):
+    error = None
+    try:
+        parse(text, dialect=dialect, strict=strict)
+    except InvalidSelectorError as refused:
+        error = refused
+    assert error is None or (0 <= error.position <= len(text) and len(error.context.splitlines()) == 2)
+
+
+@given(selector_strategies.selectors())
+def test_what_is_generated_is_valid(text):
+    parse(text)

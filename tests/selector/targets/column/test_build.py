@@ -1,0 +1,156 @@
+"""The Spark column against the row-wise evaluator: 20,000 pairs of a generated selector and message in few jobs."""
+
+from random import Random
+
+import pytest
+import selector_strategies
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from jms_selector import column, parse
+from jms_selector.errors import EvaluationError
+from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.lenient import MAX_NAMES, may_match
+from jms_selector.syntax.parse import MAX_NESTING
+from jms_selector.syntax.tree import conditions, names, postorder
+from jms_selector.targets.column.build import MAX_CONDITIONS
+
+pytestmark = pytest.mark.spark
+
+MESSAGES = 340
+SELECTORS = 60
+PER_JOB = 20
+assert MESSAGES * SELECTORS > 20_000
+
+DDL = {
+    **dict.fromkeys(("JMSMessageID", "JMSDestination", "JMSCorrelationID", "JMSType", "JMSReplyTo"), "string"),
+    **dict.fromkeys(("JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"), "timestamp"),
+    "JMSDeliveryMode": "int",
+    "JMSPriority": "int",
+    "JMSRedelivered": "boolean",
+    "properties": "map<string,string>",
+    "property_types": "map<string,string>",
+}
+
+
+def frame(spark, rows):
+    schema = ", ".join(f"{name} {kind}" for name, kind in DDL.items())
+    return spark.createDataFrame([tuple(row[name] for name in DDL) for row in rows], schema).repartition(1)
+
+
+def generated():
+    found = []
+
+    @seed(11)
+    @settings(
+        max_examples=SELECTORS,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(selector_strategies.selectors(), st.sampled_from(["spec", "spec", "artemis", "classic"]), st.booleans())
+    def draw(text, dialect, convert):
+        found.append((text, dialect, convert and dialect != "spec"))
+
+    draw()
+    return found
+
+
+@pytest.fixture(scope="module")
+def messages():
+    random = Random(5)
+    return [selector_strategies.message(random, selector_strategies.NAMES) for _ in range(MESSAGES)]
+
+
+@pytest.mark.deep
+def test_a_column_keeps_what_the_evaluator_keeps(spark, messages, report):
+    rows = [selector_strategies.row_of(m, types=place % 2 == 0) for place, m in enumerate(messages)]
+    numbered = [row | {"JMSDestination": f"queue://{place}"} for place, row in enumerate(rows)]
+    df = frame(spark, numbered).cache()
+    pairs = 0
+    cases = generated()
+    for start in range(0, len(cases), PER_JOB):
+        part = cases[start : start + PER_JOB]
+        columns = [column(text, dialect=d, convert=c).alias(f"c{n}") for n, (text, d, c) in enumerate(part)]
+        found = {row[0]: row[1:] for row in df.select("JMSDestination", *columns).collect()}
+        for n, (text, dialect, convert) in enumerate(part):
+            selector = parse(text)
+            for place, row in enumerate(numbered):
+                pairs += 1
+                kept = found[row["JMSDestination"]][n]
+                assert kept == may_match(selector, row, dialect, convert=convert), (text, dialect, row)
+                _check_against_types(selector, messages[place], row, dialect, convert, kept)
+    report(f"Spark column: {pairs} pairs as the row evaluator has them")
+
+
+def _check_against_types(selector, message, row, dialect, convert, kept):
+    """Where every type is stated the column is exact; elsewhere nothing that matches is dropped."""
+    if "JMSDestination" in names(selector.root):
+        return
+    try:
+        truth = evaluate(selector, message, dialect, convert=convert) is True
+    except EvaluationError:
+        return
+    beyond = any(len(names(node)) > MAX_NAMES for node in postorder(selector.root, conditions))
+    if row["property_types"] and dialect == "spec" and not beyond:
+        assert kept == truth, (selector.text, message)
+    assert kept or not truth, (selector.text, message)
+
+
+def test_in_a_stream(spark, tmp_path):
+    sent = [(1, "red"), (9, "red"), (9, "blue")]
+    messages = [selector_strategies.Message.of(HEADERS, n=n, color=color) for n, color in sent]
+    rows = [selector_strategies.row_of(message, types=False) for message in messages]
+    frame(spark, rows).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(", ".join(f"{n} {k}" for n, k in DDL.items())).parquet(str(tmp_path / "in"))
+    query = (
+        stream.where(column("color = 'red' AND n > 5"))
+        .writeStream.format("memory")
+        .queryName("selected")
+        .trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    query.awaitTermination(120)
+    (row,) = spark.table("selected").collect()
+    assert row.properties == {"color": "red", "n": "9"}
+
+
+HEADERS = {"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 5}
+
+
+@pytest.mark.deep
+def test_long_and_deep(spark):
+    row = selector_strategies.row_of(selector_strategies.Message.of(HEADERS, a=2999), types=False)
+    df = frame(spark, [row])
+    assert df.where(column(" OR ".join(f"a = {n}" for n in range(3000)))).count() == 1
+    assert df.where(column(" OR ".join(f"a{n} = {n}" for n in range(3000)))).count() == 0
+    for nested in selector_strategies.NESTED.values():
+        text = nested(MAX_NESTING)
+        assert df.where(column(text)).count() == may_match(parse(text), row), text
+
+
+@pytest.mark.parametrize("text", ["a * a * a * a > 0", "a" + " + 1" * 10 + " > 3008", "a*a + a*a > 0"])
+def test_a_long_calculation_does_not_blow_up_the_plan(spark, text):
+    """Of ``a * a * a * a`` the expression took the driver's heap."""
+    message = selector_strategies.Message.of(HEADERS, a=2999)
+    df = frame(spark, [selector_strategies.row_of(message, types=True)])
+    kept = df.where(column(text))
+    assert len(str(kept._jdf.queryExecution().optimizedPlan())) < 20_000
+    assert kept.count() == 1
+
+
+def test_an_arrow_function_says_what_the_expression_says(spark, messages):
+    """The form of a long selector, for one that has both."""
+    rows = [selector_strategies.row_of(m, types=place % 2 == 0) for place, m in enumerate(messages)]
+    df = frame(spark, rows)
+    for text in ("a > 5 OR NOT (b = 'red') AND JMSPriority < 5", "JMSTimestamp = 2500 AND x IS NULL"):
+        long = " OR ".join([text] * MAX_CONDITIONS)
+        found = df.select(column(text, dialect="artemis"), column(long, dialect="artemis")).collect()
+        assert [row[0] for row in found] == [row[1] for row in found]
+
+
+def test_a_blank_selector_keeps_everything(spark):
+    message = selector_strategies.Message.of(HEADERS)
+    assert frame(spark, [selector_strategies.row_of(message, types=False)]).where(column(" ")).count() == 1
