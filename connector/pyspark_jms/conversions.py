@@ -10,7 +10,8 @@ import re
 from enum import StrEnum
 from typing import TypeAlias
 
-from jms_selector.syntax.values import Kind, Value, java_text, parse_java, to_float
+from jms_selector.meaning.conversions import java_text, parse_java
+from jms_selector.syntax.kinds import Kind, Value, to_float
 from pyspark_jms.errors import MessageFormatError, NullValueError, NumberFormatError
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from jms_selector.syntax.values import JAVA_DOUBLE
+from jms_selector.meaning.conversions import JAVA_DOUBLE
 from pyspark_jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
 from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
 

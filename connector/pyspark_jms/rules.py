@@ -8,8 +8,9 @@ Knows no broker: what a dialect reserves for itself is refused there.
 import re
 from dataclasses import dataclass
 
+from jms_selector.meaning.conversions import JAVA_DOUBLE
+from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.literals import is_plain_name, word
-from jms_selector.syntax.values import BITS, JAVA_DOUBLE, Kind
 from pyspark_jms.conversions import BASE64, ValueType
 from pyspark_jms.model import DEAD_LETTER_PROPERTIES
 

@@ -20,11 +20,12 @@ from jms_selector.errors import (
 )
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import may_match
+from jms_selector.meaning.message import Message
 from jms_selector.pushdown.push import Pushdown, push
 from jms_selector.syntax.dialects import DIALECTS, Dialect
+from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Selector
-from jms_selector.syntax.values import Kind, Message, Value
 from jms_selector.targets.column.build import column
 from jms_selector.targets.text import render
 

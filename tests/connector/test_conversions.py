@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
-from jms_selector.syntax.values import to_float
+from jms_selector.syntax.kinds import to_float
 from pyspark_jms.conversions import BASE64, READABLE_AS, ValueType, convert, parse, render
 from pyspark_jms.errors import JMSError, MessageFormatError, NullValueError, NumberFormatError
 from pyspark_jms.testing.jars import broker_classpath

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from rawstomp import RawStomp, frame
 
 from jms_selector import EvaluationError, Selector, arrow, evaluate, parse, push
+from jms_selector.meaning.message import Message
 from jms_selector.pushdown.rewrite import oriented
 from jms_selector.syntax.dialects import ARTEMIS, intended
-from jms_selector.syntax.values import Kind, Message, Value
+from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.model import DeliveryMode
 from pyspark_jms.testing import JmsClient, Typed

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from py4j.protocol import Py4JJavaError
 
 from jms_selector import EvaluationError, InvalidSelectorError, arrow, evaluate, parse, push
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
-from jms_selector.syntax.values import NULL, NUMERIC, Kind, Message, Value, to_float
 from pyspark_jms.columns.decode import decode
 from pyspark_jms.dialect import CLASSIC
 from pyspark_jms.link.consumer import Consumer, Subscription

@@ -6,7 +6,9 @@ from random import Random
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from jms_selector.syntax.values import NULL, Kind, Message, Value, java_text, to_float
+from jms_selector.meaning.conversions import java_text
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import NULL, Kind, Value, to_float
 
 NAMES = ("a", "b", "c", "x", "y")
 HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSTimestamp", "JMSCorrelationID")

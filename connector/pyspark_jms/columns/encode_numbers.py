@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jms_selector.syntax.values import Kind, Value
-from jms_selector.syntax.values import java_text as text_of_one
+from jms_selector.meaning.conversions import java_text as text_of_one
+from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.encode_octets import Mask
 
 __all__ = ["java_text"]

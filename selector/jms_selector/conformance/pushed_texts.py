@@ -11,12 +11,14 @@ from typing import Any
 
 from jms_selector.conformance.verdicts import Failure, Report, cases, report
 from jms_selector.errors import EvaluationError, InvalidSelectorError
+from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.message import Message
 from jms_selector.pushdown.push import push
 from jms_selector.syntax.dialects import DIALECTS, Dialect
+from jms_selector.syntax.kinds import BITS, NULL, Kind, Value, in_range, to_float
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import In, Like, Literal, Selector, names, postorder
-from jms_selector.syntax.values import BITS, NULL, Kind, Message, Value, in_range, readings, to_float
 
 __all__ = ["run"]
 

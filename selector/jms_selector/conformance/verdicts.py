@@ -8,8 +8,9 @@ from typing import Any
 
 from jms_selector.errors import EvaluationError, InvalidSelectorError
 from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import Kind, Value, to_float
 from jms_selector.syntax.parse import parse
-from jms_selector.syntax.values import Kind, Message, Value, to_float
 
 __all__ = ["Failure", "Report", "message_of", "run"]
 

@@ -2,9 +2,9 @@
 
 import math
 
-from jms_selector.syntax.values import BITS, INTEGRAL, Kind, to_float, wrap
+from jms_selector.syntax.kinds import BITS, INTEGRAL, Kind, to_float
 
-__all__ = ["calculate", "compare"]
+__all__ = ["calculate", "compare", "to_kind", "utf16", "wrap"]
 
 
 def calculate(operator: str, left: float, right: float, kind: Kind) -> float | None:
@@ -84,3 +84,19 @@ def _ranked(number: object) -> tuple[int, float, float]:
     if math.isnan(number):
         return (1, 0.0, 0.0)
     return (0, number, math.copysign(1, number))
+
+
+# --- numbers of a kind ----------------------------------------------------------------------------
+
+
+def wrap(number: int, kind: Kind) -> int:
+    """Java integer arithmetic wraps (JLS §15.17, §15.18)."""
+    half = 1 << (BITS[kind] - 1)
+    return (number + half) % (2 * half) - half
+
+
+def to_kind(number: float, kind: Kind) -> float:
+    """A numeric widening conversion (JLS §5.1.2)."""
+    if kind is Kind.DOUBLE:
+        return float(number)
+    return to_float(number) if kind is Kind.FLOAT else number

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning import functions
-from jms_selector.meaning.calculate import calculate, compare
+from jms_selector.meaning.calculate import calculate, compare, to_kind, wrap
+from jms_selector.meaning.conversions import java_double, java_integer, java_text, parse_java
+from jms_selector.meaning.message import Message
 from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
 from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, in_range
 from jms_selector.syntax.like import matcher
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
@@ -32,20 +35,6 @@ from jms_selector.syntax.tree import (
     Property,
     Selector,
     fold,
-)
-from jms_selector.syntax.values import (
-    NULL,
-    NUMERIC,
-    Kind,
-    Message,
-    Value,
-    in_range,
-    java_double,
-    java_integer,
-    java_text,
-    parse_java,
-    to_kind,
-    wrap,
 )
 
 __all__ = ["Evaluator", "evaluate"]

@@ -7,7 +7,8 @@ Python's ``re``: the common ground of both.
 import re
 from collections.abc import Callable, Sequence
 
-from jms_selector.syntax.values import Kind, Value, java_text
+from jms_selector.meaning.conversions import java_text
+from jms_selector.syntax.kinds import Kind, Value
 
 __all__ = ["call"]
 

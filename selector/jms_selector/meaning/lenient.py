@@ -16,12 +16,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jms_selector.errors import UnsupportedSelectorError
+from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.evaluate import Evaluator
+from jms_selector.meaning.message import Message
 from jms_selector.meaning.plan import ANYTHING, comparisons, specialise
 from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
-from jms_selector.syntax.values import NULL, NUMERIC, Kind, Message, Value, readings
 
 __all__ = ["MAX_NAMES", "Outcomes", "Source", "may_match", "outcomes", "prepared", "source"]
 

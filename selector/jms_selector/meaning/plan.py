@@ -12,6 +12,7 @@ from typing import Any
 from jms_selector.meaning.evaluate import narrowed
 from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
 from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import INTEGRAL, Kind
 from jms_selector.syntax.like import Token, compile_like
 from jms_selector.syntax.tree import (
     And,
@@ -30,7 +31,6 @@ from jms_selector.syntax.tree import (
     conditions,
     fold,
 )
-from jms_selector.syntax.values import INTEGRAL, Kind
 
 __all__ = ["ANYTHING", "Plan", "comparisons", "junctions", "negation_normal", "specialise"]
 

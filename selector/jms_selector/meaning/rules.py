@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from jms_selector.syntax.dialects import Dialect
-from jms_selector.syntax.values import INTEGRAL, NUMERIC, Kind
+from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
 
 __all__ = ["Basis", "Outcome", "arithmetic", "comparison", "negation"]
 

@@ -7,7 +7,9 @@ of :class:`jms_selector.pushdown.push.Trust`); :class:`NotPushable` says why the
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import HEADERS
+from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import Dialect, intended
+from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
 from jms_selector.syntax.like import matcher, respell
 from jms_selector.syntax.tree import (
     And,
@@ -28,7 +30,6 @@ from jms_selector.syntax.tree import (
     names,
     postorder,
 )
-from jms_selector.syntax.values import INTEGRAL, NUMERIC, Kind, Message
 
 __all__ = ["FALSE", "TRUE", "NotPushable", "calculates", "compares_numbers", "oriented", "typed", "unthrowing"]
 

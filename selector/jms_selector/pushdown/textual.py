@@ -8,6 +8,7 @@ import math
 import re
 import sys
 
+from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.lenient import HEADERS
 from jms_selector.pushdown.rewrite import (
     FALSE,
@@ -19,9 +20,9 @@ from jms_selector.pushdown.rewrite import (
     typed,
 )
 from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind, Value, integer_kind
 from jms_selector.syntax.like import compile_like, matcher
 from jms_selector.syntax.tree import And, Between, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
-from jms_selector.syntax.values import INTEGRAL, NUMERIC, Kind, Value, integer_kind, readings
 
 __all__ = ["textual"]
 

@@ -7,6 +7,7 @@ Strict rules hold to the specification (and the TCK), the others are what every 
 
 from typing import NamedTuple
 
+from jms_selector.syntax.kinds import NUMERIC, Kind
 from jms_selector.syntax.tree import (
     And,
     Arithmetic,
@@ -24,7 +25,6 @@ from jms_selector.syntax.tree import (
     Path,
     Property,
 )
-from jms_selector.syntax.values import NUMERIC, Kind
 
 __all__ = ["Item", "RuleError"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jms_selector.errors import UnsupportedSelectorError
-from jms_selector.syntax.values import Kind, Value
+from jms_selector.syntax.kinds import Kind, Value
 
 __all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "intended"]
 

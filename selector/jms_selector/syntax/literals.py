@@ -9,8 +9,8 @@ import unicodedata
 from types import MappingProxyType
 
 from jms_selector.errors import shortened
+from jms_selector.syntax.kinds import Kind, in_range, integer_kind, to_float
 from jms_selector.syntax.tree import Literal
-from jms_selector.syntax.values import Kind, in_range, integer_kind, to_float
 
 __all__ = ["LiteralError", "check_name", "decimal", "is_plain_name", "number", "string", "word"]
 

@@ -15,6 +15,7 @@ from jms_selector.syntax import check, literals
 from jms_selector.syntax.check import Item, RuleError
 from jms_selector.syntax.diagnose import diagnose, hint_at
 from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.like import compile_like
 from jms_selector.syntax.tree import (
     And,
@@ -34,7 +35,6 @@ from jms_selector.syntax.tree import (
     Property,
     Selector,
 )
-from jms_selector.syntax.values import Kind
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree

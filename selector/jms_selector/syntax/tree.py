@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Self, TypeVar
 
-from jms_selector.syntax.values import Kind
+from jms_selector.syntax.kinds import Kind
 
 __all__ = [
     "And",

@@ -8,7 +8,9 @@ import math
 from collections.abc import Iterator
 
 from jms_selector.errors import UnsupportedSelectorError
+from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.kinds import Kind, Value, integer_kind
 from jms_selector.syntax.like import compile_like, respell
 from jms_selector.syntax.literals import is_plain_name
 from jms_selector.syntax.tree import (
@@ -30,7 +32,6 @@ from jms_selector.syntax.tree import (
     Selector,
     fold,
 )
-from jms_selector.syntax.values import Kind, Value, integer_kind, java_text
 
 __all__ = ["render", "translate"]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jms_selector.syntax.values import Kind, Value
-from jms_selector.syntax.values import java_text as text_of_one
+from jms_selector.meaning.conversions import java_text as text_of_one
+from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.encode_numbers import java_text
 
 # As Java prints them since 19; before, some had a digit too many.

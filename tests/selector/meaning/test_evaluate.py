@@ -2,8 +2,9 @@ import pytest
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
-from jms_selector.syntax.values import Kind, Message, Value
 
 MESSAGE = Message.of(
     {"JMSPriority": 7, "JMSDeliveryMode": "PERSISTENT", "JMSRedelivered": False, "JMSTimestamp": 5},

@@ -2,8 +2,9 @@ import pytest
 
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.functions import call
+from jms_selector.meaning.message import Message, typed
+from jms_selector.syntax.kinds import NULL, Kind
 from jms_selector.syntax.parse import parse
-from jms_selector.syntax.values import NULL, Kind, Message, typed
 
 
 def called(function, *arguments):

@@ -9,9 +9,9 @@ from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import MAX_NAMES, Outcomes, candidates, may_match, outcomes
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, SPEC
+from jms_selector.syntax.kinds import NULL, Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import names, postorder
-from jms_selector.syntax.values import NULL, Kind, Value
 
 
 def row(types=None, **properties):

@@ -10,8 +10,8 @@ from jms_selector.meaning.plan import (
 )
 from jms_selector.meaning.rules import Basis, Outcome
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, SPEC
+from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.parse import parse
-from jms_selector.syntax.values import BITS, Kind
 from jms_selector.targets.text import render
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, IBM, SPEC
-from jms_selector.syntax.values import Kind
+from jms_selector.syntax.kinds import Kind
 
 TRUE, FALSE, UNKNOWN, FAULT = Outcome
 NUMBERS = (Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)

@@ -6,12 +6,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jms_selector.errors import EvaluationError, InvalidSelectorError, UnsupportedSelectorError
+from jms_selector.meaning.conversions import java_text
 from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.message import Message
 from jms_selector.pushdown.push import push
 from jms_selector.pushdown.rewrite import oriented
 from jms_selector.syntax.dialects import DIALECTS, intended
+from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
-from jms_selector.syntax.values import Kind, Message, Value, java_text
 from jms_selector.targets.text import render
 
 PUSHED = [  # selector, dialect, text, residual

@@ -2,8 +2,8 @@ import pytest
 
 from jms_selector.syntax import check
 from jms_selector.syntax.check import Item, RuleError
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.tree import Call, Compare, Literal, Negative, Not, Property
-from jms_selector.syntax.values import Kind
 
 PROPERTY = Item(Property("a"), 3)
 NUMBER = Item(Literal(1, Kind.INT), 3)

@@ -1,8 +1,8 @@
 import pytest
 
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.literals import LiteralError, check_name, decimal, is_plain_name, number, string, word
 from jms_selector.syntax.tree import Literal
-from jms_selector.syntax.values import Kind
 
 JAVA = [
     ("0", 0, Kind.INT),

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
 from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.parse import MAX_LENGTH, MAX_NESTING, parse
 from jms_selector.syntax.tree import And, Arithmetic, Compare, Like, Literal, Negative, Not, Or, Property
-from jms_selector.syntax.values import Kind, Message
 
 A, B = Property("a"), Property("b")
 

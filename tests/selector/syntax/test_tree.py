@@ -3,9 +3,9 @@ from functools import reduce
 
 import pytest
 
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Compare, Literal, Not, Or, Property, flatten, fold, names, postorder, rebuild
-from jms_selector.syntax.values import Kind
 
 ONE = Literal(1, Kind.INT)
 

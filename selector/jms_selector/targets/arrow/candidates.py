@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
 from jms_selector.meaning.lenient import STATED, Source, source
 from jms_selector.syntax.dialects import Dialect
-from jms_selector.syntax.values import BITS, FLOATING_TEXT, INTEGER_TEXT, NULL, Kind, Value
+from jms_selector.syntax.kinds import BITS, NULL, Kind, Value
 from jms_selector.targets.arrow import vectors
 
 __all__ = ["Candidates", "SchemaColumns", "typed_column"]
@@ -175,7 +176,7 @@ def _lookup(maps: pa.MapArray, key: str) -> pa.Array:
 
 
 def _readings(distinct: pa.Array, size: int) -> dict[Kind, tuple[Mask, Any]]:
-    """Vectorised :func:`values.readings`, with one place more for the absent value."""
+    """Vectorised :func:`conversions.readings`, with one place more for the absent value."""
     present = np.arange(size) < len(distinct)
     kinds: dict[Kind, tuple[Mask, Any]] = {Kind.STRING: (present, vectors.data(distinct, Kind.STRING, size))}
     booleans = np.append(_mask(pc.is_in(distinct, pa.array(["true", "false"]))), False)

@@ -19,9 +19,9 @@ from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.lenient import MAX_NAMES, lenient_dialect, prepared
 from jms_selector.meaning.plan import ANYTHING, junctions, negation_normal, specialise
 from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
-from jms_selector.syntax.values import BITS, Kind
 from jms_selector.targets.arrow import vectors
 from jms_selector.targets.arrow.candidates import Candidates, SchemaColumns, typed_column
 from jms_selector.targets.text import render

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from jms_selector.meaning.calculate import utf16
+from jms_selector.meaning.conversions import parse_java
 from jms_selector.meaning.plan import (
     Calculation,
     Comparison,
@@ -27,8 +28,8 @@ from jms_selector.meaning.plan import (
     Verdict,
 )
 from jms_selector.meaning.rules import Outcome
+from jms_selector.syntax.kinds import NUMERIC, Kind
 from jms_selector.syntax.like import ANY, to_regex
-from jms_selector.syntax.values import NUMERIC, Kind, parse_java
 
 __all__ = ["data", "take", "test"]
 

@@ -9,9 +9,11 @@ from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
 from jms_selector.meaning.lenient import MAX_NAMES, STATED, Source, lenient_dialect, prepared, source
 from jms_selector.meaning.plan import ANYTHING, Plan, junctions, negation_normal, specialise
 from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
     And,
@@ -26,7 +28,6 @@ from jms_selector.syntax.tree import (
     names,
     postorder,
 )
-from jms_selector.syntax.values import BITS, FLOATING_TEXT, INTEGER_TEXT, Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

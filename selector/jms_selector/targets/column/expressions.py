@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.meaning.plan import (
     Calculation,
     Comparison,
@@ -26,8 +27,8 @@ from jms_selector.meaning.plan import (
     Verdict,
 )
 from jms_selector.meaning.rules import Outcome
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.like import ANY, Token, to_regex
-from jms_selector.syntax.values import JAVA_DOUBLE, Kind
 
 __all__ = ["Expressions"]
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jms_selector.meaning.conversions import readings
 from jms_selector.syntax.dialects import ARTEMIS, SPEC
-from jms_selector.syntax.values import Kind, readings
+from jms_selector.syntax.kinds import Kind
 from jms_selector.targets.arrow.candidates import SchemaColumns, _lookup, _readings, typed_column
 
 TEXTS = ["5", "-5", "128", "99999", "3000000000", "9223372036854775807", "9223372036854775808", "-9223372036854775808"]

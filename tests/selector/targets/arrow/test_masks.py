@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import outcomes
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import MAX_NESTING, parse
-from jms_selector.syntax.values import Kind, Message, Value
 from jms_selector.targets.arrow import masks
 
 DIALECTS = ("spec", "artemis", "classic")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from jms_selector.meaning.calculate import calculate, compare
 from jms_selector.meaning.plan import Calculation, Comparison, Constant, Matching, Membership, NullTest, Operand
 from jms_selector.meaning.rules import Basis
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.like import compile_like, matcher
-from jms_selector.syntax.values import Kind
 from jms_selector.targets.arrow.vectors import test as masks
 
 LONGS = [0, 1, -1, 2, -7, 2147483647, -2147483648, (1 << 63) - 1, -(1 << 63), 5]

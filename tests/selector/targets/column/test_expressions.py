@@ -6,10 +6,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from jms_selector.meaning.calculate import calculate, compare
+from jms_selector.meaning.conversions import parse_java
 from jms_selector.meaning.plan import Calculation, Comparison, Matching, NullTest, Operand
 from jms_selector.meaning.rules import Basis
+from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.like import compile_like, matcher
-from jms_selector.syntax.values import Kind, parse_java
 from jms_selector.targets.column.expressions import Expressions
 
 pytestmark = pytest.mark.spark

@@ -1,93 +1,23 @@
-"""Typed values as a Java broker holds them, and Java's conversions between them and text.
+"""Java's conversions between values and text: ``valueOf`` and ``toString``. Knows no syntax and no dialect."""
 
-A :class:`Value` is a kind and a Python value; a ``FLOAT`` is held as the double it widens to, an integer
-is within its kind's range. Knows no syntax and no dialect.
-"""
-
-import ctypes
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
 
-__all__ = ["NULL", "Kind", "Message", "Value"]
+from jms_selector.syntax.kinds import BITS, INTEGRAL, Kind, Value, in_range, to_float
 
-
-class Kind(StrEnum):
-    """JMS 3.1 §3.5.4: the eight types of a property, and what else an evaluation can meet."""
-
-    NULL = "null"
-    BOOLEAN = "boolean"
-    BYTE = "byte"
-    SHORT = "short"
-    INT = "int"
-    LONG = "long"
-    FLOAT = "float"
-    DOUBLE = "double"
-    STRING = "string"
-    BIG = "big"
-    """A literal beyond long: ActiveMQ's BigDecimal, equal only to another of its kind."""
-    LIST = "list"
-    """What Classic's SPLIT and MAKELIST return."""
-    FAULT = "fault"
-    """No value: arithmetic on what is no number, or an exception at the broker. The value says why."""
-
-
-class Value(NamedTuple):
-    kind: Kind
-    value: Any
-
-
-NULL = Value(Kind.NULL, None)
-INTEGRAL = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
-NUMERIC = INTEGRAL | {Kind.FLOAT, Kind.DOUBLE}
-BITS = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
-
-
-def in_range(number: int, kind: Kind) -> bool:
-    half = 1 << (BITS[kind] - 1)
-    return -half <= number < half
-
-
-def wrap(number: int, kind: Kind) -> int:
-    """Java integer arithmetic wraps (JLS §15.17, §15.18)."""
-    half = 1 << (BITS[kind] - 1)
-    return (number + half) % (2 * half) - half
-
-
-def integer_kind(number: int) -> Kind:
-    """Int where it fits, long where that fits, BIG beyond."""
-    if in_range(number, Kind.INT):
-        return Kind.INT
-    return Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG
-
-
-_MANTISSA = 53
-"""Bits of a double's mantissa."""
-
-
-def to_float(number: float) -> float:
-    """Round to Java's ``float``, half to even, overflow to infinity (JLS §5.1.2)."""
-    if isinstance(number, int) and number.bit_length() > _MANTISSA:
-        # Rounding to double first may round twice: fold what double cannot hold into one sticky bit.
-        shift = number.bit_length() - _MANTISSA + 3
-        rest = number & ((1 << shift) - 1)
-        number = float((number >> shift | bool(rest)) << shift)
-    return ctypes.c_float(number).value
-
-
-def to_kind(number: float, kind: Kind) -> float:
-    """A numeric widening conversion (JLS §5.1.2)."""
-    if kind is Kind.DOUBLE:
-        return float(number)
-    return to_float(number) if kind is Kind.FLOAT else number
-
-
-# --- Java text ---------------------------------------------------------------------------------
+__all__ = [
+    "FLOATING_TEXT",
+    "INTEGER_TEXT",
+    "JAVA_DOUBLE",
+    "java_double",
+    "java_float",
+    "java_integer",
+    "java_text",
+    "parse_java",
+    "readings",
+]
 
 # No two ways to read one run of digits: a long text that is no number must not take time by the square.
 _DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -240,47 +170,3 @@ def readings(text: str) -> list[Value]:
         double = float(text)
         found += [Value(Kind.FLOAT, to_float(double)), Value(Kind.DOUBLE, double)]
     return found
-
-
-# --- messages ----------------------------------------------------------------------------------
-
-
-def typed(value: Any) -> Value:
-    """A Python value as the JMS type a Java client would most likely have set."""
-    match value:
-        case Value():
-            return value
-        case None:
-            return NULL
-        case bool():
-            return Value(Kind.BOOLEAN, value)
-        case int():
-            return Value(integer_kind(value), value)
-        case float():
-            return Value(Kind.DOUBLE, value)
-        case str():
-            return Value(Kind.STRING, value)
-        case _:
-            raise TypeError(f"a JMS property is no {type(value).__name__}")
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What a selector sees of a message: header fields by their JMS names, and typed properties."""
-
-    headers: Mapping[str, Value] = field(default_factory=dict)
-    properties: Mapping[str, Value] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, headers: Mapping[str, Any] | None = None, **properties: Any) -> Self:
-        """From plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``."""
-        return cls(
-            {name: _header(name, value) for name, value in (headers or {}).items()},
-            {name: typed(value) for name, value in properties.items()},
-        )
-
-
-def _header(name: str, value: Any) -> Value:
-    if name in {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"} and isinstance(value, int):
-        return Value(Kind.LONG, value)
-    return typed(value)

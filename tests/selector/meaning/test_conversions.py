@@ -4,20 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jms_selector.syntax.values import (
-    Kind,
-    Message,
-    Value,
-    integer_kind,
-    java_double,
-    java_float,
-    java_integer,
-    java_text,
-    parse_java,
-    readings,
-    to_float,
-    wrap,
-)
+from jms_selector.meaning.conversions import java_double, java_float, java_integer, java_text, parse_java, readings
+from jms_selector.syntax.kinds import Kind, Value, to_float
 
 TEXTS = [  # a value and what Java's toString makes of it
     (Kind.DOUBLE, 1.0, "1.0"),
@@ -147,23 +135,3 @@ def test_float_value_of_throws():
 
 def test_boolean_value_of_never_throws():
     assert [parse_java(text, Kind.BOOLEAN) for text in ("TRUE", "true", "banana", "")] == [True, True, False, False]
-
-
-def test_integers_wrap_and_floats_round():
-    assert wrap(2147483648, Kind.INT) == -2147483648
-    assert wrap((1 << 63) - 1 + 1, Kind.LONG) == -(1 << 63)
-    assert to_float(16777217) == 16777216.0
-    assert to_float(1e300) == math.inf
-    # Through double this long would round up at the second step.
-    assert to_float((1 << 60) + (1 << 36) + 1) == float((1 << 60) + (1 << 37))
-    assert [integer_kind(n) for n in (1, 1 << 31, 1 << 63)] == [Kind.INT, Kind.LONG, Kind.BIG]
-
-
-def test_a_message_from_plain_values():
-    message = Message.of(
-        {"JMSTimestamp": 5, "JMSPriority": 4}, a=1, b=1 << 40, c=True, d=1.5, e="x", f=Value(Kind.BYTE, 1)
-    )
-    assert message.headers == {"JMSTimestamp": Value(Kind.LONG, 5), "JMSPriority": Value(Kind.INT, 4)}
-    assert [v.kind for v in message.properties.values()] == ["int", "long", "boolean", "double", "string", "byte"]
-    with pytest.raises(TypeError, match="no list"):
-        Message.of(a=[1])

@@ -1,0 +1,50 @@
+"""The message that a selector is evaluated on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from jms_selector.syntax.kinds import NULL, Kind, Value, integer_kind
+
+__all__ = ["Message", "typed"]
+
+
+def typed(value: Any) -> Value:
+    """A Python value as the JMS type a Java client would most likely have set."""
+    match value:
+        case Value():
+            return value
+        case None:
+            return NULL
+        case bool():
+            return Value(Kind.BOOLEAN, value)
+        case int():
+            return Value(integer_kind(value), value)
+        case float():
+            return Value(Kind.DOUBLE, value)
+        case str():
+            return Value(Kind.STRING, value)
+        case _:
+            raise TypeError(f"a JMS property is no {type(value).__name__}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a selector sees of a message: header fields by their JMS names, and typed properties."""
+
+    headers: Mapping[str, Value] = field(default_factory=dict)
+    properties: Mapping[str, Value] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, headers: Mapping[str, Any] | None = None, **properties: Any) -> Self:
+        """From plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``."""
+        return cls(
+            {name: _header(name, value) for name, value in (headers or {}).items()},
+            {name: typed(value) for name, value in properties.items()},
+        )
+
+
+def _header(name: str, value: Any) -> Value:
+    if name in {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"} and isinstance(value, int):
+        return Value(Kind.LONG, value)
+    return typed(value)

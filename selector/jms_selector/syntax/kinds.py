@@ -1,0 +1,68 @@
+"""The types of JMS values, which a literal already shows by its spelling, and the ranges of Java's numbers.
+
+A :class:`Value` is a kind and a Python value. A ``FLOAT`` is held as the double it widens to; an integer is within
+the range of its kind.
+"""
+
+import ctypes
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+__all__ = ["BITS", "INTEGRAL", "NULL", "NUMERIC", "Kind", "Value", "in_range", "integer_kind", "to_float"]
+
+
+class Kind(StrEnum):
+    """JMS 3.1 §3.5.4: the eight types of a property, and what else an evaluation can meet."""
+
+    NULL = "null"
+    BOOLEAN = "boolean"
+    BYTE = "byte"
+    SHORT = "short"
+    INT = "int"
+    LONG = "long"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STRING = "string"
+    BIG = "big"
+    """A literal beyond long: ActiveMQ's BigDecimal, equal only to another of its kind."""
+    LIST = "list"
+    """What Classic's SPLIT and MAKELIST return."""
+    FAULT = "fault"
+    """No value: arithmetic on what is no number, or an exception at the broker. The value says why."""
+
+
+class Value(NamedTuple):
+    kind: Kind
+    value: Any
+
+
+NULL = Value(Kind.NULL, None)
+INTEGRAL = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
+NUMERIC = INTEGRAL | {Kind.FLOAT, Kind.DOUBLE}
+BITS = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+
+
+def in_range(number: int, kind: Kind) -> bool:
+    half = 1 << (BITS[kind] - 1)
+    return -half <= number < half
+
+
+def integer_kind(number: int) -> Kind:
+    """Int where it fits, long where that fits, BIG beyond."""
+    if in_range(number, Kind.INT):
+        return Kind.INT
+    return Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG
+
+
+_MANTISSA = 53
+"""Bits of a double's mantissa."""
+
+
+def to_float(number: float) -> float:
+    """Round to Java's ``float``, half to even, overflow to infinity (JLS §5.1.2)."""
+    if isinstance(number, int) and number.bit_length() > _MANTISSA:
+        # Rounding to double first may round twice: fold what double cannot hold into one sticky bit.
+        shift = number.bit_length() - _MANTISSA + 3
+        rest = number & ((1 << shift) - 1)
+        number = float((number >> shift | bool(rest)) << shift)
+    return ctypes.c_float(number).value
