@@ -2,14 +2,11 @@
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from jms_selector.errors import InvalidSelectorError, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lark.exceptions import UnexpectedInput
 
 __all__ = ["diagnose", "hint_at"]
 
@@ -63,9 +60,7 @@ _CONDITION = re.compile(r"(?is)\bwhere\s+(.+?)\s*;?\s*\Z")
 _SINGLE_QUOTE = re.compile(r"'(?:[^']|'')*'")
 
 
-def diagnose(text: str, error: "UnexpectedInput", *, strict: bool) -> InvalidSelectorError:
-    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-
+def diagnose(text: str, error: UnexpectedInput, *, strict: bool) -> InvalidSelectorError:
     position = error.pos_in_stream if isinstance(error.pos_in_stream, int) else len(text)
     expected: Iterable[str] = ()
     if isinstance(error, UnexpectedToken):
@@ -116,7 +111,7 @@ def _hint_before(text: str, position: int) -> str:
     return ""
 
 
-def _spoken(terminals: "Iterable[str]", *, strict: bool = False) -> tuple[str, ...]:
+def _spoken(terminals: Iterable[str], *, strict: bool = False) -> tuple[str, ...]:
     words = {
         _SPOKEN.get(terminal, terminal.removeprefix("_"))
         for terminal in terminals

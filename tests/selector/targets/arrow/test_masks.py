@@ -11,8 +11,9 @@ from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import outcomes
 from jms_selector.meaning.message import Message
+from jms_selector.syntax.build import MAX_NESTING
 from jms_selector.syntax.kinds import Kind, Value
-from jms_selector.syntax.parse import MAX_NESTING, parse
+from jms_selector.syntax.parse import parse
 from jms_selector.targets.arrow import masks
 
 DIALECTS = ("spec", "artemis", "classic")

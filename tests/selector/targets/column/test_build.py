@@ -11,7 +11,7 @@ from jms_selector import column, parse
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import MAX_NAMES, may_match
-from jms_selector.syntax.parse import MAX_NESTING
+from jms_selector.syntax.build import MAX_NESTING
 from jms_selector.syntax.tree import conditions, names, postorder
 from jms_selector.targets.column.build import MAX_CONDITIONS
 

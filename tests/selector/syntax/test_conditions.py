@@ -1,0 +1,46 @@
+import pytest
+
+from jms_selector.errors import InvalidSelectorError
+from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import And, Compare, Like, Literal, Not, Or, Property
+
+A, B = Property("a"), Property("b")
+
+
+def integer(value, kind=Kind.INT):
+    return Literal(value, kind)
+
+
+TREES = [
+    ("a = 1", Compare("=", A, integer(1))),
+    ("NOT a = 1", Not(Compare("=", A, integer(1)))),
+    ("a AND b OR NOT a", Or((And((A, B)), Not(A)))),
+    ("a AND b AND a", And((A, B, A))),
+    ("a NoT lIkE 'x' eScApE '!'", Like(A, "x", "!", negated=True)),
+    ("(((a)))", A),
+    ("i=0xAOR TRUE", Or((Compare("=", Property("i"), integer(10)), Literal(True, Kind.BOOLEAN)))),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), TREES)
+def test_trees(text, tree):
+    assert parse(text).root == tree
+    assert parse(text, strict=True).root == tree
+
+
+STRICT = [
+    ("(a) IS NULL", "property"),
+    ("1 IS NULL", "property"),
+    ("a = 5 = TRUE", "no value"),
+    ("1 = 'x'", "cannot be compared"),
+    ("1.0 <> FALSE", "cannot be compared"),
+    ("JMSMessageID BETWEEN 1 AND 10", "is a string"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), STRICT)
+def test_strict_holds_to_the_specification(text, says):
+    parse(text)
+    with pytest.raises(InvalidSelectorError, match=says):
+        parse(text, strict=True)

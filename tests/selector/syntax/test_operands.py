@@ -1,0 +1,46 @@
+import pytest
+
+from jms_selector.errors import InvalidSelectorError
+from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import Arithmetic, Compare, Literal, Negative, Property
+
+A, B = Property("a"), Property("b")
+
+
+def integer(value, kind=Kind.INT):
+    return Literal(value, kind)
+
+
+TREES = [
+    ("a - 1 + b > 2", Compare(">", Arithmetic(("-", "+"), (A, integer(1), B)), integer(2))),
+    ("a + b * 2 < 1", Compare("<", Arithmetic(("+",), (A, Arithmetic(("*",), (B, integer(2))))), integer(1))),
+    ("a = -5", Compare("=", A, integer(-5))),
+    ("a = - -5", Compare("=", A, Negative(integer(-5)))),
+    ("a = -(5)", Compare("=", A, Negative(integer(5)))),
+    ("a = -9223372036854775808", Compare("=", A, integer(-(1 << 63), Kind.LONG))),
+    ("a = -2147483648", Compare("=", A, integer(-(1 << 31)))),
+    ("a = -2147483648L", Compare("=", A, integer(-(1 << 31), Kind.LONG))),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), TREES)
+def test_trees(text, tree):
+    assert parse(text).root == tree
+    assert parse(text, strict=True).root == tree
+
+
+STRICT = [
+    ("JMSDestination = 'x'", "may not be used"),
+    ("JMSReplyTo IS NULL", "may not be used"),
+    ('color = "red"', "single quotes"),
+    ("a % 2 = 1", "%"),
+    ("a + 'x' = 'y'", "no number"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), STRICT)
+def test_strict_holds_to_the_specification(text, says):
+    parse(text)
+    with pytest.raises(InvalidSelectorError, match=says):
+        parse(text, strict=True)
