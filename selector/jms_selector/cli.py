@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
-from jms_selector.conformance import pushed_texts, verdicts
 from jms_selector.errors import SelectorError
 from jms_selector.pushdown.push import push
 from jms_selector.syntax.dialects import DIALECTS
@@ -49,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _conformance(options: argparse.Namespace) -> int:
+    from jms_selector.conformance import pushed_texts, verdicts  # of use to this command only
+
     runner = pushed_texts.run if options.pushdown else verdicts.run
     report = runner(options.file, options.dialect)
     print(report)

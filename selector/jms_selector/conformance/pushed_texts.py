@@ -1,7 +1,7 @@
-"""Files of selectors and the texts a broker is to be sent. What ``jms-selector conformance --pushdown`` runs.
+"""Cases of a selector and the text to push for it. ``jms-selector conformance --pushdown FILE`` runs them.
 
-Two texts agree if the broker reads the same tree from both, or delivers the same messages for both: that is
-tried on every typed value that could tell them apart. Messages on which the stated text throws are left out.
+Two texts agree if the broker reads the same tree from both, or delivers the same messages for both. The second is
+tried on every typed value that could tell the texts apart. Messages on which the stated text throws are left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from jms_selector.conformance.verdicts import Failure, Report, cases, report
+from jms_selector.conformance.cases import Failure, Report, cases, report
 from jms_selector.errors import EvaluationError, InvalidSelectorError
 from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.evaluate import evaluate

@@ -1,63 +1,25 @@
-"""Files of cases: selector verdicts, and texts pushed to a broker. What ``jms-selector conformance`` runs."""
+"""Cases of a selector, a message and the verdict on it. ``jms-selector conformance FILE`` runs them."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jms_selector.conformance.cases import Failure, Report, cases, report
 from jms_selector.errors import EvaluationError, InvalidSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import Kind, Value, to_float
 from jms_selector.syntax.parse import parse
 
-__all__ = ["Failure", "Report", "message_of", "run"]
+__all__ = ["message_of", "run"]
 
 CHECKED = ("artemis", "classic", "lenient")
 """Keys of a row that hold a verdict of their own, besides its owner's ``expect``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    case: str
-    dialect: str
-    selector: str
-    expected: Any
-    found: Any
-
-    def __str__(self) -> str:
-        return (
-            f"{self.case} [{self.dialect}] {self.selector}: "
-            f"expected {json.dumps(self.expected)}, got {json.dumps(self.found)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    passed: int
-    failures: tuple[Failure, ...]
-
-    def __str__(self) -> str:
-        lines = [*map(str, self.failures), f"{self.passed} passed, {len(self.failures)} failed"]
-        return "\n".join(lines)
-
-
 def run(path: str | Path, dialect: str | None = None) -> Report:
     """Check every verdict of a file of cases, or those of one dialect."""
     return report(failure for case in cases(path) for failure in check(case, dialect))
-
-
-def report(results: Iterable[Failure | None]) -> Report:
-    found = list(results)
-    return Report(found.count(None), tuple(failure for failure in found if failure))
-
-
-def cases(path: str | Path) -> Iterator[dict[str, Any]]:
-    with Path(path).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield {"id": f"line {number}", **json.loads(line)}
 
 
 def check(case: Mapping[str, Any], only: str | None = None) -> Iterator[Failure | None]:
