@@ -71,7 +71,7 @@ def is_condition(node: Node) -> bool:
     return isinstance(node, _CONDITIONS) or (isinstance(node, Call) and node.function in _BOOLEAN_CALLS)
 
 
-def ordered(item: Item) -> Node:
+def ordered(item: Item) -> None:
     """An operand of ``<``, ``>``, BETWEEN and their sisters: numbers only."""
     node = item.node
     if isinstance(node, Literal) and node.kind not in NUMERIC | {Kind.BIG}:
@@ -83,7 +83,6 @@ def ordered(item: Item) -> Node:
         )
     if is_condition(node):
         raise RuleError(item, "A condition has no order", ("a number",))
-    return node
 
 
 def equated(left: Item, right: Item) -> None:
@@ -97,10 +96,9 @@ def equated(left: Item, right: Item) -> None:
             raise RuleError(right, f"{_called(right.node)} cannot be compared with a boolean")
 
 
-def listed(item: Item) -> Node:
-    if isinstance(item.node, Property):
-        return item.node
-    raise RuleError(item, "IN wants a property on its left", ("a property name",))
+def listed(item: Item) -> None:
+    if not isinstance(item.node, Property):
+        raise RuleError(item, "IN wants a property on its left", ("a property name",))
 
 
 def escape(item: Item, character: str | None, *, activemq: bool) -> None:

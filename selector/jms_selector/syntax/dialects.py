@@ -1,4 +1,4 @@
-"""What each dialect means by a selector: flags and names only, the rules read them.
+"""What each dialect means by a selector: flags and names only. The parser and the rules of ``meaning`` read them.
 
 Measured on the selector classes of Artemis 2.44 and 2.55, Classic 6.3 and 6.4; IBM MQ from its documentation. A dialect
 states where it differs from the specification (Jakarta Messaging 3.1 §3.8.1), which is :data:`SPEC`.
@@ -21,7 +21,12 @@ class Dialect:
     # --- reading -----------------------------------------------------------------------------
 
     activemq: bool = False
-    """The ActiveMQ grammar: NOT binds tighter than comparison, chains, ``%``, NULL, XPATH, ASCII names."""
+    """The ActiveMQ grammar and rules.
+
+    In the grammar NOT binds tighter than comparison, and there are chains, ``%``, NULL, XPATH and ASCII names. ``<>``
+    on unlike types is TRUE. Two strings, or two booleans, may be compared with ``<`` in Java's order. ``/``, ``%`` and
+    all calculations with a float are done in double.
+    """
 
     prefixes: tuple[str, ...] = ()
     """What may stand before the selector at offset 0."""
@@ -32,8 +37,8 @@ class Dialect:
     always_converts: bool = False
     """STOMP selectors are converted without being asked: the broker adds the prefix itself."""
 
-    functions: Mapping[str, tuple[int, int, bool]] = field(default_factory=dict)
-    """Name -> fewest and most arguments, and whether it may stand as a condition."""
+    functions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Name -> fewest and most arguments."""
 
     quoted_names: bool = True
 
@@ -41,12 +46,6 @@ class Dialect:
 
     null_on_the_right: bool = False
     """``x = missing`` is FALSE, ``x <> missing`` TRUE, ``missing = missing`` TRUE."""
-
-    unlike_differ: bool = False
-    """``<>`` on unlike types is TRUE; the specification's "value of the operation is false" makes it FALSE."""
-
-    text_is_ordered: bool = False
-    """Two strings, or two booleans, may be compared with ``<`` and its sisters, in Java's order."""
 
     total_order: bool = False
     """Floats compare by ``compareTo``: NaN equals itself and tops all, -0.0 is below 0.0."""
@@ -70,9 +69,6 @@ class Dialect:
     """A NULL makes BETWEEN false and NOT BETWEEN true."""
 
     # --- calculating -------------------------------------------------------------------------
-
-    double_arithmetic: bool = False
-    """``/`` and ``%`` always, and everything with a float in it, are calculated in double."""
 
     narrow_literals: bool = False
     """A literal within int range is an int whatever its suffix; a float literal is a double."""
@@ -132,13 +128,10 @@ _ACTIVEMQ = Dialect(
     activemq=True,
     prefixes=("convert_string_expressions:",),
     null_on_the_right=True,
-    unlike_differ=True,
-    text_is_ordered=True,
     total_order=True,
     left_widens=True,
     like_is_two_valued=True,
     in_is_unknown=True,
-    double_arithmetic=True,
     narrow_literals=True,
     null_minus=True,
     faults_escape=True,
@@ -200,11 +193,11 @@ CLASSIC = replace(
     always_converts=True,
     functions=MappingProxyType(
         {
-            "REGEX": (2, 2, True),
-            "INLIST": (2, 2, True),
-            "MAKELIST": (0, 1 << 16, False),
-            "SPLIT": (2, 3, False),
-            "REPLACE": (3, 3, False),
+            "REGEX": (2, 2),
+            "INLIST": (2, 2),
+            "MAKELIST": (0, 1 << 16),
+            "SPLIT": (2, 3),
+            "REPLACE": (3, 3),
         }
     ),
     # JMSXDeliveryCount is the redelivery counter and one: this is the first delivery.
