@@ -14,12 +14,10 @@ at is the broker's own rules on the specification's tree, with the property on t
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 
 from jms_selector.errors import InvalidSelectorError, UnsupportedSelectorError
 from jms_selector.pushdown import rewrite
-from jms_selector.pushdown.rewrite import TRUE, NotPushable
-from jms_selector.pushdown.textual import textual
+from jms_selector.pushdown.rewrite import TRUE, NotPushable, Trust
 from jms_selector.syntax.dialects import Dialect, dialect_of
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
@@ -39,6 +37,9 @@ from jms_selector.targets.text import render, translate
 
 __all__ = ["Pushdown", "push"]
 
+Rewriter = Callable[..., tuple[Node, Trust]]
+"""A condition, or NOT of one -> the broker's form and its trust."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
@@ -53,13 +54,6 @@ class Pushdown:
 
     pushed: Selector | None
     """The tree of ``text``: what a reader may re-evaluate leniently, in the broker's dialect."""
-
-
-class Trust(IntEnum):
-    NOTHING = 0
-    WEAKER = 1
-    TWO = 2
-    THREE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +97,11 @@ def push(
         return Pushdown(None, None, (), None)
     _refuse_quoted_strings(given)
     convert = convert or text_values
-    condition = textual if text_values else rewrite.typed
+    rewriter: Rewriter = rewrite.typed
+    if text_values:
+        from jms_selector.pushdown.textual import textual  # loaded for the few callers that ask for it
+
+        rewriter = textual
 
     def visit(node: Node, pairs: list[_Pair]) -> _Pair:
         match node:
@@ -113,7 +111,7 @@ def push(
                 return _disjunction(node, pairs)
             case Not():
                 return _Pair(pairs[0].negated, pairs[0].plain)
-        return _condition(node, rules, condition, convert=convert)
+        return _condition(node, rules, rewriter, convert=convert)
 
     part = fold(rewrite.oriented(given.root), visit, conditions).plain
     return _result(given, part, rules, convert=convert and rewrite.compares_numbers(given.root))
@@ -183,16 +181,14 @@ def _reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 # --- conditions -------------------------------------------------------------------------------------
 
-Rewriter = Callable[..., tuple[Node, int]]
-
 
 def _condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Pair:
-    plain = _tried(node, node, dialect, rewriter, convert=convert)
-    negated = _exact_negation(plain) or _tried(Not(node), Not(node), dialect, rewriter, convert=convert)
+    plain = _tried(node, dialect, rewriter, convert=convert)
+    negated = _exact_negation(plain) or _tried(Not(node), dialect, rewriter, convert=convert)
     return _Pair(plain, negated)
 
 
-def _tried(node: Node, source: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
+def _tried(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
     try:
         pushed, trust = rewriter(node, dialect, convert=convert)
         if dialect.boolean_throws:
@@ -200,8 +196,8 @@ def _tried(node: Node, source: Node, dialect: Dialect, rewriter: Rewriter, *, co
         render(pushed, dialect)
     except (NotPushable, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
-        return _Part(None, Trust.NOTHING, source, (f"{render(source)} stays in Spark: {why}",))
-    return _Part(pushed, Trust(trust), source if trust == Trust.WEAKER else None)
+        return _Part(None, Trust.NOTHING, node, (f"{render(node)} stays in Spark: {why}",))
+    return _Part(pushed, trust, node if trust is Trust.WEAKER else None)
 
 
 # --- what people should hear -------------------------------------------------------------------------

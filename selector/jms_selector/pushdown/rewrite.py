@@ -1,8 +1,10 @@
 """Conditions as an ActiveMQ broker must be asked for them, and for each rule why it changes nothing.
 
-A rewriter takes a condition, or NOT of one, and answers a tree and how far it can be trusted (the numbers
-of :class:`jms_selector.pushdown.push.Trust`); :class:`NotPushable` says why there is none.
+A rewriter takes a condition, or NOT of one, and returns a tree and its :class:`Trust`. It raises :class:`NotPushable`,
+with the reason, where there is no such tree.
 """
+
+from enum import IntEnum
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
@@ -31,12 +33,11 @@ from jms_selector.syntax.tree import (
     postorder,
 )
 
-__all__ = ["FALSE", "TRUE", "NotPushable", "calculates", "compares_numbers", "oriented", "typed", "unthrowing"]
+__all__ = ["FALSE", "TRUE", "NotPushable", "Trust", "calculates", "compares_numbers", "oriented", "typed", "unthrowing"]
 
 TRUE = Literal(value=True, kind=Kind.BOOLEAN)
 FALSE = Literal(value=False, kind=Kind.BOOLEAN)
 
-WEAKER, TWO, THREE = 1, 2, 3
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "<>", "<>": "="}
 
@@ -49,6 +50,15 @@ _HEADER_KINDS = {
     "JMSXUserID": Kind.STRING,
 }
 """Names that have one type in every message."""
+
+
+class Trust(IntEnum):
+    """How far the broker's result is the selector's. :mod:`jms_selector.pushdown.push` explains the members."""
+
+    NOTHING = 0
+    WEAKER = 1
+    TWO = 2
+    THREE = 3
 
 
 class NotPushable(Exception):  # noqa: N818 - a verdict, not a failure
@@ -93,7 +103,7 @@ def _oriented_comparison(node: Compare) -> Compare:
 # --- conditions on typed values -------------------------------------------------------------------
 
 
-def typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+def typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     """A condition of the user's selector, to be decided by the broker on the types the producer set."""
     if isinstance(node, Not):
         return _negated(node.operand, dialect, convert=convert)
@@ -102,11 +112,11 @@ def typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
         return _constant(node, dialect)
     match node:
         case Property():
-            return node, THREE
+            return node, Trust.THREE
         case IsNull(Property()) | In(Property()):
-            return node, THREE
+            return node, Trust.THREE
         case Like(Property() as operand):
-            return (_delivery_mode(node) if operand.name == "JMSDeliveryMode" and dialect.words else node), THREE
+            return (_delivery_mode(node) if operand.name == "JMSDeliveryMode" and dialect.words else node), Trust.THREE
         case Compare():
             return _comparison(node, dialect, convert=convert)
         case Between():
@@ -114,7 +124,7 @@ def typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
     raise NotPushable("its left side is more than a property.")
 
 
-def _negated(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+def _negated(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     """Only what :func:`typed` answers with less than THREE comes here: equality of two, and constants."""
     if not names(node):
         return _constant(Not(node), dialect)
@@ -124,45 +134,45 @@ def _negated(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]
     raise NotPushable("its negation cannot be written.")
 
 
-def _constant(node: Node, dialect: Dialect) -> tuple[Node, int]:
+def _constant(node: Node, dialect: Dialect) -> tuple[Node, Trust]:
     """Without a property it is TRUE or not, for every message alike."""
     _refuse_division(node)
     try:
         selects = evaluate(node, Message(), intended(dialect)) is True
     except EvaluationError as error:
         raise NotPushable(str(error)) from None
-    return (TRUE, TWO) if selects else (FALSE, TWO)
+    return (TRUE if selects else FALSE), Trust.TWO
 
 
-def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     _refuse_operands(node, dialect, node.left, node.right)
     if not names(node.right):
         mode = _is(node.left, "JMSDeliveryMode") and dialect.words and not _word(node.right)
-        return (_delivery_mode(node) if mode else _widened(node, convert=convert)), THREE
+        return (_delivery_mode(node) if mode else _widened(node, convert=convert)), Trust.THREE
     if node.operator in _OPPOSITE:
         # "x = missing" is FALSE and "missing = missing" TRUE to the broker; behind the guards neither occurs.
         # Where a guard is FALSE the selector is unknown, so TRUE is the only value they share.
         # (The guard is on the operand: -x is NULL not only where x is.)
-        return And((*(IsNull(side, negated=True) for side in node.children), node)), TWO
+        return And((*(IsNull(side, negated=True) for side in node.children), node)), Trust.TWO
     if not dialect.converts_arithmetic:
         raise NotPushable("Classic throws if one of the two is a boolean and the other a string.")
-    return node, THREE
+    return node, Trust.THREE
 
 
-def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     _refuse_operands(node, dialect, node.operand, node.low, node.high)
     if names(node.low) or names(node.high):
         if not dialect.converts_arithmetic:
             raise NotPushable("Classic throws if one property is a boolean and the other a string.")
-        return node, THREE
+        return node, Trust.THREE
     if convert and isinstance(node.operand, Property) and node.operand.name not in HEADERS:
         first, second = ("<", ">") if node.negated else (">=", "<=")
         halves = tuple(
             _widened(Compare(op, node.operand, bound), convert=convert)
             for op, bound in ((first, node.low), (second, node.high))
         )
-        return (Or(halves) if node.negated else And(halves)), THREE
-    return node, THREE
+        return (Or(halves) if node.negated else And(halves)), Trust.THREE
+    return node, Trust.THREE
 
 
 def _widened(node: Compare, *, convert: bool) -> Node:

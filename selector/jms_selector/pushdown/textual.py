@@ -10,15 +10,7 @@ import sys
 
 from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.lenient import HEADERS
-from jms_selector.pushdown.rewrite import (
-    FALSE,
-    THREE,
-    TRUE,
-    TWO,
-    WEAKER,
-    NotPushable,
-    typed,
-)
+from jms_selector.pushdown.rewrite import FALSE, TRUE, NotPushable, Trust, typed
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind, Value, integer_kind
 from jms_selector.syntax.like import compile_like, matcher
@@ -31,7 +23,7 @@ _NUMBER_CHARACTERS = re.compile(r"[0-9.EINafinty-]*")
 """All that ``toString`` of a number can hold: digits, NaN, Infinity, 1.0E10."""
 
 
-def textual(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
+def textual(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     """The broker's form of one condition or its negation; headers have types of their own."""
     negated = isinstance(node, Not)
     inner = node.operand if isinstance(node, Not) else node
@@ -50,13 +42,13 @@ def textual(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, int]:
         case IsNull(_, not_null):
             if not_null != negated:
                 raise NotPushable("a property set to null has a text.")
-            return IsNull(operand), THREE if not negated else TWO
+            return IsNull(operand), Trust.THREE if not negated else Trust.TWO
     raise NotPushable("it is no comparison of a property with a literal.")
 
 
-def _compared(operator: str, operand: Property, right: Literal) -> tuple[Node, int]:
+def _compared(operator: str, operand: Property, right: Literal) -> tuple[Node, Trust]:
     if right.kind in NUMERIC:
-        return _number(operator, operand, right), WEAKER
+        return _number(operator, operand, right), Trust.WEAKER
     if right.kind is Kind.BOOLEAN:
         return _text(operator, operand, "true" if right.value else "false")
     if operator not in {"=", "<>"}:
@@ -64,12 +56,12 @@ def _compared(operator: str, operand: Property, right: Literal) -> tuple[Node, i
     return _text(operator, operand, str(right.value))
 
 
-def _text(operator: str, operand: Property, text: str) -> tuple[Node, int]:
+def _text(operator: str, operand: Property, text: str) -> tuple[Node, Trust]:
     """Equal texts may be equal numbers; <> is TRUE for every other type, so it admits them all."""
     values = {_family(value.kind): value for value in readings(text)}
     if operator == "<>" or len(values) == 1:
-        return Compare(operator, operand, Literal(text, Kind.STRING)), TWO if len(values) == 1 else WEAKER
-    return Or(tuple(_equal(operand, value) for value in values.values())), WEAKER
+        return Compare(operator, operand, Literal(text, Kind.STRING)), Trust.TWO if len(values) == 1 else Trust.WEAKER
+    return Or(tuple(_equal(operand, value) for value in values.values())), Trust.WEAKER
 
 
 def _family(kind: Kind) -> Kind:
@@ -94,26 +86,26 @@ def _number(operator: str, operand: Property, right: Literal) -> Node:
     return Or((plain, Compare(operator, operand, Literal(float(right.value), Kind.DOUBLE))))
 
 
-def _ranged(operand: Property, low: Literal, high: Literal, *, outside: bool) -> tuple[Node, int]:
+def _ranged(operand: Property, low: Literal, high: Literal, *, outside: bool) -> tuple[Node, Trust]:
     first, second = ("<", ">") if outside else (">=", "<=")
     halves = (_number(first, operand, low), _number(second, operand, high))
-    return (Or(halves) if outside else And(halves)), WEAKER
+    return (Or(halves) if outside else And(halves)), Trust.WEAKER
 
 
-def _listed(operand: Property, values: tuple[str, ...], *, excluded: bool) -> tuple[Node, int]:
+def _listed(operand: Property, values: tuple[str, ...], *, excluded: bool) -> tuple[Node, Trust]:
     """IN is unknown for what is no string, equality is not."""
     forms = [_text("<>" if excluded else "=", operand, value)[0] for value in values]
     flat = [part for form in forms for part in (form.operands if isinstance(form, Or) else (form,))]
     if len(flat) == 1:
-        return flat[0], WEAKER
-    return (And(tuple(flat)) if excluded else Or(tuple(flat))), WEAKER
+        return flat[0], Trust.WEAKER
+    return (And(tuple(flat)) if excluded else Or(tuple(flat))), Trust.WEAKER
 
 
-def _matched(operand: Property, pattern: str, escape: str | None, *, negated: bool) -> tuple[Node, int]:
+def _matched(operand: Property, pattern: str, escape: str | None, *, negated: bool) -> tuple[Node, Trust]:
     """LIKE is FALSE for what is no string, NOT LIKE is TRUE: that one admits everything already."""
     like = Like(operand, pattern, escape, negated)
     if negated:
-        return like, WEAKER
+        return like, Trust.WEAKER
     zero = Literal(0, Kind.INT)
     others: list[Node] = []
     tokens = compile_like(pattern, escape)
@@ -122,4 +114,4 @@ def _matched(operand: Property, pattern: str, escape: str | None, *, negated: bo
     for truth in (TRUE, FALSE):
         if matcher(pattern, escape, False).fullmatch(str(truth.value).lower()):  # noqa: FBT003
             others.append(Compare("=", operand, truth))
-    return (Or((like, *others)), WEAKER) if others else (like, TWO)
+    return (Or((like, *others)), Trust.WEAKER) if others else (like, Trust.TWO)
