@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,10 @@ def test_help(capsys):
             main([*command, "--help"])
         assert ended.value.code == 0
     assert "--pushdown" in capsys.readouterr().out
+
+
+def test_only_conformance_loads_the_runners():
+    runners = "print([name for name in sys.modules if name.startswith('jms_selector.conformance')])"
+    code = f"import sys; from jms_selector.cli import main; main(['explain', 'a = 1']); {runners}"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    assert found.splitlines()[-1] == "[]"
