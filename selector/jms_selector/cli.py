@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _conformance(options: argparse.Namespace) -> int:
-    from jms_selector.conformance import pushed_texts, verdicts  # of use to this command only
+    from jms_selector.conformance import pushed_texts, verdicts  # no other command needs them
 
     runner = pushed_texts.run if options.pushdown else verdicts.run
     report = runner(options.file, options.dialect)

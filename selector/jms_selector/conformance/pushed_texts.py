@@ -74,9 +74,9 @@ def _delivered(selector: Selector, message: Message, dialect: Dialect) -> bool |
 def _messages(first: Selector, second: Selector, dialect: Dialect) -> Iterator[Message]:
     assert first.root is not None
     assert second.root is not None
-    spoken = sorted({*names(first.root), *names(second.root)})
+    used = sorted({*names(first.root), *names(second.root)})
     values = list(_values(first, second))
-    own = [dialect.aliases.get(name, name) for name in spoken]
+    own = [dialect.aliases.get(name, name) for name in used]
     for chosen in product(values, repeat=len(own)):
         yield Message({}, {n: v for n, v in zip(own, chosen, strict=True) if v is not NULL})
 

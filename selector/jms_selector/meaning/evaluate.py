@@ -54,7 +54,7 @@ def evaluate(
 ) -> bool | None:
     """Whether ``message`` is selected: True, False, or None for unknown, which selects nothing.
 
-    ``convert`` is ActiveMQ's ``convert_string_expressions``; by default what the selector's prefix says.
+    ``convert`` is ActiveMQ's ``convert_string_expressions``; by default the selector's prefix decides.
     Where the broker would throw, :class:`EvaluationError` does.
     """
     rules = dialect_of(dialect)

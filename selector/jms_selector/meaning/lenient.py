@@ -1,10 +1,10 @@
-"""What a reader of frames can say: the set of outcomes over every type a header's text may have had.
+"""The possible outcomes of a selector on a row of the schema, over every type that a property's text may have had.
 
-STOMP shows values as text. Each condition is evaluated for every typed value with that text, the outcomes
-are collected, and AND, OR and NOT combine sets. A row is kept if TRUE is among the outcomes: so no message
-that the broker selected is ever dropped, because the value it saw is among those tried.
+STOMP sends all values as text. Each condition is evaluated for every typed value with that text, the outcomes are
+collected, and AND, OR and NOT combine sets. A row is kept if TRUE is among the outcomes. So no message that the broker
+selected is dropped: the value that the broker evaluated is among those tried.
 
-:func:`outcomes` is the row-wise form over a row of the schema, and the oracle of the Arrow and Spark forms.
+:func:`outcomes` evaluates one row. It is the oracle for the Arrow and Spark targets.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,8 +53,8 @@ class Source:
     words: Mapping[int, str] | None
     """JMSDeliveryMode: the column's number -> the word a selector compares with."""
 
-    told: bool
-    """False: the broker may know it, the row never does."""
+    shown: bool
+    """False: the broker may know it, but no frame has it."""
 
     absent: tuple[Value, ...] | None
     """Possible values where the row has none; None: any."""
@@ -81,7 +81,7 @@ HEADERS: Mapping[str, Kind] = MappingProxyType(
 """Columns of the schema that are headers, and the kind a selector sees. Times are milliseconds."""
 
 STATED = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
-"""What ``property_types`` may state. It is taken at its word; anything else says nothing."""
+"""The types that ``property_types`` may state. The target trusts them and ignores every other word."""
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
@@ -90,20 +90,20 @@ _TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
 
 @lru_cache(4096)
 def source(dialect: Dialect, name: str) -> Source:
-    told = dialect.tells(name)
+    shown = dialect.shows(name)
     own = dialect.aliases.get(name, name)
     kind = HEADERS.get(own)
     absent: tuple[Value, ...] | None = (NULL,)
-    if own in dialect.untold_when_absent:
+    if own in dialect.unknown_when_absent:
         absent = None
     elif own in _TIMES:
         # The schema shows 0 (never, no delay, not set) as null; ActiveMQ's selectors see the 0.
         absent = (_ZERO, NULL) if dialect.activemq else (NULL,) if own == "JMSTimestamp" else (_ZERO,)
     words = None
     if own == "JMSDeliveryMode":
-        spoken = dialect.words.get(name, {})
-        words = MappingProxyType({mode: spoken.get(word, word) for mode, word in _MODES.items()})
-    return Source(own, kind, words, told, absent, own in dialect.never_seen or name in dialect.never_seen)
+        own_words = dialect.words.get(name, {})
+        words = MappingProxyType({mode: own_words.get(word, word) for mode, word in _MODES.items()})
+    return Source(own, kind, words, shown, absent, own in dialect.never_seen or name in dialect.never_seen)
 
 
 @lru_cache(256)
@@ -174,13 +174,13 @@ def conjunction(operands: Iterable[Outcomes]) -> Outcomes:
 
 
 def _condition(node: Node, row: Mapping[str, Any], dialect: Dialect, *, convert: bool) -> Outcomes:
-    spoken = names(node)
-    choices = [candidates(row, name, dialect) for name in spoken]
-    if len(spoken) > MAX_NAMES or any(choice is None for choice in choices):
+    used = names(node)
+    choices = [candidates(row, name, dialect) for name in used]
+    if len(used) > MAX_NAMES or any(choice is None for choice in choices):
         return ALL
     found = set()
     for values in product(*(choice or () for choice in choices)):
-        given = dict(zip(spoken, values, strict=True))
+        given = dict(zip(used, values, strict=True))
         kinds = {name: value.kind for name, value in given.items()}
         if specialise(node, kinds, dialect, convert=convert) is ANYTHING:
             return ALL
@@ -201,9 +201,9 @@ class _Assigned(Evaluator):
 
 
 def candidates(row: Mapping[str, Any], name: str, dialect: Dialect) -> tuple[Value, ...] | None:
-    """Every value the broker may have seen under ``name``; None: no telling."""
+    """Every value that the broker may have had under ``name``; None: any."""
     where = source(dialect, name)
-    if not where.told:
+    if not where.shown:
         return None
     found = _header(row, where) if where.kind else _property(row, where, dialect)
     if found is None:

@@ -47,7 +47,7 @@ class Pushdown:
     """For the ``selector`` header of SUBSCRIBE; None: no selector."""
 
     residual: Selector | None
-    """What must still be evaluated by the reader, in the specification's dialect; None: nothing."""
+    """What the reader must still evaluate, in the specification's dialect; None: nothing."""
 
     warnings: tuple[str, ...]
     """Why something stays, and what the broker will do that one might not expect."""
@@ -86,8 +86,8 @@ def push(
     """Split a selector between a broker and its reader.
 
     ``convert``: producers send numbers as strings (STOMP does), and they are meant as numbers.
-    ``text_values``: the selector speaks of the texts a reader sees (a predicate on ``properties['x']``),
-    and the broker's part only has to let every wanted message through.
+    ``text_values``: the selector is a predicate on the texts that a reader sees (``properties['x']``), and the
+    broker's part only has to let every wanted message through.
     """
     rules = dialect_of(dialect)
     if not rules.activemq:
@@ -200,7 +200,7 @@ def _tried(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -
     return _Part(pushed, trust, node if trust is Trust.WEAKER else None)
 
 
-# --- what people should hear -------------------------------------------------------------------------
+# --- warnings ----------------------------------------------------------------------------------------
 
 
 def _warnings(node: Node | None, dialect: Dialect) -> Iterable[str]:

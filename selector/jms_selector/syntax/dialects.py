@@ -109,16 +109,17 @@ class Dialect:
     null_texts: frozenset[str] = frozenset()
     """Texts in a frame that may stand for a property set to null."""
 
-    untold: frozenset[str] = frozenset()
-    """Names the broker may know and no frame tells: nothing can be said of them."""
+    hidden: frozenset[str] = frozenset()
+    """Names that the broker may know and no frame has: a reader cannot evaluate conditions on them."""
 
-    untold_prefixes: tuple[str, ...] = ()
+    hidden_prefixes: tuple[str, ...] = ()
 
-    untold_when_absent: frozenset[str] = frozenset()
-    """Headers whose absence in the frame says nothing."""
+    unknown_when_absent: frozenset[str] = frozenset()
+    """Headers that the broker may know although the frame lacks them."""
 
-    def tells(self, name: str) -> bool:
-        return name not in self.untold and not name.startswith(self.untold_prefixes)
+    def shows(self, name: str) -> bool:
+        """Whether a reader of frames may know ``name``."""
+        return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
 SPEC = Dialect(name="spec")
@@ -135,7 +136,7 @@ _ACTIVEMQ = Dialect(
     narrow_literals=True,
     null_minus=True,
     faults_escape=True,
-    untold_when_absent=frozenset({"JMSMessageID", "JMSCorrelationID"}),
+    unknown_when_absent=frozenset({"JMSMessageID", "JMSCorrelationID"}),
 )
 
 ARTEMIS = replace(
@@ -163,7 +164,7 @@ ARTEMIS = replace(
     never_seen=frozenset({"JMSDestination", "JMSRedelivered", "JMSXDeliveryCount", "JMSXGroupSeq", "JMSXUserID"}),
     null_texts=frozenset({""}),
     # SEND headers that Artemis stores as properties of the same name, and that a reader takes for plumbing.
-    untold=frozenset(
+    hidden=frozenset(
         {
             "AMQAddress",
             "AMQSize",
@@ -181,7 +182,7 @@ ARTEMIS = replace(
             "type",
         }
     ),
-    untold_prefixes=("_AMQ", "__AMQ"),
+    hidden_prefixes=("_AMQ", "__AMQ"),
 )
 
 CLASSIC = replace(
@@ -209,10 +210,10 @@ CLASSIC = replace(
         }
     ),
     null_texts=frozenset({"null"}),
-    untold=frozenset(
+    hidden=frozenset(
         {"JMSXDeliveryCount", "JMSXGroupFirstForConsumer", "JMSXGroupID", "JMSXGroupSeq", "JMSXProducerTXID"}
     ),
-    untold_prefixes=("JMSActiveMQ",),
+    hidden_prefixes=("JMSActiveMQ",),
 )
 
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)

@@ -24,7 +24,7 @@ def test_every_alias_is_of_a_header_or_of_the_group():
 
 
 def test_what_no_frame_tells():
-    assert not ARTEMIS.tells("AMQSize")
-    assert not ARTEMIS.tells("_AMQ_X")
-    assert ARTEMIS.tells("color")
-    assert SPEC.tells("AMQSize")
+    assert not ARTEMIS.shows("AMQSize")
+    assert not ARTEMIS.shows("_AMQ_X")
+    assert ARTEMIS.shows("color")
+    assert SPEC.shows("AMQSize")

@@ -51,7 +51,7 @@ class SchemaColumns:
     def candidates(self, name: str) -> Candidates:
         where = source(self.dialect, name)
         rows = self.batch.num_rows
-        if not where.told:
+        if not where.shown:
             return Candidates(np.zeros(rows, np.intp), 1, {}, np.ones(1, bool))
         if where.kind:
             return self._header(where)
@@ -111,11 +111,11 @@ class SchemaColumns:
         size = len(distinct) + 1
         plain = self._of_texts(where, codes, distinct)
         width = len(stated) + 1
-        told = [*(name if name in STATED else None for name in stated.to_pylist()), None]
+        types_of_codes = [*(name if name in STATED else None for name in stated.to_pylist()), None]
         kinds: dict[Kind, tuple[Mask, Any]] = {}
         for kind, (member, data) in plain.kinds.items():
             # What absence means does not depend on a type: there is none then.
-            fits = np.array([name is None or name == kind for name in told])
+            fits = np.array([name is None or name == kind for name in types_of_codes])
             may_be = member[:, None] & fits[None, :]
             kinds[kind] = (may_be.ravel(), vectors.take(data, np.repeat(np.arange(size), width)))
         anything = None if plain.anything is None else np.repeat(plain.anything, width)

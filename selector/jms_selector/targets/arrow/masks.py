@@ -165,12 +165,12 @@ class _Judge:
 
     def _table(self, node: Node) -> tuple[Masks, NDArray[np.intp] | None]:
         """Outcomes in the space of distinct values for one name, else of rows; and the way from there."""
-        spoken = names(node)
-        if len(spoken) > self.most:
+        used = names(node)
+        if len(used) > self.most:
             return self._all(self.rows_total), None
-        columns = {name: self._candidates(name) for name in spoken}
-        if len(spoken) == 1:
-            column = columns[spoken[0]]
+        columns = {name: self._candidates(name) for name in used}
+        if len(used) == 1:
+            column = columns[used[0]]
             return self._judged(node, columns, column.size), column.codes
         spread = {name: _spread(column) for name, column in columns.items()}
         return self._judged(node, spread, self.rows_total), None

@@ -1,8 +1,8 @@
-"""Selector -> Spark ``Column`` over the connector's schema, for batch and streaming alike.
+"""Selector -> Spark ``Column`` over the connector's schema, for batch and streaming queries.
 
-The column says of each row whether some typing of its texts matches, as :func:`jms_selector.arrow.keep` does;
-where ``property_types`` states the types it is exact. It is made of built-in functions, so Spark compiles it;
-nothing in it throws under ANSI mode. pyspark is imported by the first call.
+The column is true for each row that some typing of its texts matches, like :func:`jms_selector.arrow.keep`. Where
+``property_types`` states the types, the column is exact. It is made of built-in functions, so Spark compiles it, and
+none of them throws under ANSI mode. The first call imports pyspark.
 """
 
 from functools import reduce
@@ -85,13 +85,13 @@ def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool
     from pyspark.sql.pandas.functions import arrow_udf
 
     headers = {where.name for name in names(root) if (where := source(dialect, name)).kind}
-    columns, spoken = sorted({"properties", "property_types", *headers}), dialect.name
+    columns, dialect_name = sorted({"properties", "property_types", *headers}), dialect.name
 
     def keep(rows: pa.Array) -> pa.Array:
         from jms_selector.targets.arrow import masks  # on the executor
 
         batch = pa.RecordBatch.from_arrays(rows.flatten(), names=columns)
-        return masks.keep(selector, batch, spoken, convert=convert)
+        return masks.keep(selector, batch, dialect_name, convert=convert)
 
     udf: Any = arrow_udf
     found: Column = udf(keep, "boolean")(functions.struct(*columns))
@@ -100,7 +100,7 @@ def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool
 
 class _Builder:
     def __init__(self, dialect: Dialect, *, convert: bool) -> None:
-        # Heavy, and of use to Spark users only.
+        # pyspark takes longer to import than all of this package, and most callers do not need it.
         from pyspark.sql import functions
 
         from jms_selector.targets.column.expressions import Expressions
@@ -128,17 +128,17 @@ class _Builder:
 
     def condition(self, node: Node, outcome: str) -> Any:
         """Whether ``outcome`` is possible for one condition."""
-        spoken = names(node)
-        sources = {name: source(self.dialect, name) for name in spoken}
-        if len(spoken) > MAX_NAMES or not all(where.told for where in sources.values()):
+        used = names(node)
+        sources = {name: source(self.dialect, name) for name in used}
+        if len(used) > MAX_NAMES or not all(where.shown for where in sources.values()):
             return self._literal(truth=True)
         plans: dict[Plan, list[tuple[Kind, ...]]] = {}
         for kinds in product(*(self.kinds(where) for where in sources.values())):
-            plan = specialise(node, dict(zip(spoken, kinds, strict=True)), self.dialect, convert=self.convert)
+            plan = specialise(node, dict(zip(used, kinds, strict=True)), self.dialect, convert=self.convert)
             plans.setdefault(plan, []).append(kinds)
         cases = [self.case(plan, kinds, list(sources.values()), outcome) for plan, kinds in plans.items()]
-        untold = [~self._present(where) for where in sources.values() if where.absent is None]
-        possible = [case for case in cases if case is not None] + untold
+        unstated = [~self._present(where) for where in sources.values() if where.absent is None]
+        possible = [case for case in cases if case is not None] + unstated
         return _balanced(possible, both=False) if possible else self._literal(truth=False)
 
     def case(self, plan: Plan, kinds: list[tuple[Kind, ...]], sources: list[Source], outcome: str) -> Any:
@@ -227,10 +227,10 @@ class _Builder:
         where = source(self.dialect, name)
         functions = self.functions
         if where.words is not None:
-            spoken = functions.col(where.name).cast("string")
+            worded = functions.col(where.name).cast("string")
             for mode, word in where.words.items():
-                spoken = functions.when(functions.col(where.name) == mode, word).otherwise(spoken)
-            return spoken
+                worded = functions.when(functions.col(where.name) == mode, word).otherwise(worded)
+            return worded
         if where.kind is Kind.LONG:
             return functions.coalesce(functions.unix_millis(functions.col(where.name)), functions.lit(0))
         if where.kind:
