@@ -7,6 +7,7 @@ import uuid
 
 import class_archive
 import pytest
+from hypothesis import settings
 
 from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
@@ -14,6 +15,8 @@ from pyspark_jms.errors import EmbeddedBrokerError
 
 def pytest_configure():
     os.environ.update(class_archive.environment())
+    settings.register_profile("pyspark-jms")  # a busy machine is slow, and not wrong
+    settings.load_profile("pyspark-jms")
 
 
 def pytest_collection_modifyitems(items):

@@ -433,14 +433,14 @@ ONE_LAYOUT = st.builds(
 HOW = {"source": st.sampled_from([QUEUE, TOPIC]), "body_type": st.sampled_from(["auto", "text", "bytes"])}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(frames=st.lists(FRAMES, max_size=8), first=st.integers(0, 2**62), **HOW)
 def test_any_mix_of_frames_reads_as_the_plain_decoder_reads_it(frames, first, source, body_type):
     how = {"source": source, "body_type": body_type, "first_sequence": first}
     assert read(frames, **how) == plain(frames, **how)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(frames=ONE_LAYOUT, **HOW)
 def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, source, body_type):
     how = {"source": source, "body_type": body_type}
@@ -448,7 +448,7 @@ def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, sourc
     assert read([*frames, FROM_JAVA], **how)[:-1] == plain(frames, **how)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_a_wrong_index_is_refused_or_harmless(data):
     octets, heads, ends = segment([FROM_JAVA, FROM_STOMP, FROM_JAVA])

@@ -166,7 +166,7 @@ def draw_body(draw, row, columns):
         row["body_type"] = draw(st.sampled_from(stated))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     rows_of_columns(),
     st.tuples(st.integers(0, 9), st.integers(0, 3)),
@@ -199,7 +199,6 @@ ANY_COLUMNS = dict.fromkeys(
 }
 
 
-@settings(deadline=None)
 @given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
 @example([{"text": "a\0SEND\ndestination:x\n\nforged"}])
 @example([{"properties": [("content-length", "1")], "text": "abc"}])

@@ -526,7 +526,7 @@ class AnyLife(RuleBasedStateMachine):
 
 
 TestAnyLife = AnyLife.TestCase
-TestAnyLife.settings = settings(deadline=None, max_examples=150, stateful_step_count=60)
+TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)
 
 
 def test_two_writers_do_not_replace_each_others_messages(tmp_path):

@@ -597,4 +597,4 @@ class AnyLife(RuleBasedStateMachine):
 
 
 TestAnyLife = AnyLife.TestCase
-TestAnyLife.settings = settings(deadline=None, max_examples=150, stateful_step_count=60)
+TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.dialect import ARTEMIS
@@ -46,7 +46,6 @@ def memory():
     memory.close()
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=3000), min_size=1, max_size=12), st.data())
 def test_the_same_rows_either_way(bodies, data):
     run = run_of(bodies)

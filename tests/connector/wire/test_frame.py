@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.errors import MalformedFrameError
@@ -111,7 +111,6 @@ PLAIN = st.text(st.characters(exclude_characters="\r\n:", exclude_categories=["C
 ESCAPED = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@settings(deadline=None)
 @given(st.data(), COMMANDS, st.binary())
 def test_any_frame_survives(data, command, body):
     text = PLAIN if command.startswith("CONNECT") else ESCAPED

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
@@ -356,7 +356,6 @@ def frames(draw):
     return eol.join([command, *head, b"", b""]) + body + b"\0" + between
 
 
-@settings(deadline=None)
 @given(st.data(), st.lists(frames(), max_size=6))
 def test_any_frames_in_any_pieces(data, stream):
     octets = b"".join(stream)
@@ -364,7 +363,6 @@ def test_any_frames_in_any_pieces(data, stream):
     check(octets, data.draw(st.lists(st.integers(0, len(octets)), max_size=8)))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60) | st.lists(frames(), max_size=3).map(b"".join), st.data())
 def test_any_octets_are_read_or_refused(octets, data):
     damaged = bytearray(octets)

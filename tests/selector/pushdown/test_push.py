@@ -98,7 +98,7 @@ def selects(selector, message, dialect, convert):
         return None
 
 
-sound = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+sound = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 
 
 @sound

@@ -21,9 +21,7 @@ MESSAGES = 80
 EXAMPLES = 280
 assert MESSAGES * EXAMPLES > 20_000
 
-generated = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+generated = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @generated
