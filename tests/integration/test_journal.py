@@ -230,6 +230,28 @@ def test_a_swapped_journal_is_refused_and_keeps_its_messages(broker, queue, tmp_
         reader.stop()
 
 
+@pytest.mark.parametrize("start", [0, 10], ids=["new checkpoint", "checkpoint without a journal"])
+def test_the_journal_of_another_queue_is_refused_and_keeps_its_messages(broker, queue, tmp_path, start):
+    """A checkpoint that names no journal: the messages themselves say whose they are."""
+    fill(broker, f"{queue}.one", 20)
+    reader = JmsStreamReader(options(broker, f"{queue}.one", tmp_path))
+    reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+    reader.stop()
+    for spelled, refused in ((f"{queue}.two", True), (f"{queue}.one::{queue}.one", False)):
+        reader = JmsStreamReader(options(broker, spelled, tmp_path))
+        try:
+            if refused:
+                with pytest.raises(DataLossError, match="which this query does not read"):
+                    reader.latestOffset({"seq": start}, ReadMaxBytes(1))
+                with pytest.raises(DataLossError, match="which this query does not read"):
+                    reader.partitions({"seq": 0}, {"seq": start + 5})
+            else:
+                assert reader.initialOffset() == {"seq": 0}
+                assert reader.latestOffset({"seq": 0}, ReadMaxBytes(1))["seq"] == 20
+        finally:
+            reader.stop()
+
+
 def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queue, tmp_path):
     fill(broker, queue, 3)
     reader = JmsStreamReader(options(broker, queue, tmp_path))

@@ -4,13 +4,14 @@ Between its acknowledgement and the end of its batch a message is in the journal
 journal, or with an older copy of its own, is refused before the journal changes.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.journal.books import Position
 
-__all__ = ["JournalMark", "require_same_journal"]
+__all__ = ["JournalMark", "require_own_messages", "require_same_journal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,14 @@ class JournalMark:
     id: str
     next: int
     """The sequence of the first message that the journal did not hold yet."""
+
+
+class _Segment(Protocol):
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def dialect(self) -> str: ...
 
 
 class _Journal(Protocol):
@@ -37,13 +46,15 @@ class _Journal(Protocol):
 
     def replace(self, lost: str) -> None: ...
 
+    def segments(self) -> Iterable[_Segment]: ...
+
 
 def require_same_journal(journal: _Journal, mark: JournalMark | None, *, fail_on_data_loss: bool) -> None:
     """Raise ``DataLossError`` unless ``journal`` is the one of ``mark``, at least as far as it was then.
 
     Without ``fail_on_data_loss`` a journal that holds nothing yet takes the place of one that is lost, and an older
-    copy is accepted. The journal of another checkpoint never is. ``mark`` is None in offsets that an earlier release
-    or a query without a journal wrote.
+    copy is accepted. The journal of another checkpoint never is. ``mark`` is None in the offsets of a new checkpoint
+    and of a query without a journal: see ``require_own_messages``.
     """
     if mark is None:
         return
@@ -73,3 +84,18 @@ def _require_new(journal: _Journal, mark: JournalMark, *, fail_on_data_loss: boo
             " failOnDataLoss=false: messages that only the lost journal held are then lost.",
         )
     journal.replace(mark.id)
+
+
+def require_own_messages(journal: _Journal, reads: Callable[[str, str], bool]) -> None:
+    """Raise ``DataLossError`` if the journal holds messages of another query. For a checkpoint that names no journal.
+
+    ``reads(source, dialect)``: whether the query reads this source.
+    """
+    for segment in journal.segments():
+        if not reads(segment.source, segment.dialect):
+            raise DataLossError(
+                f"The journal {journal.path} (id {journal.ids[0]}) holds messages of {segment.source}, which this query"
+                " does not read, and its checkpoint names no journal. Nothing was changed.",
+                "Give this query a journalLocation of its own. If the journal is its own, and the query reads another"
+                " queue now, start it with its old queue first, until the journal is empty.",
+            )

@@ -29,7 +29,7 @@ from pyspark_jms.spark.diverting import Diverter
 from pyspark_jms.spark.draining import Drain
 from pyspark_jms.spark.lingering import LINGER_SECONDS, Linger
 from pyspark_jms.spark.offsets import selector_digest
-from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered
+from pyspark_jms.spark.recognising import fingerprints_of, recognition_if_any, recognition_of, redelivered, source_name
 from pyspark_jms.spark.short_lives import MOST_IN_VAIN, ShortLives
 from pyspark_jms.spark.stopping import StopRequest
 
@@ -46,12 +46,6 @@ _PROBE_SECONDS = 0.25
 """Still quiet this long after the probe's receipt: drained."""
 _LONGEST_COUNTED_SECONDS = 600.0
 """Between two looks for messages, as time that the query was subscribed: some batches take that long."""
-
-
-def _read_from(subscription: Subscription) -> str:
-    """What a journal says of its messages. Two subscriptions to a topic get the same messages under the same ids."""
-    durable = subscription.durable
-    return str(subscription.destination) if durable is None else f"{subscription.destination} for {durable}"
 
 
 def _now_ms() -> float:
@@ -153,7 +147,14 @@ class Receiver:
             return Ledger([recognition_if_any(c.dialect) if kept else None for c in self._consumers], start)
         return DurableLedger(
             store,
-            [(_read_from(c.subscription), c.dialect.name, recognition_of(c.dialect)) for c in self._consumers],
+            [
+                (
+                    source_name(c.subscription.destination, c.subscription.durable),
+                    c.dialect.name,
+                    recognition_of(c.dialect),
+                )
+                for c in self._consumers
+            ],
             start,
             partition_octets=self._options.partition_octets,
             fail_on_data_loss=self._options.fail_on_data_loss,

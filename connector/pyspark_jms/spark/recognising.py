@@ -8,10 +8,10 @@ from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.dialect.refusals import require_stable_ids
 from pyspark_jms.journal.recognition import Recognition
 from pyspark_jms.journal.segment import Segment
-from pyspark_jms.model import DestinationKind
+from pyspark_jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.wire.scan import FrameRun
 
-__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
+__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered", "source_name"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Octets of header lines that may change in the store of a broker with ``unstable_characters``."""
@@ -27,6 +27,11 @@ class _Ignored:
     octets: bytes
     lines: tuple[bytes, ...]
     """How the ignored lines begin."""
+
+
+def source_name(destination: Destination, durable: DurableSubscription | None) -> str:
+    """What a journal says of its messages. Two subscriptions to a topic get the same messages under the same ids."""
+    return str(destination) if durable is None else f"{destination} for {durable}"
 
 
 def recognition_if_any(dialect: Dialect) -> Recognition | None:

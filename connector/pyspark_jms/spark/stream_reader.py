@@ -17,8 +17,9 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from pyspark_jms.dialect import dialect_named
 from pyspark_jms.errors import CorruptJournalError, DataLossError, JournalError, UnsupportedError
-from pyspark_jms.journal.binding import JournalMark, require_same_journal
+from pyspark_jms.journal.binding import JournalMark, require_own_messages, require_same_journal
 from pyspark_jms.journal.durable import Stored, partitions_of
 from pyspark_jms.journal.span import Span
 from pyspark_jms.journal.store import JournalStore
@@ -29,6 +30,7 @@ from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, ma
 from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
 from pyspark_jms.spark.offsets import mark_of, offset, selector_of, sequence
 from pyspark_jms.spark.receiver import Receiver
+from pyspark_jms.spark.recognising import recognition_of, source_name
 from pyspark_jms.spark.shared_memory import MappedPiece, SharedMemory
 from pyspark_jms.spark.stopping import StopRequest
 
@@ -221,7 +223,10 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _journal(self, *offsets: dict[str, Any]) -> JournalStore | None:
         """The journal, if the query has one and these offsets of the checkpoint belong to it."""
         journal, must_be_whole = self._engine().journal(), self._options.fail_on_data_loss
-        for mark in map(mark_of, offsets):
+        marks = list(map(mark_of, offsets))
+        if journal is not None and not any(marks):
+            require_own_messages(journal, self._reads)
+        for mark in marks:
             if journal is not None:
                 require_same_journal(journal, mark, fail_on_data_loss=must_be_whole)
             elif mark is not None and must_be_whole:
@@ -231,6 +236,10 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     " continues without a journal: messages that only the journal holds are then lost.",
                 )
         return journal
+
+    def _reads(self, source: str, dialect: str) -> bool:
+        origin, durable = recognition_of(dialect_named(dialect)).origin, self._options.durable
+        return origin(source) in {origin(source_name(each, durable)) for each in self._options.destinations}
 
     def _open(self, start: dict[str, Any]) -> Receiver:
         receiver = self._engine()

@@ -6,7 +6,7 @@ import pytest
 from model_broker import RECOGNITION, fingerprints_of, run
 
 from pyspark_jms.errors import DataLossError
-from pyspark_jms.journal.binding import JournalMark, require_same_journal
+from pyspark_jms.journal.binding import JournalMark, require_own_messages, require_same_journal
 from pyspark_jms.journal.durable import DurableLedger
 from pyspark_jms.journal.store import JournalStore, Position
 
@@ -53,6 +53,16 @@ def test_its_own_journal_and_an_offset_without_a_mark_pass(opened):
     stored(store, *range(5, 8))
     require_same_journal(store, mark, fail_on_data_loss=True)
     require_same_journal(store, None, fail_on_data_loss=True)
+
+
+def test_messages_of_another_query_are_refused_where_no_journal_is_named(opened):
+    store = opened("a")
+    require_own_messages(store, lambda source, dialect: False)  # it holds nothing yet
+    stored(store, *range(5))
+    require_own_messages(store, lambda source, dialect: (source, dialect) == ("queue://q", "artemis"))
+    with pytest.raises(DataLossError, match="holds messages of queue://q, which this query does not read"):
+        require_own_messages(store, lambda source, dialect: source == "queue://other")
+    assert store.position == Position(0, 5)
 
 
 @pytest.mark.parametrize("must_be_whole", [True, False])
