@@ -122,7 +122,7 @@ def _patience(text: str) -> float:
     """Seconds; infinite for ``forever``."""
     if text.lower() == "forever":
         return math.inf
-    if text == "0":
+    if re.fullmatch(r"0+(ms|s|m|h|d)?", text):
         return 0.0
     try:
         return _duration()(text)
@@ -194,6 +194,13 @@ def _destinations(text: str) -> tuple[str, ...]:
     return tuple(_text(name) for name in names)
 
 
+def _one_queue(text: str) -> str:
+    names = _destinations(text)
+    if len(names) > 1:
+        raise ValueError("one name")
+    return names[0]
+
+
 def _property_columns(text: str) -> tuple[str, ...]:
     """Columns whose names are names of properties."""
     names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
@@ -258,7 +265,7 @@ OPTIONS: tuple[Option, ...] = (
            " every message once more)"),
     Option("onTooLarge", "source", "stop", _one_of("stop", "deadLetter", "skip"), "A message above maxMessageBytes:"
            " stop the query, send it to deadLetterQueue, or acknowledge and skip it"),
-    Option("deadLetterQueue", "source", None, _text, "Queue for messages of onBadMessage=deadLetter and"
+    Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow, batch: quiet time before asking if the queue is"
            " drained"),

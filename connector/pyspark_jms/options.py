@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.dialect import DIALECTS, Dialect, dialect_named
+from pyspark_jms.dialect.addresses import reads_too
 from pyspark_jms.dialect.base import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.dialect.refusals import (
     require_duplicate_detection,
@@ -228,6 +229,8 @@ def _values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:
             verb = "reading" if option.scope == "source" else "writing"
             raise UnknownOptionError(f"Option {option.name} is for {verb}.", "Leave it out here.")
         given[option.name] = text
+    if {"reconnectAttempts", "reconnectTimeout"} <= given.keys():
+        raise _both("reconnectAttempts", "reconnectTimeout", "reconnectAttempts is deprecated: leave it out.")
     return {o.name: _parse(o, given.get(o.name, o.default)) for o in OPTIONS if o.scope in (scope, "both")}
 
 
@@ -298,8 +301,14 @@ def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "ba
             "Option deadLetterQueue is given, and nothing is sent there.",
             "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
         )
-    if queue in (values["queue"] or ()):
-        raise OptionConflictError(f"Queue {queue} is both read and deadLetterQueue.", "Name another queue.")
+    read = next((name for name in values["queue"] or () if queue is not None and reads_too(name, queue)), None)
+    if read is not None:
+        raise OptionConflictError(
+            f"Queue {queue} is both read and deadLetterQueue."
+            if read == queue
+            else f"Option queue={read} also reads deadLetterQueue={queue}: a dead letter would never leave.",
+            "Name another queue.",
+        )
     return queue
 
 

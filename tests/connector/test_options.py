@@ -100,6 +100,7 @@ TABLE = [
     ("heartbeat", "500ms", {}, "connection.heartbeat", 0.5, 10),
     ("reconnectTimeout", "90s", {}, "connection.reconnect_timeout", 90, 600),
     ("reconnectTimeout", "0", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectTimeout", "0s", {}, "connection.reconnect_timeout", 0, 600),
     ("reconnectTimeout", "Forever", {}, "connection.reconnect_timeout", math.inf, 600),
     ("reconnectAttempts", "0", {}, "connection.reconnect_timeout", 0, 600),
     ("reconnectAttempts", "5", {}, "connection.reconnect_timeout", 31, 600),
@@ -164,6 +165,8 @@ WRONG = [
     ("onBadMessage", "drop", "one of keep, fail, deadLetter"),
     ("onTooLarge", "drop", "one of stop, deadLetter, skip"),
     ("deadLetterQueue", "", "not empty"),
+    ("deadLetterQueue", "a,b", "several names as a JSON array"),
+    ("deadLetterQueue", '["a", "b"]', "one name"),
     ("idleTimeout", "0s", "a time from 1ms to 30d"),
     ("deliveryMode", "2", "one of persistent, non_persistent"),
     ("priority", "10", "whole number from 0 to 9"),
@@ -435,6 +438,8 @@ def test_a_dead_letter_queue_has_a_name_and_a_use(name):
         SourceOptions.parse(SOURCE | DEAD)
     with pytest.raises(OptionConflictError, match="Queue orders is both read and deadLetterQueue"):
         SourceOptions.parse(SOURCE | letters | {"deadLetterQueue": "orders"})
+    with pytest.raises(OptionConflictError, match=r"Option queue=orders\.# also reads deadLetterQueue=orders\.dead"):
+        SourceOptions.parse(URL | {"queue": "orders.#", "deadLetterQueue": "orders.dead"} | letters)
     with pytest.raises(OptionConflictError, match="batch read"):
         SourceOptions.parse(SOURCE | letters | DEAD, "batch")
 
@@ -518,3 +523,8 @@ def test_the_reference_says_something_about_every_option():
         assert option.meaning
         assert option.default is None or option.parse(option.default) is not None
         assert option.secret == (option.name in NEVER_WRONG)
+
+
+def test_one_way_to_say_how_long_to_try():
+    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout are both given"):
+        SourceOptions.parse(SOURCE | {"reconnectTimeout": "forever", "reconnectAttempts": "3"})

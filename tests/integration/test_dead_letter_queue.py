@@ -1,10 +1,20 @@
 """Messages that cannot become rows go to a queue of the user's choice, with the reason, and are acknowledged then."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
+from proxy import Proxy
+from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
-from streaming import left, read, run_available
+from streaming import access, left, read, run_available
+from waiting import wait_until
+
+from pyspark_jms.errors import JMSError, MessageTooLargeError
+from pyspark_jms.link import connection
+from pyspark_jms.options import SourceOptions
+from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 ENVELOPE = [("spark_jms_body", "map")]
 BAD = [
@@ -70,3 +80,45 @@ def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue,
         assert letter.body == bytes(range(256)) * 20_000
         assert letter.headers["n"] == "1"
         assert letter.headers["spark_jms_error"] == "5,120,000 bytes exceed maxMessageBytes (1,048,576)"
+
+
+def test_a_bad_message_that_is_in_the_journal_makes_a_row_and_no_dead_letter(broker, queue, tmp_path):
+    """It was stored with onBadMessage=keep, and its acknowledgement did not reach the broker."""
+    with RawStomp(broker) as client:
+        client.send(queue, [BAD[0]])
+    raw = access(broker) | {"queue": queue, "journalLocation": str(tmp_path), "reconnectTimeout": "0"}
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"ACK\n")
+        reader = JmsStreamReader(SourceOptions.parse(raw | {"brokerUrl": proxy.url}))
+        with contextlib.suppress(JMSError):
+            reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+        reader.stop()
+    assert left(broker, queue, 1) == 1
+    letters = {"onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
+    reader = JmsStreamReader(SourceOptions.parse(raw | letters))
+    try:
+        end = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+        (part,) = reader.partitions({"seq": 0}, end)
+        (rows,) = reader.read(part)
+        assert rows.column("body_error").null_count == 0
+        reader.latestOffset(end, ReadMaxBytes(1))
+        assert left(broker, queue) == 0
+    finally:
+        reader.stop()
+    assert dead(broker, f"{queue}.dead") == []
+
+
+def test_a_full_disk_stops_the_query_and_costs_the_others_one_delivery_attempt(broker, queue, monkeypatch):
+    """Not one for every reconnection, until the broker takes all of them for poison."""
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "small"), ([], b"x" * 5_000_000), ([], "small")])
+    monkeypatch.setattr(connection, "_OVERSIZED", {"deadLetter": lambda: Path("/dev/full").open("wb", buffering=0)})  # noqa: SIM115
+    letters = {"maxMessageBytes": "1m", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
+    reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | letters))
+    try:
+        with pytest.raises(MessageTooLargeError, match=r"temporary file.*No space left on device.*TMPDIR"):
+            wait_until(lambda: reader.latestOffset({"seq": 0}, ReadMaxBytes(1)) == {"seq": 3})
+    finally:
+        reader.stop()
+    assert left(broker, queue, 3) == 3
+    assert max(broker.delivery_counts(queue)) <= 1

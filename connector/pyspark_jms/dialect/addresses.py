@@ -1,14 +1,16 @@
 """How a dialect spells destinations: ``Destination`` ↔ the text of the header ``destination``. Data, and one rule."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.model import Destination, DestinationKind
 
-__all__ = ["Addresses", "Refused"]
+__all__ = ["Addresses", "Refused", "reads_too"]
+
+_ANY_WORDS = frozenset("#>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +79,21 @@ class Addresses:
             return prefix + name
         pattern = destination.kind is DestinationKind.TOPIC and not sending
         return prefix + quote(name, safe=self.wildcards if pattern else "")
+
+
+def reads_too(read: str, queue: str) -> bool:
+    """Whether a reader of ``read`` may receive what is sent to ``queue``, on any of the brokers.
+
+    ``read`` may have wildcards: ``*`` is one word, ``#`` (Artemis) and ``>`` (Classic) any number of them. Of
+    ``ADDRESS::QUEUE`` both parts count, for the address decides where a message goes.
+    """
+    patterns, names = {read, *read.split("::")}, {queue, *queue.split("::")}
+    return any(_match(pattern.split("."), name.split(".")) for pattern in patterns for name in names)
+
+
+def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] in _ANY_WORDS:
+        return any(_match(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and pattern[0] in {"*", words[0]} and _match(pattern[1:], words[1:])

@@ -143,6 +143,11 @@ class Lanes(Generic[T]):
         """Whether messages of this lane may still come again."""
         return bool(self._lanes[lane].awaited)
 
+    def awaits(self, lane: int, run: Messages, index: int) -> bool:
+        """Whether this message was received before, and its acknowledgement is not certain."""
+        books = self._lanes[lane]
+        return bool(books.awaited) and books.identity(run, index) in books.awaited
+
     def due(self, lane: int) -> int:
         """How many messages are to be acknowledged now."""
         return sum(len(due.ids) for due in self._lanes[lane].due)

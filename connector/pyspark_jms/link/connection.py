@@ -29,7 +29,7 @@ from pyspark_jms.link.settings import ConnectionSettings
 from pyspark_jms.link.tap import Tap
 from pyspark_jms.secret_text import SecretBytes
 from pyspark_jms.wire.frame import Frame, encode_frame
-from pyspark_jms.wire.oversized import OversizedMessage
+from pyspark_jms.wire.oversized import OversizedMessage, not_kept
 from pyspark_jms.wire.scan import FrameRun, FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Arrivals", "Connection", "connect"]
@@ -52,10 +52,17 @@ def _nowhere() -> None:
     return None
 
 
+def _temporary_file() -> BinaryIO:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise not_kept(error) from None
+
+
 _OVERSIZED: dict[str, Callable[[], BinaryIO | None] | None] = {
     "stop": None,
     "skip": _nowhere,
-    "deadLetter": tempfile.TemporaryFile,  # it may be larger than memory allows, and is gone with the process
+    "deadLetter": _temporary_file,  # it may be larger than memory allows, and is gone with the process
 }
 """Where the body of a message above maxMessageBytes is kept."""
 

@@ -26,6 +26,7 @@ from pyspark_jms.model import (
     DestinationKind,
 )
 from pyspark_jms.wire.header import escape
+from pyspark_jms.wire.oversized import not_kept
 
 __all__ = ["DeadLetter", "send_dead_letters"]
 
@@ -59,16 +60,29 @@ def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
         head = _head(producer.dialect, queue, letter, len(letter.body), confirmed_by)
         _hand_over(producer, head + letter.body + b"\0", receipt)
         return
-    size = letter.body.seek(0, os.SEEK_END)
-    letter.body.seek(0)
+    try:
+        frame = _mapped(producer.dialect, queue, letter, letter.body, confirmed_by)
+    except OSError as error:
+        raise not_kept(error) from None
+    _hand_over(producer, frame, receipt)
+
+
+def _mapped(
+    dialect: Dialect, queue: str, letter: DeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
+) -> memoryview:
+    """The whole SEND frame in a file, mapped so that it need not be in memory.
+
+    One piece, since a heart-beat must not come between its parts. With TLS it is written later, so the last reference
+    to it closes it.
+    """
+    size = body.seek(0, os.SEEK_END)
+    body.seek(0)
     with tempfile.TemporaryFile() as whole:
-        whole.write(_head(producer.dialect, queue, letter, size, confirmed_by))
-        shutil.copyfileobj(letter.body, whole)
+        whole.write(_head(dialect, queue, letter, size, confirmed_by))
+        shutil.copyfileobj(body, whole)
         whole.write(b"\0")
         whole.flush()
-        # One write, since a heart-beat must not come between its parts; mapped, so that it need not be in memory. With
-        # TLS it is written later, so the last reference to it closes it.
-        _hand_over(producer, memoryview(mmap.mmap(whole.fileno(), 0, prot=mmap.PROT_READ)), receipt)
+        return memoryview(mmap.mmap(whole.fileno(), 0, prot=mmap.PROT_READ))
 
 
 def _hand_over(producer: Producer, frame: bytes | memoryview, receipt: str | None) -> None:

@@ -132,5 +132,5 @@ def _require_good(batch: Any) -> None:
     if len(reasons):
         raise BadMessageError(
             f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
-            "They stay on the broker. onBadMessage=keep gives rows with body_error and the raw octets.",
+            "They stay on the broker, or in the journal. onBadMessage=keep makes rows with body_error and the bytes.",
         )

@@ -345,7 +345,8 @@ class Receiver:
         sent, unit_ms, now_ms = consumer.dialect.header_of("JMSTimestamp"), consumer.dialect.timestamp_ms, _now_ms()
         for run in consumer.take():
             upto = drain.before_the_cut(lane, run, sent, unit_ms, now_ms=now_ms) if drain else len(run)
-            bad = self._diverter.unmappable(consumer, run, upto)
+            unmappable = self._diverter.unmappable(consumer, run, upto)
+            bad = {index: why for index, why in unmappable.items() if not self._ledger.awaits(lane, run, index)}
             if bad and not self._diverter.divert(consumer, run, bad):
                 return
             self._counts.redelivered += redelivered(run)

@@ -1,8 +1,11 @@
 """A MESSAGE frame larger than is allowed: its headers, and its body on its way to where it is kept. Opens nothing."""
 
+import contextlib
 from typing import BinaryIO
 
-__all__ = ["OversizedMessage"]
+from pyspark_jms.errors import MessageTooLargeError
+
+__all__ = ["OversizedMessage", "not_kept"]
 
 
 class OversizedMessage:
@@ -19,7 +22,22 @@ class OversizedMessage:
     def add(self, part: memoryview) -> None:
         self.size += len(part)
         if self.body is not None:
-            self.body.write(part)
+            try:
+                self.body.write(part)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self.body.close()
+                raise not_kept(error) from None
 
     def __repr__(self) -> str:
         return f"OversizedMessage({self.size:,} bytes)"
+
+
+def not_kept(error: OSError) -> MessageTooLargeError:
+    """Permanent: the next connection would receive the same message, and cost all others a delivery attempt."""
+    return MessageTooLargeError(
+        "A message above maxMessageBytes cannot be kept in a temporary file on its way to deadLetterQueue:"
+        f" {error.strerror or error}.",
+        "It stays on the broker. Make room for twice its size in the driver's folder for temporary files (TMPDIR), or"
+        " choose onTooLarge=skip.",
+    )

@@ -1,7 +1,9 @@
 import dataclasses
 import logging
+import re
 
 import pytest
+from proxy import Proxy
 
 from pyspark_jms.link.address import Address
 from pyspark_jms.link.missing_queues import warn_of_missing_queues
@@ -20,7 +22,7 @@ def test_a_queue_that_is_not_there_is_warned_of_and_not_made(broker, settings_fo
     assert warn_of_missing_queues(settings_for(broker), names) == missing
     warned = [record.getMessage() for record in caplog.records]
     assert len(warned) == 2
-    assert warned[0].startswith(f"! queue {queue}.Thre does not exist on the broker; this query creates it")
+    assert warned[0].startswith(f"! queue {queue}.Thre does not exist on the broker. This query creates it")
     assert not broker.has_queue(f"{queue}.Thre")
 
 
@@ -42,3 +44,17 @@ def test_a_broker_that_cannot_be_asked_or_reached(settings_for, caplog):
     nobody = dataclasses.replace(settings, addresses=(Address("127.0.0.1", 1),))
     assert warn_of_missing_queues(nobody, ["missing"]) == ()
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("body", [b"[" * 20_000, b"[1", b"\xff"], ids=lambda body: repr(body[:2]))
+def test_an_odd_answer_does_not_end_a_query(broker, settings_for, queue, caplog, body):
+    broker.create_queue(queue)
+
+    def alter(octets):
+        return re.sub(rb'content-length:\d+\n\n\["[^"]*"\]', b"content-length:%d\n\n%b" % (len(body), body), octets)
+
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.alter = alter
+        settings = settings_for(broker, url=proxy.url)
+        assert warn_of_missing_queues(settings, [queue]) == ()
+    assert not caplog.records
