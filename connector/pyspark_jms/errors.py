@@ -235,7 +235,9 @@ class NullValueError(MessageError, ValueError):
 
 
 class BadMessageError(MessageError):
-    """With onBadMessage=fail: a message that cannot be mapped; nothing of its batch is acknowledged."""
+    """With onBadMessage=fail: a message that cannot be mapped. Without a journal nothing of its batch is acknowledged;
+    with one its messages stay in the journal.
+    """
 
     code = "JMS_BAD_MESSAGE"
 
