@@ -104,11 +104,12 @@ def _stops(dialect: Dialect) -> str:
 
 
 _UNBOUNDED = (1 << 31) - 1
+_NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep one row of all"
 
 _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("measured on", lambda d: d.measured_on),
     ("queue → Spark", _guarantee),
-    ("a message is known again (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None)),
+    ("a message is known again (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
     ("`JMSMessageID`", _message_id),
     ("Spark → queue", _sink),
     ("a task's rows go together (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),

@@ -154,8 +154,8 @@ class JMSSecurityError(LinkError):
 
 
 class InvalidDestinationError(LinkError):
-    """``InvalidDestinationException``: there is no such address and it may not be created, or a row names none or one
-    that is closed to rows.
+    """``InvalidDestinationException``: the address does not exist and may not be created, or a row has no destination,
+    or has one that rows must not name.
     """
 
     code = "JMS_INVALID_DESTINATION"
@@ -235,7 +235,9 @@ class NullValueError(MessageError, ValueError):
 
 
 class BadMessageError(MessageError):
-    """With onBadMessage=fail: a message that cannot be mapped; nothing of its batch is acknowledged."""
+    """With onBadMessage=fail: a message that cannot be mapped. Without a journal nothing of its batch is acknowledged;
+    with one its messages stay in the journal.
+    """
 
     code = "JMS_BAD_MESSAGE"
 
@@ -255,8 +257,8 @@ class CommitInDoubtError(JMSError):
 
 
 class ReplayMismatchError(JMSError):
-    """What was carried out before came again with other rows, in other partitions or in another batch; nothing was sent
-    this time.
+    """A batch or write that was carried out before is repeated with other rows, in other partitions or in another
+    batch; nothing was sent this time.
     """
 
     code = "JMS_REPLAY_MISMATCH"

@@ -86,7 +86,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
 )
 _ANSWERS = {
     name.lower(): (name, owner, answer)
-    for owner, answers in (("Kafka's", _KAFKA), ("", _OTHERS))
+    for owner, answers in (("format kafka", _KAFKA), ("", _OTHERS))
     for name, answer in answers.items()
 }
 
@@ -101,7 +101,7 @@ def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
         name, owner, answer = known
         return UnknownOptionError(_fact(name, owner), answer)
     if key.lower().startswith("kafka."):
-        return UnknownOptionError(_fact(key, "Kafka's"), f"Leave it out. {_ADDRESS}")
+        return UnknownOptionError(_fact(key, "format kafka"), f"Leave it out. {_ADDRESS}")
     names = [option.name for option in OPTIONS if option.scope in (scope, "both")]
     nearest = _nearest(key, names)
     remedy = f"Did you mean {nearest}?" if nearest else f"Known: {', '.join(names)}."
@@ -109,7 +109,9 @@ def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
 
 
 def _fact(name: str, owner: str) -> str:
-    return f"There is no option {name} in format jms; it is {owner}." if owner else f"There is no option {name}."
+    if owner:
+        return f"There is no option {name} in format jms; it is an option of {owner}."
+    return f"There is no option {name}."
 
 
 def _nearest(key: str, names: list[str]) -> str | None:

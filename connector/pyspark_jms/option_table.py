@@ -290,7 +290,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
     Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"
            " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
-           " before it sends. 0 gives up at once, forever never does"),
+           " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 gives up at"
+           " once, forever never does"),
     Option("reconnectAttempts", "both", None, _number(0, 100), "Deprecated: use reconnectTimeout. N attempts are a"
            " timeout of 1 + 2 + 4 + … s, at most 30 s each"),
 )  # fmt: skip

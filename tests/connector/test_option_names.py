@@ -31,7 +31,7 @@ KAFKA = [
 def test_an_option_of_kafka_gets_its_own_answer(parser, key, says, spelling):
     with pytest.raises(UnknownOptionError) as refused:
         parser.parse(SOURCE | {spelling(key): "x"})
-    assert refused.value.fact == f"There is no option {key} in format jms; it is Kafka's."
+    assert refused.value.fact == f"There is no option {key} in format jms; it is an option of format kafka."
     assert says in refused.value.remedy
     assert "Did you mean" not in str(refused.value)
 
@@ -39,7 +39,7 @@ def test_an_option_of_kafka_gets_its_own_answer(parser, key, says, spelling):
 def test_any_other_option_of_kafka_is_recognised_by_its_beginning():
     error = unknown_option("kafka.fetch.min.bytes", "source")
     assert str(error).startswith(
-        "[JMS_UNKNOWN_OPTION] There is no option kafka.fetch.min.bytes in format jms; it is Kaf"
+        "[JMS_UNKNOWN_OPTION] There is no option kafka.fetch.min.bytes in format jms; it is an opt"
     )
     assert "brokerUrl" in error.remedy
 

@@ -75,7 +75,8 @@ class Selection:
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
-                    " Nothing of this batch was acknowledged.",
+                    " Without a journal nothing of this batch was acknowledged; with one its messages stay in the"
+                    " journal.",
                     "An existing queue or subscription has a filter of its own: use another, or selectorCheck=off.",
                 )
             batch = batch if not kept.false_count else batch.filter(kept)

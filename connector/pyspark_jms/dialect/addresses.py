@@ -31,7 +31,7 @@ class Refused:
 
 _OURS = Refused(
     pattern=r"pyspark-jms\.(commits|management)(\.|:|$)",
-    because="is where this connector keeps its commit ledgers and gets answers, not for rows",
+    because="is reserved for this connector's own queues, so rows must not name it",
 )
 
 

@@ -18,7 +18,7 @@ ARTEMIS = Dialect(
             # The default names. An acceptor may take a prefix off, "/queue/" for example, so they stand anywhere.
             Refused(
                 pattern=r"activemq\.(management|notifications)(::|$)",
-                because="is where Artemis takes management orders and publishes notifications, not for rows",
+                because="is reserved for management requests and notifications of Artemis, so rows must not name it",
             ),
         ),
     ),

@@ -32,7 +32,7 @@ CLASSIC = Dialect(
             Refused(
                 # Its plugins compare without case. ActiveMQ.DLQ, the dead-letter queue, is one like others.
                 pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
-                because="is where ActiveMQ Classic takes orders and publishes advisories, not for rows",
+                because="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
             ),
         ),
     ),

@@ -174,7 +174,7 @@ def _find_patiently(options: SinkOptions, task: LedgerTask, error: LinkError) ->
 def replay_mismatch(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry) -> ReplayMismatchError:
     before = " and ".join(f"{e.rows} rows (digest {e.digest})" for e in known)
     return ReplayMismatchError(
-        f"{task.name} was carried out before with {before}, and comes again with {entry.rows} rows"
+        f"{task.name} was carried out before with {before}, and is repeated with {entry.rows} rows"
         f" (digest {entry.digest}). None of these was sent.",
         SAME_PARTITIONS,
     )

@@ -3,7 +3,7 @@
 Entries in, a decision out: ``plan`` for a task before its rows are encoded, ``strangers`` for all tasks of an
 execution. Knows no broker, no frames and no Spark.
 
-An *execution* is one run of all tasks of a write, which is a batch or a ``df.write``. When a write comes again, Spark
+An *execution* is one run of all tasks of a write, which is a batch or a ``df.write``. When a write is repeated, Spark
 may cut it into other partitions than the first time, and it tells neither a task nor the process that plans the write
 how many there are. A task that finds its own entry compares its rows. A task that finds none, while an earlier
 execution left entries of other tasks, cannot know whether its rows are among theirs. It holds them, and the driver

@@ -46,7 +46,7 @@ def _require_no_strangers(options: SinkOptions, outcomes: Sequence[Outcome]) -> 
     found = strangers(known, partitions)
     if found:
         raise ReplayMismatchError(
-            f"{outcomes[0].task.write} comes again in other partitions. An earlier run sent {_several(known)}; the"
+            f"{outcomes[0].task.write} is repeated in other partitions. An earlier run sent {_several(known)}; the"
             f" {_several(partitions)} of this run do not have the rows of {_shown(found)}. None of these was sent.",
             SAME_PARTITIONS,
         )

@@ -307,7 +307,7 @@ class FrameScanner:
             return body > self._max_body_bytes
         if body > MAX_HEADER_BYTES:  # a broker's errors are short: the user's limit has nothing to do with them
             raise MalformedFrameError(
-                f"A frame that is no MESSAGE has {body:,} octets.", "Report this with the broker's version."
+                f"A frame that is not a MESSAGE has {body:,} bytes.", "Report this with the broker's version."
             )
         return False
 

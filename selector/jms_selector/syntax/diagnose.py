@@ -57,7 +57,6 @@ _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 _STATEMENT = re.compile(r"(?is)\s*(?:select\s.*?\bfrom\b|where\s+(?![=<>]|(?:not|is|in|like|between)\b))")
 _CONDITION = re.compile(r"(?is)\bwhere\s+(.+?)\s*;?\s*\Z")
-_SINGLE_QUOTE = re.compile(r"'(?:[^']|'')*'")
 
 
 def diagnose(text: str, error: UnexpectedInput, *, strict: bool) -> InvalidSelectorError:

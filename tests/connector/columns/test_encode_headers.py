@@ -115,7 +115,7 @@ def test_a_malformed_destination_is_refused(text):
 
 def test_a_row_that_names_management_is_refused_and_the_option_is_not():
     management = Destination.parse("queue://activemq.management")
-    said = r"The destination of row 11 of the task is refused: .* takes management orders.*Use another name"
+    said = r"The destination of row 11 of the task is refused: .* reserved for management requests .*Use another name"
     with pytest.raises(InvalidDestinationError, match=said):
         destinations_of(["a", "activemq.management", "b", "queue://activemq.management"])
     assert destinations_of(["a", None], default=management)[1].startswith("\ndestination:activemq.management\n")

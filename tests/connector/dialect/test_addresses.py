@@ -75,7 +75,9 @@ def test_what_is_closed_to_rows_is_open_to_options():
 def test_a_row_does_not_write_into_our_own_queues(name):
     destination = Destination(QUEUE, name)
     assert Addresses().spelled(destination, sending=True) == name
-    with pytest.raises(InvalidDestinationError, match="where this connector keeps its commit ledgers"):
+    with pytest.raises(
+        InvalidDestinationError, match="reserved for this connector's own queues, so rows must not name it"
+    ):
         Addresses().spelled(destination, sending=True, by_row=True)
 
 

@@ -48,7 +48,7 @@ def test_names_that_are_the_broker_s_own(name):
 def test_a_row_does_not_reach_management(name):
     for kind in DestinationKind:
         destination = Destination(kind, name)
-        with pytest.raises(InvalidDestinationError, match="Artemis takes management orders"):
+        with pytest.raises(InvalidDestinationError, match="management requests and notifications of Artemis"):
             ARTEMIS.addresses.spelled(destination, sending=True, by_row=True)
         assert ARTEMIS.addresses.spelled(destination, sending=True) == name
 

@@ -62,7 +62,7 @@ def test_a_mismatch_names_both_and_what_to_do():
     this = task()
     error = replay_mismatch(this, [entry_of(this), entry_of(this, "1-b", 2)], entry_of(this, "1-c", 3))
     assert error.fact == (
-        f"{this.name} was carried out before with 1 rows (digest 1-a) and 2 rows (digest 1-b), and comes again with 3"
+        f"{this.name} was carried out before with 1 rows (digest 1-a) and 2 rows (digest 1-b), and is repeated with 3"
         " rows (digest 1-c). None of these was sent."
     )
     assert "onReplayMismatch=send" in error.remedy

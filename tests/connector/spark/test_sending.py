@@ -219,7 +219,7 @@ def test_a_row_gives_no_order_to_the_broker(broker, queue):
     rows = {"text": f'["{queue}"]', "destination": "queue://activemq.management"}
     maps = pa.array([list(order.items())], pa.map_(pa.string(), pa.string()))
     batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
-    with pytest.raises(InvalidDestinationError, match="takes management orders"):
+    with pytest.raises(InvalidDestinationError, match="is reserved for management requests"):
         send_at_least_once(options_of(broker, queue), iter([batch]))
     with pytest.raises(MessageFormatError, match=r"_AMQ_ResourceName.*artemis keeps for itself"):
         send_at_least_once(options_of(broker, queue), iter([batch.drop_columns("destination")]))

@@ -83,7 +83,7 @@ def test_what_was_not_sent_may_be_cut_otherwise(broker, queue):
 def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
     write = Write(broker, queue)
     write.run(None, None, C, D, finish=False)
-    said = rf"\[JMS_REPLAY_MISMATCH\] {write.write} comes again in other partitions\. An earlier run sent 2 partitions;"
+    said = rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
     said += (
         r" the 2 partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
     )

@@ -368,7 +368,7 @@ def ended(tmp_path, proxy, broker, queue, master, **settings):
     return code, (tmp_path / "job.log").read_text()
 
 
-def test_a_batch_that_comes_again_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
+def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
     with half_sent(tmp_path, broker, queue) as proxy:
         code, said = ended(tmp_path, proxy, broker, queue, "local[2]")
@@ -376,7 +376,7 @@ def test_a_batch_that_comes_again_in_other_partitions_is_refused_and_in_the_same
         assert code
         assert "[JMS_REPLAY_MISMATCH]" in said
         assert re.search(
-            r"/0 comes again in other partitions\. An earlier run sent 2 partitions; the 2 partitions of this run do"
+            r"/0 is repeated in other partitions\. An earlier run sent 2 partitions; the 2 partitions of this run do"
             r" not have the rows of partition 2 \(30 rows\), partition 3 \(30 rows\)\. None of these was sent\. ",
             said,
         )

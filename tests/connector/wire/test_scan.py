@@ -251,7 +251,7 @@ def test_a_frame_that_is_no_message_has_its_own_limit(monkeypatch):
     scanner = FrameScanner(max_body_bytes=10)
     error = b"ERROR\nmessage:no\n\n" + b"x" * 1000 + b"\0"
     assert scanner.feed(error) == [error]
-    with pytest.raises(MalformedFrameError, match="no MESSAGE"):
+    with pytest.raises(MalformedFrameError, match="not a MESSAGE has 1,001 bytes"):
         scanner.feed(b"ERROR\nmessage:no\ncontent-length:1001\n\n")
 
 
