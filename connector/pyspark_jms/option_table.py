@@ -216,78 +216,102 @@ def _property_columns(text: str) -> tuple[str, ...]:
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`; a"
-           " comma-separated list is tried in order (live and backup of one broker)"),
-    Option("user", "both", None, _text, "login"),
-    Option("password", "both", None, _secret, "passcode", secret=True),
-    Option("passwordFile", "both", None, _text, "a file that holds the password, read where the connection is made"),
-    Option("passwordEnv", "both", None, _text, "an environment variable that holds the password, read likewise"),
-    Option("sslCaFile", "both", None, _text, "PEM file with the CA of the broker's certificate; else the system's CAs"),
-    Option("sslCertFile", "both", None, _text, "PEM file with the client's certificate (mutual TLS)"),
-    Option("sslKeyFile", "both", None, _text, "PEM file with its key"),
-    Option("sslKeyPassword", "both", None, _secret, "password of that key", secret=True),
-    Option("sslVerifyHostname", "both", "true", _flag, "whether the certificate must name the host"),
-    Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "the broker's dialect; auto reads it from CONNECTED"),
-    Option("virtualHost", "both", "/", _text, "RabbitMQ's; the other brokers have one only"),
-    Option("queue", "both", None, _destinations, "queue to read, or the default destination of rows without one."
-           " Several to read as a JSON array, one connection each; so is a name with a comma"),
-    Option("topic", "both", None, _text, "topic to read, or the default destination"),
-    Option("subscriptionName", "source", None, _text, "of a durable subscription to the topic: what is sent while"
-           " nobody reads is kept for it"),
-    Option("clientId", "source", None, _text, "the client whose durable subscription it is"),
-    Option("sharedSubscription", "source", "false", _flag, "whether several queries may read that subscription at a"
-           " time, each message going to one of them; then it need not have a clientId"),
-    Option("selector", "source", None, _selector, "JMS selector, evaluated by the broker: only what matches is read"),
-    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "a part the broker cannot evaluate: stop, or"
-           " let Spark do it (what does not match is then consumed and dropped)"),
-    Option("selectorCheck", "source", "on", _one_of("on", "off"), "evaluate in Spark again what the broker was given"),
-    Option("maxMessagesPerTrigger", "source", None, _number(1), "upper bound of messages in a batch"),
-    Option("maxBytesPerTrigger", "source", "64m", _size(1), "upper bound of octets in a batch; one message fits"),
-    Option("windowBytes", "source", None, _size(1), "what the broker may have in flight to us. Default: 2 x"
-           " maxBytesPerTrigger; with maxMessagesPerTrigger alone 2 x that x 4 KB, at least 64 KB. A broker that counts"
-           " messages (Classic, RabbitMQ) is told one for each 4 KB"),
-    Option("maxMessageBytes", "both", "100m", _size(1), "Largest body of a message. Reading: see onTooLarge. Writing: a"
-           " larger row fails its task"),
-    Option("minMessagesPerTrigger", "source", None, _number(1), "wait for so many messages, a full window, or"
-           " maxTriggerDelay; AvailableNow does not wait"),
-    Option("maxTriggerDelay", "source", "15m", _duration(), "the longest such wait"),
-    Option("maxMessages", "source", "10000", _number(1), "upper bound of messages of a batch read"),
-    Option("maxBytes", "source", "64m", _size(1), "upper bound of octets of a batch read; one message fits"),
+    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`. Several"
+           " addresses of one broker (live and backup) are separated by commas and tried in order"),
+    Option("user", "both", None, _text, "User name"),
+    Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile or passwordEnv", secret=True),
+    Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
+           " connects"),
+    Option("passwordEnv", "both", None, _text, "Environment variable that contains the password. It is read in the"
+           " process that connects"),
+    Option("sslCaFile", "both", None, _text, "PEM file with the CA that signed the broker's certificate. Default: the"
+           " CAs of the system"),
+    Option("sslCertFile", "both", None, _text, "PEM file with the client certificate, for mutual TLS"),
+    Option("sslKeyFile", "both", None, _text, "PEM file with the private key of the client certificate"),
+    Option("sslKeyPassword", "both", None, _secret, "Password of the private key", secret=True),
+    Option("sslVerifyHostname", "both", "true", _flag, "Whether the broker's certificate must name the host of"
+           " brokerUrl"),
+    Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "Kind of broker. auto detects it when the connection"
+           " is made"),
+    Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host"),
+    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (one"
+           " connection each). Writing: the default destination of rows without one. A name with a comma is given as a"
+           " JSON array"),
+    Option("topic", "both", None, _text, "Reading: the topic to read. Writing: the default destination of rows without"
+           " one"),
+    Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
+           " messages for it while the query is stopped"),
+    Option("clientId", "source", None, _text, "Client id that the durable subscription belongs to"),
+    Option("sharedSubscription", "source", "false", _flag, "Lets several queries share the durable subscription, each"
+           " message going to one of them. clientId becomes optional"),
+    Option("selector", "source", None, _selector, "JMS selector. The broker evaluates it, and delivers only messages"
+           " that match"),
+    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "When the broker cannot evaluate a part of"
+           " the selector: fail stops the query, spark evaluates that part in Spark (messages that do not match are"
+           " then consumed and dropped)"),
+    Option("selectorCheck", "source", "on", _one_of("on", "off"), "Whether Spark evaluates the selector again for each"
+           " message that the broker delivered"),
+    Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch"),
+    Option("maxBytesPerTrigger", "source", "64m", _size(1), "Maximum number of bytes in a batch. A batch has at least"
+           " one message, whatever its size"),
+    Option("windowBytes", "source", None, _size(1), "Maximum number of unacknowledged bytes that the broker may"
+           " deliver (prefetch window). Default: 2 × maxBytesPerTrigger; if only maxMessagesPerTrigger is set, 2 × that"
+           " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
+    Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
+           " decides about larger ones. Writing: a larger row fails its task"),
+    Option("minMessagesPerTrigger", "source", None, _number(1), "A batch waits until this number of messages has"
+           " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
+    Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
+           " minMessagesPerTrigger"),
+    Option("maxMessages", "source", "10000", _number(1), "Maximum number of messages of a batch read"),
+    Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read. At least one message is"
+           " read, whatever its size"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`): exactly-once into Spark. See guarantees.md for where it may be"),
-    Option("maxJournalBytes", "source", "4g", _size(1), "bound of that folder; beyond it messages stay on the broker"),
-    Option("journalShared", "source", "false", _flag, "whether executors see the folder and read it themselves"),
-    Option("failOnDataLoss", "source", "true", _flag, "stop when the journal does not hold what the checkpoint asks"),
-    Option("partitionBytes", "source", "16m", _size(1), "one read task per so many octets"),
-    Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto: as the dialect tells; else for all"),
+    Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
+           " messages stay on the broker"),
+    Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
+           " they read messages from it, and not through the driver"),
+    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal does not contain what"
+           " the checkpoint asks for"),
+    Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
+           " each"),
+    Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
+           " message; text or bytes set it for all messages"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
-           " keep it as a row with body_error, fail the query, or send it to deadLetterQueue (the driver then decodes"
-           " every message once more)"),
+           " keep makes a row with body_error, fail stops the query, deadLetter sends it to deadLetterQueue (the driver"
+           " then decodes every message once more)"),
     Option("onTooLarge", "source", "stop", _one_of("stop", "deadLetter", "skip"), "A message above maxMessageBytes:"
-           " stop the query, send it to deadLetterQueue, or acknowledge and skip it"),
+           " stop stops the query, deadLetter sends it to deadLetterQueue, skip acknowledges and drops it"),
     Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
-    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow, batch: quiet time before asking if the queue is"
-           " drained"),
-    Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent, non_persistent: of rows that do not say"),
-    Option("priority", "sink", "4", _number(0, 9), "0 to 9, likewise"),
-    Option("timeToLive", "sink", "0", _milliseconds, "likewise; 0 = never expires; a plain number is milliseconds"),
-    Option("deliveryDelay", "sink", "0", _milliseconds, "likewise; 0 = none"),
-    Option("transaction", "sink", "task", _transaction, "task: one transaction a task, all of its rows or none; a"
-           " number: one per so many rows; none: no transaction, one confirmation at the end"),
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow and batch reads: how long no message arrives"
+           " before the broker is asked whether the queue is empty"),
+    Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent or non_persistent. Default for rows"
+           " without JMSDeliveryMode"),
+    Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),
+    Option("timeToLive", "sink", "0", _milliseconds, "Time until a message expires; 0 means never; a plain number is"
+           " milliseconds. Default for rows without time_to_live"),
+    Option("deliveryDelay", "sink", "0", _milliseconds, "Time before the broker delivers a message; a plain number is"
+           " milliseconds. Default for rows without delivery_delay"),
+    Option("transaction", "sink", "task", _transaction, "task: one transaction for each task, so all of its rows are"
+           " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
+           " the end"),
     Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
-           " task's transaction leaves an entry in a ledger queue, and a repeated task does not send again"),
-    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "of exactly-once, when a repeated batch has other"
-           " rows or other partitions than the first time: fail (default), or send them too"),
-    Option("writeId", "sink", None, _write_id, "of exactly-once in a batch write: a name that is this write's own, the"
-           " same when it is tried again. In foreachBatch it must contain the batch id"),
-    Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "a row that cannot be sent (a name or value that JMS"
-           " does not allow, too large, no destination): fail the task, or leave it out, counted in the log"),
-    Option("propertyColumns", "sink", None, _property_columns, "columns to be sent as properties of their own type:"
-           " boolean, tinyint, smallint, int, bigint, float, double, string. Comma-separated, or a JSON array"),
-    Option("connectTimeout", "both", "10s", _duration(), "until CONNECTED: look-up of the host name, TLS handshake"),
-    Option("receiptTimeout", "both", "30s", _duration(), "until the broker confirms"),
-    Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "interval of heart-beats both ways"),
+           " task's transaction writes an entry to a ledger queue, and a repeated task does not send its rows again"),
+    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
+           " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
+    Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"
+           " when the write is tried again. In foreachBatch it must contain the batch id"),
+    Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "A row that cannot be sent (a name or value that JMS"
+           " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
+           " were dropped"),
+    Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type:"
+           " boolean, tinyint, smallint, int, bigint, float, double, string. Separated by commas, or a JSON array"),
+    Option("connectTimeout", "both", "10s", _duration(), "Maximum time to connect, including the look-up of the host"
+           " name and the TLS handshake"),
+    Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),
+    Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "Interval of heart-beats in both directions"),
     Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"
            " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
            " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 gives up at"
