@@ -69,25 +69,25 @@ class OptionError(JMSError):
 
 
 class UnknownOptionError(OptionError):
-    """A key that is no option, or not one for reading or writing; the message names the nearest."""
+    """The key is not an option, or not an option of this side (read or write). The message names the nearest one."""
 
     code = "JMS_UNKNOWN_OPTION"
 
 
 class InvalidOptionError(OptionError):
-    """A value that an option cannot have; the message says what would do."""
+    """The option cannot have this value. The message says which values it can have."""
 
     code = "JMS_INVALID_OPTION"
 
 
 class MissingOptionError(OptionError):
-    """An option that must be given is not."""
+    """A required option is missing."""
 
     code = "JMS_MISSING_OPTION"
 
 
 class OptionConflictError(OptionError):
-    """Two options that exclude each other, or one that needs another."""
+    """Two options exclude each other, or an option needs another one."""
 
     code = "JMS_OPTION_CONFLICT"
 
@@ -189,7 +189,9 @@ class MalformedFrameError(LinkError):
 
 
 class SelectorIgnoredError(JMSError):
-    """A queue delivered what cannot match the selector. Nothing of the batch is acknowledged; with a journal it was."""
+    """A queue delivered a message that cannot match the selector. Without a journal nothing of the batch is
+    acknowledged; with one its messages stay in the journal.
+    """
 
     code = "JMS_SELECTOR_IGNORED"
 
@@ -205,7 +207,7 @@ class MessageError(JMSError):
 
 
 class MessageTooLargeError(MessageError):
-    """Larger than maxMessageBytes. A read one stays on the broker, of a written one nothing was sent."""
+    """A message is larger than maxMessageBytes. On read, it stays on the broker. On write, nothing was sent."""
 
     code = "JMS_MESSAGE_TOO_LARGE"
 

@@ -94,7 +94,7 @@ def _hand_over(producer: Producer, frame: bytes | memoryview, receipt: str | Non
 
 
 def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
-    """A SEND up to and with its blank line. A body that is no text may hold a NUL, so it goes with its length."""
+    """A SEND up to and with its blank line. A body that is not text may contain a NUL, so its length is sent."""
     destination = Destination(DestinationKind.QUEUE, queue)
     ours = {
         "destination": dialect.addresses.spelled(destination, sending=True),
