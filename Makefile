@@ -48,10 +48,11 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff format .
 
 test: check $(SHARED) ## every promise once, on a real broker and a real Spark: what a change must pass
-	$(BIN)/python -m pytest $(WORKERS) -m 'not deep and not slow'
+	$(BIN)/python -m pytest $(WORKERS) -m 'not deep and not container and not slow'
 
 test-deep: check $(SHARED) ## what CI runs beside it: more brokers, more crashes, containers
-	$(BIN)/python -m pytest $(WORKERS) -m 'deep and not slow'
+	$(BIN)/python -m pytest $(WORKERS) -m 'deep and not container and not slow'
+	$(BIN)/python -m pytest -m 'container and not slow'
 
 test-all: check $(SHARED) ## that, and what takes long: every promise on every broker
 	$(BIN)/python -m pytest

@@ -19,7 +19,7 @@ from waiting import wait_until
 
 from pyspark_jms.testing.ports import free_port
 
-pytestmark = [pytest.mark.container, pytest.mark.broker, pytest.mark.deep]
+pytestmark = [pytest.mark.container, pytest.mark.broker]
 
 FILE = Path(__file__).parents[2] / "docker-compose.yml"
 PORTS = ("STOMP_PORT", "CONSOLE_PORT", "SPARK_MASTER_PORT", "SPARK_JOB_PORT")

@@ -18,7 +18,7 @@ from containers import ArtemisContainer
 from rawstomp import RawStomp
 from waiting import wait_until
 
-pytestmark = [pytest.mark.container, pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
+pytestmark = [pytest.mark.container, pytest.mark.broker, pytest.mark.spark]
 
 MOST = 150
 """Messages of a batch."""
