@@ -7,7 +7,7 @@ import uuid
 
 import class_archive
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
@@ -15,7 +15,8 @@ from pyspark_jms.errors import EmbeddedBrokerError
 
 def pytest_configure():
     os.environ.update(class_archive.environment())
-    settings.register_profile("pyspark-jms")  # a busy machine is slow, and not wrong
+    # a busy machine is slow, and not wrong
+    settings.register_profile("pyspark-jms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("pyspark-jms")
 
 
