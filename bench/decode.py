@@ -10,11 +10,11 @@ import json
 from array import array
 
 from bench.one_core import Case, rates
-from pyspark_jms.columns.decode import decode
-from pyspark_jms.dialect import ARTEMIS
-from pyspark_jms.link.connection import SEGMENT_BYTES
-from pyspark_jms.model import Destination
-from pyspark_jms.wire.scan import FrameScanner
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.stomp.columns.decode import decode
+from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.link.connection import SEGMENT_BYTES
+from pyspark_jms.stomp.wire.scan import FrameScanner
 
 READ_BYTES = 64 << 10
 TURNS = 31

@@ -9,9 +9,9 @@ import json
 import pyarrow as pa
 
 from bench.one_core import Case, rates
-from pyspark_jms.columns.encode import SendDefaults, encode
-from pyspark_jms.dialect import ARTEMIS
-from pyspark_jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.dialects import ARTEMIS
 
 ROWS = 10_000  # Spark's spark.sql.execution.arrow.maxRecordsPerBatch
 TURNS = 31

@@ -1,6 +1,6 @@
 """Every module has a test file of its own, and every such test file its module.
 
-``connector/pyspark_jms/wire/scan.py`` is tested by ``tests/connector/wire/test_scan.py``,
+``connector/pyspark_jms/stomp/wire/scan.py`` is tested by ``tests/connector/stomp/wire/test_scan.py``,
 ``selector/jms_selector/syntax/parse.py`` by ``tests/selector/syntax/test_parse.py``.
 """
 

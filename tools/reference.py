@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pyspark_jms.dialect import DIALECTS, Dialect
-from pyspark_jms.dialect.base import BodyRule, WindowUnit
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options import OPTIONS, Option
+from pyspark_jms.options.parsing import OPTIONS, Option
+from pyspark_jms.stomp.dialects import DIALECTS, Dialect
+from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- written by tools/reference.py: begin -->", "<!-- end -->"

@@ -12,7 +12,7 @@ from pyspark_jms import __version__
 from pyspark_jms.errors import EmbeddedBrokerError, JMSError
 
 if TYPE_CHECKING:
-    from pyspark_jms.options import SourceOptions
+    from pyspark_jms.options.parsing import SourceOptions
     from pyspark_jms.testing import EmbeddedArtemis
 
 __all__ = ["main"]
@@ -192,7 +192,7 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _source_options(options: argparse.Namespace, **more: str | None) -> "SourceOptions":
-    from pyspark_jms.options import SourceOptions
+    from pyspark_jms.options.parsing import SourceOptions
 
     given = {
         "brokerUrl": options.broker_url,
@@ -226,7 +226,7 @@ def _add_unsubscribe(commands: _Commands) -> None:
 
 
 def _run_unsubscribe(options: argparse.Namespace) -> int:
-    from pyspark_jms.link.durable import end_subscription
+    from pyspark_jms.stomp.link.subscriptions import end_subscription
 
     shared = "true" if options.client_id is None else None
     parsed = _source_options(

@@ -4,7 +4,7 @@ import pytest
 
 from bench import raw
 from bench.job import Job
-from pyspark_jms.wire.frame import parse_frame
+from pyspark_jms.stomp.wire.frame import parse_frame
 
 
 def job(**changes):

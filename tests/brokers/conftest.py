@@ -10,7 +10,7 @@ import brokers_page
 import pytest
 import rawstomp
 
-from pyspark_jms.dialect import dialect_named
+from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
 
 WITHOUT_RABBITMQ = "no rabbitmq-server is installed (apt-get install rabbitmq-server)"

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from pyspark_jms import demo
-from pyspark_jms.model import BodyType, DeliveryMode
+from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.testing import JmsMessage, Typed
 
 

@@ -12,9 +12,9 @@ from streaming import access, left, read, run_available
 from waiting import wait_until
 
 from pyspark_jms.errors import JMSError, MessageTooLargeError
-from pyspark_jms.link import connection
-from pyspark_jms.options import SourceOptions
+from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
+from pyspark_jms.stomp.link import connection
 
 ENVELOPE = [("spark_jms_body", "map")]
 BAD = [

@@ -5,9 +5,9 @@ from numbered import fill
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.receiver import Receiver
-from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
 
 
 def opened(broker, in_flight, **options):

@@ -9,10 +9,10 @@ from java_lines import HARNESS, call, compiled, fenced
 from streaming import access, left, read, run_available
 
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.model import DeliveryMode
-from pyspark_jms.options import SinkOptions, SourceOptions
+from pyspark_jms.jms.model import DeliveryMode
+from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.spark.sending import send_at_least_once
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]

@@ -10,12 +10,12 @@ from rawstomp import RawStomp
 from streaming import left, read, run_available
 from waiting import wait_until
 
+from pyspark_jms.delivery.journal.store import Position, read_stretch
+from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
-from pyspark_jms.journal.durable import partitions_of
-from pyspark_jms.journal.store import Position, read_stretch
-from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.receiver import Receiver
-from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 
@@ -171,7 +171,7 @@ def test_a_full_journal_leaves_the_rest_on_the_broker(broker, queue, tmp_path):
 
 
 def test_a_second_query_is_refused_by_name(broker, queue, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspark_jms.spark.receiver._LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("pyspark_jms.source.receiver._LOCK_SECONDS", 0.3)
     with receiving(broker, queue, tmp_path), pytest.raises(JournalLockedError, match=rf"queue://{queue}"):
         Receiver(options(broker, queue, tmp_path), StopRequest()).open(0)
 

@@ -12,8 +12,8 @@ from plain_decoder import message
 from rawstomp import RawStomp, escape
 from streaming import access
 
-from pyspark_jms.dialect import ARTEMIS
-from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
+from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.testing import JmsClient
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

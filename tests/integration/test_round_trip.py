@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from streaming import access, left, read
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, IGNORED_BY_SINK
-from pyspark_jms.rules import property_name_problem
+from pyspark_jms.jms.rules import property_name_problem
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 

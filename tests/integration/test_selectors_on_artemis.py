@@ -20,7 +20,7 @@ from jms_selector.pushdown.rewrite import oriented
 from jms_selector.syntax.dialects import ARTEMIS, intended
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.model import DeliveryMode
+from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = pytest.mark.broker

@@ -19,11 +19,11 @@ from jms_selector import EvaluationError, InvalidSelectorError, arrow, evaluate,
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
-from pyspark_jms.columns.decode import decode
-from pyspark_jms.dialect import CLASSIC
-from pyspark_jms.link.consumer import Consumer, Subscription
-from pyspark_jms.model import Destination
-from pyspark_jms.options import SourceOptions
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.stomp.columns.decode import decode
+from pyspark_jms.stomp.dialects import CLASSIC
+from pyspark_jms.stomp.link.consumer import Consumer, Subscription
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]

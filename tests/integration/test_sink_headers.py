@@ -11,9 +11,9 @@ import pytest
 from streaming import access
 
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.model import BodyType, DeliveryMode
-from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.jms.model import BodyType, DeliveryMode
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = pytest.mark.broker

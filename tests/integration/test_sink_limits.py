@@ -12,8 +12,8 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     TransactionRolledBackError,
 )
-from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
 pytestmark = pytest.mark.broker

@@ -13,8 +13,8 @@ from streaming import access
 
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
-from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import send_at_least_once
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.sending import send_at_least_once
 
 pytestmark = pytest.mark.broker
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
 
-from pyspark_jms.journal.recognition import Recognition
+from pyspark_jms.delivery.recognition import Recognition
 
 
 @dataclass

@@ -5,11 +5,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.dialect import Dialect
 from pyspark_jms.errors import JMSError
-from pyspark_jms.link.connection import connect
-from pyspark_jms.link.management import ManagementLink
-from pyspark_jms.link.settings import ConnectionSettings
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.link.connection import connect
+from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["Answerer", "answerer", "broker_findings", "clock_finding", "management_of"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.dialect.management import Management
-from pyspark_jms.model import BODY_MARKER, BodyType
+from pyspark_jms.jms.model import BODY_MARKER, BodyType
+from pyspark_jms.stomp.dialects.management import Management
 
 __all__ = ["Kind", "census_finding", "counted", "kinds_of", "lost"]
 

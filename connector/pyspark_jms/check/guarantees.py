@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.dialect import Dialect
+from pyspark_jms.stomp.dialects import Dialect
 
 __all__ = ["guarantee_findings"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from pyspark_jms.check.census import Kind, census_finding, kinds_of
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.dialect.management import Management
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.link.management import ManagementLink
-from pyspark_jms.model import BodyType
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.stomp.dialects.management import Management
+from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["Queue", "queue_findings"]
 

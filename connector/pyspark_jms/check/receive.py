@@ -14,13 +14,13 @@ from typing import Any
 from pyspark_jms.check.census import Kind, census_finding, counted, kinds_of, lost
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
-from pyspark_jms.columns.decode import decode
-from pyspark_jms.dialect import Dialect
-from pyspark_jms.dialect.management import Management
-from pyspark_jms.link.consumer import Consumer, Subscription
-from pyspark_jms.link.settings import ConnectionSettings
-from pyspark_jms.model import Destination, DestinationKind
-from pyspark_jms.wire.scan import FrameRun
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.columns.decode import decode
+from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.dialects.management import Management
+from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.wire.scan import FrameRun
 
 __all__ = ["receive_findings"]
 

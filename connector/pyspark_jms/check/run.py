@@ -12,8 +12,8 @@ from pyspark_jms.check.queue import Queue, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import JMSError
-from pyspark_jms.link.management import ManagementLink
-from pyspark_jms.link.settings import ConnectionSettings
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["CheckRequest", "run_checks"]
 

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.columns.decode import decode
-from pyspark_jms.dialect import Dialect
-from pyspark_jms.dialect.base import BodyRule
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
-from pyspark_jms.link.connection import Arrivals
-from pyspark_jms.link.consumer import Consumer, Subscription
-from pyspark_jms.link.producer import Producer
-from pyspark_jms.link.settings import ConnectionSettings
-from pyspark_jms.model import OCTET_STREAM, Destination, DestinationKind
-from pyspark_jms.wire.frame import Frame, encode_frame
-from pyspark_jms.wire.scan import FrameRun
+from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.columns.decode import decode
+from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.dialects.base import BodyRule
+from pyspark_jms.stomp.link.connection import Arrivals
+from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.producer import Producer
+from pyspark_jms.stomp.wire.frame import Frame, encode_frame
+from pyspark_jms.stomp.wire.scan import FrameRun
 
 __all__ = ["SCRATCH_QUEUE", "Scratch", "scratch_findings"]
 

@@ -1,1 +1,1 @@
-"""Frames to Arrow columns and back. Knows pyarrow and the dialect, no socket, no Spark."""
+"""The one schema, and the Arrow tools that every protocol uses. Knows no protocol and no Spark."""

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from pyspark_jms.columns.decode_cut import Bools, Ints, contents
-from pyspark_jms.columns.layout import is_first
+from pyspark_jms.columns.cut import Bools, Ints, contents
+from pyspark_jms.columns.first import is_first
 from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
 from pyspark_jms.columns.typed_values import misfits
-from pyspark_jms.model import BodyType
-from pyspark_jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
 
 __all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "judge", "read_elements", "read_types"]
 

@@ -9,8 +9,8 @@ import re
 import pyarrow as pa
 
 from pyspark_jms.columns.envelope import Element, Elements, EnvelopeKind, Unreadable, column_of
-from pyspark_jms.model import BodyType
-from pyspark_jms.rules import element_value_problem
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.rules import element_value_problem
 
 __all__ = ["read_xml"]
 

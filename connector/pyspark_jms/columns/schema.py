@@ -6,7 +6,7 @@ DDL that Spark reads, and the Arrow schema that ``to_arrow_schema(…, timezone=
 
 import pyarrow as pa
 
-from pyspark_jms.model import BodyType
+from pyspark_jms.jms.model import BodyType
 
 __all__ = ["ARROW_SCHEMA", "BODY_TYPES", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
 

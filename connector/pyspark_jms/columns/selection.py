@@ -15,9 +15,8 @@ import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
 from jms_selector.syntax.tree import names
-from pyspark_jms.dialect import Dialect, dialect_named
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
-from pyspark_jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
 
@@ -91,27 +90,29 @@ def _marks(selector: jms_selector.Selector) -> frozenset[str]:
 
 
 @lru_cache(64)
-def selection(selector: Selector, dialect_name: str) -> Selection:
-    """Parse and split. ``InvalidSelectorError``; ``SelectorResidualError`` where a part stays that may not."""
-    dialect: Dialect = dialect_named(dialect_name)
+def selection(selector: Selector, broker: str, selector_dialect: str | None) -> Selection:
+    """Parse and split for a broker whose selectors are of that dialect; None: the broker has no selectors.
+
+    ``InvalidSelectorError``; ``SelectorResidualError`` when a part that the broker cannot evaluate is not allowed.
+    """
     convert = selector.text.startswith(_CONVERT)
     try:
         text = selector.text.removeprefix(_CONVERT)
-        if dialect.selector_dialect is None:
+        if selector_dialect is None:
             pushed = Pushdown(text=None, pushed=None, residual=jms_selector.parse(text), warnings=(_NO_SELECTORS,))
         else:
-            pushed = jms_selector.push(text, dialect.selector_dialect, convert=convert)
+            pushed = jms_selector.push(text, selector_dialect, convert=convert)
     except jms_selector.InvalidSelectorError as error:
         raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 has the syntax.") from None
     if pushed.residual is not None and selector.residual == "fail":
         raise SelectorResidualError(
-            f"{dialect.name} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",
+            f"{broker} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",
             "With selectorResidual=spark the rest is evaluated in Spark, and what does not match it is consumed and"
             " dropped, on a queue also for others. Or filter the DataFrame.",
         )
     if pushed.residual is not None and (gone := _marks(pushed.residual)):
         raise SelectorResidualError(
-            f"{dialect.name} cannot evaluate what the selector says of {min(gone)}, and no row has it any more.",
+            f"{broker} cannot evaluate what the selector says of {min(gone)}, and no row has it any more.",
             "Filter the DataFrame by body_type, or property_types.",
         )
-    return Selection(selector, dialect.selector_dialect or "spec", pushed)
+    return Selection(selector, selector_dialect or "spec", pushed)

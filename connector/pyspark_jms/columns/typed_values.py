@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.decode_cut import Bools, Ints
-from pyspark_jms.columns.decode_values import integers
-from pyspark_jms.rules import TEXTS, TextRule
+from pyspark_jms.columns.cut import Bools, Ints
+from pyspark_jms.columns.integers import integers
+from pyspark_jms.jms.rules import TEXTS, TextRule
 
 __all__ = ["misfits"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import ConnectionLostError, UnsupportedError
-from pyspark_jms.journal.span import Span
-from pyspark_jms.link.connection import Arrivals
-from pyspark_jms.link.consumer import Consumer, Subscription
-from pyspark_jms.model import Destination, DestinationKind
-from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.frames import fitting, piece_of, rows_of
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.frames import fitting, piece_of, rows_of
+from pyspark_jms.stomp.link.connection import Arrivals
+from pyspark_jms.stomp.link.consumer import Consumer, Subscription
 
 __all__ = ["JmsPeek"]
 

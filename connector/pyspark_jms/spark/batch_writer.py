@@ -11,13 +11,14 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
-from pyspark_jms.link.ledger_entries import ledger_queue, outdated_batch, outdated_time
-from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.committing import LedgerTask
-from pyspark_jms.spark.sending import Sent, say_dropped, send_at_least_once
-from pyspark_jms.spark.sending_held import send_held
-from pyspark_jms.spark.sending_once import Outcome, forget, send_exactly_once
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.committing import LedgerTask
+from pyspark_jms.sink.sending import Sent, say_dropped, send_at_least_once
+from pyspark_jms.sink.sending_held import send_held
+from pyspark_jms.sink.sending_once import Outcome, forget, send_exactly_once
 from pyspark_jms.spark.sink_patience import task_patience
+from pyspark_jms.spark.worker import to_the_end
+from pyspark_jms.stomp.link.ledger_entries import ledger_queue, outdated_batch, outdated_time
 
 __all__ = ["KEEP_WRITES_MS", "JmsBatchWriter"]
 
@@ -53,11 +54,11 @@ class JmsBatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Send every row or, unless option ``transaction`` says otherwise, none."""
-        patience = task_patience(self._options)
+        rows, patience = to_the_end(iterator), task_patience(self._options)
         if not self._options.exactly_once:
-            return _Written(send_at_least_once(self._options, iterator, patience=patience), None)
+            return _Written(send_at_least_once(self._options, rows, patience=patience), None)
         task = _this_task(self._options.write_id, self._execution)
-        outcome = send_exactly_once(self._options, task, iterator, patience=patience)
+        outcome = send_exactly_once(self._options, task, rows, patience=patience)
         return _Written(outcome.sent, outcome)
 
     def commit(self, messages: list[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from pyspark import TaskContext
 
-from pyspark_jms.options import SinkOptions
+from pyspark_jms.options.parsing import SinkOptions
 
 __all__ = ["task_patience"]
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
-from pyspark_jms.options import SinkOptions, SourceOptions, hide_secrets
+from pyspark_jms.options.parsing import SinkOptions, SourceOptions, hide_secrets
 
 __all__ = ["JmsDataSource"]
 
@@ -67,7 +67,7 @@ class JmsDataSource(DataSource):
 
 def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
     """Columns are checked where the plan is made: before any task runs, and also when there are no rows."""
-    from pyspark_jms.spark.sending import check_schema
+    from pyspark_jms.sink.sending import check_schema
 
     options = SinkOptions.parse(raw)
     check_schema(options, pa.schema([_arrow_field(field) for field in schema]))

@@ -17,22 +17,22 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from pyspark_jms.dialect import dialect_named
+from pyspark_jms.blocks.shared_memory import MappedPiece, SharedMemory
+from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messages, require_same_journal
+from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.delivery.journaled_ledger import Stored, partitions_of
+from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import CorruptJournalError, DataLossError, JournalError, UnsupportedError
-from pyspark_jms.journal.binding import JournalMark, require_own_messages, require_same_journal
-from pyspark_jms.journal.durable import Stored, partitions_of
-from pyspark_jms.journal.span import Span
-from pyspark_jms.journal.store import JournalStore
-from pyspark_jms.options import SourceOptions
-from pyspark_jms.spark.commit_order import CommitOrder
-from pyspark_jms.spark.driver_heap import driver_heap, warn_of_small_heap
-from pyspark_jms.spark.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
-from pyspark_jms.spark.neighbours import Card, Neighbourhood, answer
-from pyspark_jms.spark.offsets import mark_of, offset, selector_of, sequence
-from pyspark_jms.spark.receiver import Receiver
-from pyspark_jms.spark.recognising import recognition_of, source_name
-from pyspark_jms.spark.shared_memory import MappedPiece, SharedMemory
-from pyspark_jms.spark.stopping import StopRequest
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.commit_order import CommitOrder
+from pyspark_jms.source.driver_heap import driver_heap, warn_of_small_heap
+from pyspark_jms.source.frames import Piece, StoredPiece, dropped_of, fitting, may_drop, piece_of, rows_of
+from pyspark_jms.source.locality import Card, Neighbourhood, answer
+from pyspark_jms.source.offsets import mark_of, offset, selector_of, sequence
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.recognition import recognition_of, source_name
 
 __all__ = ["JmsStreamReader"]
 

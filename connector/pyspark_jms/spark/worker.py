@@ -1,7 +1,5 @@
-"""What a task knows of the Python worker of Spark it runs in: before its first rows, and behind its last."""
+"""Whether the rows that Spark gave a task were all of them."""
 
-import functools
-import gc
 import inspect
 from collections.abc import Iterator
 from io import BufferedReader, BufferedRWPair
@@ -11,17 +9,7 @@ from pyspark import TaskContext
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 
-__all__ = ["settle_in", "to_the_end"]
-
-
-@functools.cache
-def settle_in() -> None:
-    """Take what is imported by now out of garbage collection.
-
-    Spark collects after every task, and a collection walks all modules: measured 50 ms of CPU for a small
-    task, 10 ms with them frozen. Once: what is frozen is never collected.
-    """
-    gc.freeze()
+__all__ = ["to_the_end"]
 
 
 def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

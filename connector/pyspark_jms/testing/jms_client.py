@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 
-from pyspark_jms.model import BodyType, DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.testing.client_machine import JvmBroker, client_machine
 from pyspark_jms.testing.external import ExternalBroker
 from pyspark_jms.testing.java_types import JavaTypes, strings

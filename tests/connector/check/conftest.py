@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from pyspark_jms.link.address import parse_broker_url
-from pyspark_jms.link.management import ManagementLink
-from pyspark_jms.link.settings import ConnectionSettings, Password
+from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.network.settings import ConnectionSettings, Password
+from pyspark_jms.stomp.link.management import ManagementLink
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
 _SETTINGS = (

@@ -2,8 +2,8 @@ import pytest
 
 from pyspark_jms.check.broker import answerer, broker_findings, clock_finding, management_of
 from pyspark_jms.check.findings import Verdict
-from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
+from pyspark_jms.stomp.dialects import ARTEMIS
 
 
 @pytest.mark.broker

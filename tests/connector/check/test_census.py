@@ -4,8 +4,8 @@ import pytest
 
 from pyspark_jms.check.census import Kind, census_finding, counted, kinds_of, lost
 from pyspark_jms.check.findings import Verdict
-from pyspark_jms.dialect.management import ARTEMIS_MANAGEMENT as WORDS
-from pyspark_jms.model import BODY_MARKER
+from pyspark_jms.jms.model import BODY_MARKER
+from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT as WORDS
 
 
 def listed(*codes):

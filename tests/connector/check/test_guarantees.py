@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.dialect import ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 
 TRIED = Finding(name="duplicate detection", value="refused")
 NOT_REFUSED = dataclasses.replace(TRIED, verdict=Verdict.NOTE)

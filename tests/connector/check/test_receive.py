@@ -6,7 +6,7 @@ from rawstomp import RawStomp
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.check.receive import _Came, receive_findings
-from pyspark_jms.dialect.management import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT as WORDS
 from pyspark_jms.testing import JmsClient
 
 

@@ -5,7 +5,7 @@ from rawstomp import RawStomp
 
 from pyspark_jms.check.findings import Verdict, failed
 from pyspark_jms.check.run import CheckRequest, _asked_clock, run_checks
-from pyspark_jms.link.address import Address
+from pyspark_jms.network.address import Address
 from pyspark_jms.testing import JmsClient
 
 BROKER_ROWS = ["connection", "broker", "management"]

@@ -7,8 +7,8 @@ import pytest
 from pyspark_jms.check import scratch
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.scratch import Scratch, scratch_findings
-from pyspark_jms.dialect import ARTEMIS
 from pyspark_jms.errors import ReceiptTimeoutError
+from pyspark_jms.stomp.dialects import ARTEMIS
 
 pytestmark = pytest.mark.broker
 

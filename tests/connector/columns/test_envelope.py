@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, judge, read_elements, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.model import BodyType, ValueType
+from pyspark_jms.jms.model import BodyType, ValueType
 
 MAP, STREAM = BodyType.MAP, BodyType.STREAM
 MANY = 40

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.columns.map_xml import read_xml
-from pyspark_jms.model import BodyType
+from pyspark_jms.jms.model import BodyType
 
 # As ActiveMQ Classic 6.3.1 wrote it.
 SEEN = """<map>

@@ -9,7 +9,8 @@ import selector_strategies
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
-from pyspark_jms.model import DestinationKind
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.stomp.dialects import dialect_named
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 RESIDUAL = "JMSRedelivered = FALSE AND color = 'red'"  # Artemis' selectors do not see JMSRedelivered
@@ -30,40 +31,42 @@ def sequences(batch):
 
 
 def test_the_broker_gets_its_own_words():
-    assert selection(Selector("NOT JMSPriority > 4"), "artemis").text == "NOT (AMQPriority > 4)"
+    assert selection(Selector("NOT JMSPriority > 4"), "artemis", "artemis").text == "NOT (AMQPriority > 4)"
 
 
 def test_conversion_is_asked_for_by_the_brokers_prefix():
-    chosen = selection(Selector("convert_string_expressions:n > 5"), "artemis")
+    chosen = selection(Selector("convert_string_expressions:n > 5"), "artemis", "artemis")
     assert chosen.text.startswith("convert_string_expressions:n > 5")
     assert sequences(chosen.apply(rows({"n": "6"}, {"n": "7"}), QUEUE)) == [0, 1]
 
 
 def test_an_invalid_selector_shows_the_place():
     with pytest.raises(InvalidSelectorError, match=r"(?s)^\[JMS_INVALID_SELECTOR\] .*color == 'red'\n +\^") as caught:
-        selection(Selector("color == 'red'"), "artemis")
+        selection(Selector("color == 'red'"), "artemis", "artemis")
     assert str(caught.value).count("JMS_INVALID_SELECTOR") == 1
 
 
 @pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
 @pytest.mark.parametrize("broker", ["artemis", "classic", "rabbitmq"])
 def test_nesting_is_refused_before_it_overflows_a_stack(shape, broker):
+    words = dialect_named(broker).selector_dialect
+    nested = selector_strategies.NESTED[shape]
     with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\] The selector nests .* more than 256"):
-        selection(Selector(selector_strategies.NESTED[shape](3000), residual="spark"), broker)
-    deepest = selection(Selector(selector_strategies.NESTED[shape](256), residual="spark"), broker)
+        selection(Selector(nested(3000), residual="spark"), broker, words)
+    deepest = selection(Selector(nested(256), residual="spark"), broker, words)
     deepest.apply(rows({"a": "1"}), TOPIC)
 
 
 @pytest.mark.parametrize("text", ["SELECT * FROM orders WHERE color = 'red'", "where color = 'red'"])
 def test_a_statement_is_told_from_a_selector(text):
     with pytest.raises(InvalidSelectorError, match=r"(?s)only the condition, .*WHERE: color = 'red'"):
-        selection(Selector(text), "artemis")
+        selection(Selector(text), "artemis", "artemis")
 
 
 def test_a_part_that_stays_is_refused_or_sparks():
     with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*JMSRedelivered.*selectorResidual=spark"):
-        selection(Selector(RESIDUAL), "artemis")
-    split = selection(Selector(RESIDUAL, residual="spark"), "artemis")
+        selection(Selector(RESIDUAL), "artemis", "artemis")
+    split = selection(Selector(RESIDUAL, residual="spark"), "artemis", "artemis")
     assert split.text == "color = 'red'"
     assert split.may_drop(QUEUE)
     assert sequences(split.apply(rows({"color": "red"}, {"color": "red"}), QUEUE)) == [0, 1]
@@ -71,22 +74,22 @@ def test_a_part_that_stays_is_refused_or_sparks():
 
 
 def test_what_marks_an_envelope_is_the_brokers_business_alone():
-    chosen = selection(Selector("spark_jms_body = 'map' AND n = 1"), "artemis")
+    chosen = selection(Selector("spark_jms_body = 'map' AND n = 1"), "artemis", "artemis")
     assert chosen.text == "spark_jms_body = 'map' AND n = 1"
     assert sequences(chosen.apply(rows({"n": "1"}), QUEUE)) == [0]  # rows no longer have it
     assert not chosen.may_drop(TOPIC)
     with pytest.raises(SelectorResidualError, match=r"spark_jms_body, and no row has it.*Filter the DataFrame"):
-        selection(Selector("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis")
+        selection(Selector("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis", "artemis")
 
 
 def test_what_the_broker_may_have_meant_is_kept():
-    chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis")
+    chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis", "artemis")
     batch = rows({"n": "7"}, {"n": "6.5"}, {"s": "1"}, {"s": "2"})
     assert sequences(chosen.apply(batch, QUEUE)) == [0, 1, 2, 3]  # s may have been the number 1: NOT (1 = '1') is true
 
 
 def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
-    chosen = selection(Selector("color = 'red'"), "artemis")
+    chosen = selection(Selector("color = 'red'"), "artemis", "artemis")
     batch = rows({"color": "red"}, {"color": "blue"}, {})
     assert sequences(chosen.apply(batch, TOPIC)) == [0]
     assert chosen.may_drop(TOPIC)
@@ -98,7 +101,7 @@ def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
 
 
 def test_the_check_can_be_left_out():
-    chosen = selection(Selector("color = 'red'", check=False), "artemis")
+    chosen = selection(Selector("color = 'red'", check=False), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]
     assert not chosen.may_drop(TOPIC)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.typed_values import misfits
-from pyspark_jms.model import ValueType
-from pyspark_jms.rules import element_value_problem
+from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.rules import element_value_problem
 
 LIMITS = {"byte": 2**7, "short": 2**15, "int": 2**31, "long": 2**63}
 FITTING = {

@@ -9,12 +9,12 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.link.commit_ledger import find_entries
-from pyspark_jms.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, ledger_queue
-from pyspark_jms.link.producer import Producer
-from pyspark_jms.options import SinkOptions
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.sending import Sent
 from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS, JmsBatchWriter, _Written
-from pyspark_jms.spark.sending import Sent
+from pyspark_jms.stomp.link.commit_ledger import find_entries
+from pyspark_jms.stomp.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, ledger_queue
+from pyspark_jms.stomp.link.producer import Producer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 WRITES = ledger_queue("writes")

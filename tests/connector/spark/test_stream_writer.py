@@ -17,8 +17,8 @@ from rawstomp import RawStomp
 from streaming import access, run_available
 from waiting import wait_until
 
-from pyspark_jms.options import SinkOptions
-from pyspark_jms.spark.sending import Sent
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.sending import Sent
 from pyspark_jms.spark.stream_writer import TIDY_EVERY, JmsStreamWriter, _may_be_repeated, _Written
 from pyspark_jms.testing import EmbeddedArtemis, User
 

@@ -1,28 +1,11 @@
 import io
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 from pyspark_jms.spark.worker import _input, to_the_end
-
-PROBE = """
-import gc
-from pyspark_jms.spark.worker import settle_in
-settle_in()
-frozen = gc.get_freeze_count()
-kept = [[] for _ in range(1000)]
-settle_in()
-print(frozen > 1000, gc.get_freeze_count() == frozen)
-"""
-
-
-def test_freezes_what_is_imported_once():
-    ended = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=30, check=True)
-    assert ended.stdout == "True True\n"
 
 
 def main(infile):

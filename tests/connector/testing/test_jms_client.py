@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from waiting import wait_until
 
-from pyspark_jms.model import BodyType, DeliveryMode
+from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 _PROPERTIES = {

@@ -1,0 +1,193 @@
+"""The files of a journal's folder → what they hold, proved: nothing missing, nothing twice, nothing of others."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from pyspark_jms.delivery.journal.books import FILE_NAME as BOOKS_NAME
+from pyspark_jms.delivery.journal.books import Books, Position
+from pyspark_jms.delivery.journal.folder import TEMPORARY, Folder, map_file, refusals
+from pyspark_jms.delivery.journal.lines import Facts, read_line, write_line
+from pyspark_jms.delivery.journal.segment import Encoded, Segment, read_head
+from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, Unconfirmed, read_tombstone
+from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
+
+__all__ = [
+    "FORMAT",
+    "LOCK_NAME",
+    "META_NAME",
+    "Meta",
+    "SegmentInfo",
+    "info_of",
+    "load_segments",
+    "load_tombstones",
+    "require_consecutive",
+    "require_ours",
+    "segment_name",
+]
+
+FORMAT = 1
+LOCK_NAME = "lock"
+META_NAME = "journal"
+_SEGMENT = re.compile(r"segment-(\d{19})")
+_OURS = re.compile(f"{META_NAME}|{LOCK_NAME}|{BOOKS_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
+_OF_A_VOLUME = re.compile(r"\..*|lost\+found")
+"""What file systems and volumes put into a fresh folder by themselves."""
+
+
+def segment_name(first: int) -> str:
+    return f"segment-{first:019d}"
+
+
+def _is_ours(name: str) -> bool:
+    return _OURS.fullmatch(name.removesuffix(TEMPORARY)) is not None
+
+
+def require_ours(path: Path) -> None:
+    """A folder that is somebody else's is refused before anything is written there."""
+    with refusals(f"look into {path}"):
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise InvalidOptionError(f"journalLocation {path} is no folder.", "Name a folder that is empty or new.")
+        names = {entry.name for entry in path.iterdir()}
+    strange = sorted(name for name in names if not _is_ours(name) and not _OF_A_VOLUME.fullmatch(name))
+    if strange and META_NAME not in names:
+        raise InvalidOptionError(
+            f"journalLocation {path} is no journal and not empty: it holds {strange[0]}.",
+            "Name a folder that is empty or new.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """Which journal this is. ``replaces``: the ids of lost journals whose checkpoints continue with this one."""
+
+    id: str
+    created: str
+    replaces: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, folder: Folder, now: float) -> Self:
+        """Sweep what a crash left half written, and begin a journal if there is none."""
+        for name in folder.names():
+            if name.endswith(TEMPORARY) and _is_ours(name):
+                folder.delete(name)
+        if META_NAME not in folder.names():
+            _create(folder, now)
+        facts = read_line(folder.read(META_NAME), str(folder.path / META_NAME))
+        if facts["format"] > FORMAT:
+            raise UnsupportedError(
+                f"The journal {folder.path} is of format {facts['format']}; this release reads formats up to {FORMAT}.",
+                "Use the release of pyspark-jms that wrote it, or a newer one.",
+            )
+        return cls(facts["id"], facts["created"], tuple(facts.get("replaces", ())))
+
+    def store(self, folder: Folder) -> None:
+        """Durable on return."""
+        facts: Facts = {"format": FORMAT, "id": self.id, "created": self.created}
+        folder.write(META_NAME, [write_line(facts | ({"replaces": self.replaces} if self.replaces else {}))])
+
+
+def _create(folder: Folder, now: float) -> None:
+    """The file that makes a folder a journal comes last."""
+    orphans = [name for name in folder.names() if _SEGMENT.fullmatch(name) or TOMBSTONE.fullmatch(name)]
+    if orphans:
+        raise CorruptJournalError(f"The journal {folder.path} has lost its file {META_NAME}, but holds {orphans[0]}.")
+    Books.create(folder)
+    created = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+    Meta(os.urandom(16).hex(), created).store(folder)
+
+
+# --- segments ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentInfo:
+    """A segment in the journal: sequences ``first`` to ``last`` (not included)."""
+
+    first: int
+    last: int
+    source: str
+    dialect: str
+    octets: int
+    """Of its messages."""
+    size: int
+    """Of the file."""
+    path: str
+    digest: bytes
+    """Proves to a reader elsewhere that a file of this path is this segment."""
+    stored: float
+    """When it was written, in seconds since 1970."""
+    acknowledged: bool = False
+    """The broker's receipt for all of it was recorded."""
+
+
+def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:
+    return _info(segment, path, len(encoded.head) + len(encoded.octets), encoded.digest, now)
+
+
+def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float) -> SegmentInfo:
+    return SegmentInfo(
+        first=segment.first,
+        last=segment.last,
+        source=segment.source,
+        dialect=segment.dialect,
+        octets=len(segment.octets),
+        size=size,
+        path=str(path),
+        digest=digest,
+        stored=stored,
+    )
+
+
+def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
+    """Every segment, proved to its last octet, in order. The octets are mapped: let go of the segment soon."""
+    for name in folder.names():
+        match = _SEGMENT.fullmatch(name)
+        if match is None:
+            continue
+        path = folder.path / name
+        buffer = map_file(path)
+        head = read_head(buffer, str(path))
+        if head.first != int(match[1]):
+            raise CorruptJournalError(f"Segment {path} holds sequences from {head.first} on: it was renamed.")
+        segment = head.segment()
+        yield segment, _info(segment, path, len(buffer), head.digest, folder.changed(name))
+
+
+def require_consecutive(path: Path, books: Books, segments: list[SegmentInfo]) -> int:
+    """The sequence at which the journal goes on, if the segments are those that the books speak of."""
+    expected, before = books.position.oldest, path / BOOKS_NAME
+    for info in segments:
+        if info.first > expected or (info.first < expected and before != path / BOOKS_NAME):
+            what = "there is a gap" if info.first > expected else "they overlap"
+            raise CorruptJournalError(
+                f"Between {before} and {info.path} of the journal {what}: sequence {expected} follows the one,"
+                f" {info.first} begins the other."
+            )
+        expected, before = info.last, Path(info.path)
+    told = max([books.position.next, *(end for _, end in books.batches), *(first + 1 for first in books.acknowledged)])
+    if expected < told:
+        raise CorruptJournalError(
+            f"A segment is missing after {before}: it ends before sequence {expected}, and {path / BOOKS_NAME} tells"
+            f" of messages up to {told}."
+        )
+    return expected
+
+
+def load_tombstones(folder: Folder, position: Position) -> dict[int, Unconfirmed]:
+    """By first sequence. Those of a release that a crash cut short before its position are deleted."""
+    tombstones = {}
+    for name in folder.names():
+        if TOMBSTONE.fullmatch(name):
+            messages = read_tombstone(folder, name)
+            if messages.last > position.oldest:
+                folder.delete(name)
+            else:
+                tombstones[messages.first] = messages
+    return tombstones

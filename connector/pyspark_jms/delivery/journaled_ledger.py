@@ -1,0 +1,250 @@
+"""The books of a query with a journal: ``states.WITH_JOURNAL`` and ``states.IN_JOURNAL``, kept for ranges.
+
+The same calls as ``Ledger``. What differs: an offset covers durable messages only, ``secure`` makes messages due
+and ``finish`` deletes them, and every message that was not acknowledged for certain is recognised when it comes
+again, also by the next process. When its segment is deleted first, a tombstone stands for it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyspark_jms.delivery.backlog import Backlog
+from pyspark_jms.delivery.journal.segment import Index, Segment
+from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
+from pyspark_jms.delivery.lane import Awaited, Lane, Lanes
+from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.span import Messages, Span
+from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
+from pyspark_jms.errors import DataLossError
+
+__all__ = ["DurableLedger", "Stored", "partitions_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The sequences ``first`` to ``last`` (not included) of one segment."""
+
+    info: SegmentInfo
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Durable:
+    """A whole new segment, or (``segment`` None) messages that came again and are in the journal already."""
+
+    fingerprints: dict[bytes, bytes]
+    """By identity; those of a segment are known to the journal."""
+    octets: int
+    segment: int | None = None
+
+
+class DurableLedger(Lanes[_Durable]):
+    """``sources``: of each lane what it reads, the dialect of its frames, and how a message is known again.
+
+    ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
+    there on, unless that is allowed. ``partition_octets``: how a new batch is cut.
+    """
+
+    def __init__(
+        self,
+        store: JournalStore,
+        sources: Sequence[tuple[str, str, Recognition]],
+        start: int,
+        *,
+        partition_octets: int,
+        fail_on_data_loss: bool,
+    ) -> None:
+        super().__init__([Lane(WITH_JOURNAL, recognition) for _, _, recognition in sources])
+        self._store = store
+        self._sources = list(sources)
+        self._partition_octets = partition_octets
+        self._received: list[list[Span]] = [[] for _ in sources]
+        self._backlog = Backlog()
+        start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
+        self._store.release(start)
+        self.offered = self.done = start
+        for known in store.unacknowledged():
+            for lane in self._lanes_of(known.source):
+                lane.awaited[known.id] = Awaited(known.fingerprint, State.LOST)
+        for info in store.segments(start):
+            self._count(store.read(info.first).ends, max(0, start - info.first))
+
+    def _lanes_of(self, source: str) -> Iterator[Lane[_Durable]]:
+        return (lane for index, lane in enumerate(self._lanes) if self._is_of(index)(source))
+
+    def _is_of(self, lane: int) -> Callable[[str], bool]:
+        name, _, recognition = self._sources[lane]
+        return lambda source: recognition.origin(source) == recognition.origin(name)
+
+    def _reach(self, start: int, *, fail_on_data_loss: bool) -> int:
+        position = self._store.position
+        if position.oldest <= start <= position.next:
+            return start
+        if fail_on_data_loss:
+            raise _lost_between(start, position.oldest, position.next)
+        if start < position.oldest:
+            return position.oldest
+        self._store.release(position.next)
+        self._store.skip_to(start)
+        return start
+
+    def _count(self, ends: Index, skipped: int = 0) -> None:
+        """A segment's messages wait, save for the first ``skipped``."""
+        self._backlog.add(ends[skipped:] - (ends[skipped - 1] if skipped else 0))
+
+    # --- received ------------------------------------------------------------------------------
+
+    @property
+    def waiting_messages(self) -> int:
+        """Durable or received, and not offered."""
+        return self._backlog.messages + sum(len(span) for spans in self._received for span in spans)
+
+    @property
+    def waiting_octets(self) -> int:
+        return self._backlog.octets + sum(span.octets for spans in self._received for span in spans)
+
+    @property
+    def in_flight_messages(self) -> int:
+        """Received and not known to be acknowledged."""
+        received = sum(len(span) for spans in self._received for span in spans)
+        return received + sum(len(due.ids) for lane in self._lanes for due in lane.unconfirmed)
+
+    @property
+    def in_flight_octets(self) -> int:
+        received = sum(span.octets for spans in self._received for span in spans)
+        return received + sum(due.what.octets for lane in self._lanes for due in lane.unconfirmed)
+
+    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
+        """Take in a run, or its first ``upto`` messages. What is in the journal already is only acknowledged.
+
+        ``without``: messages of the run that go elsewhere, by index.
+        ``OtherBrokerError`` when a known id comes with other content.
+        """
+        books = self._lanes[lane]
+        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
+        self._received[lane] += [Span(lane, run, first, last) for first, last in stretches]
+        if again:
+            self.recognised += len(again)
+            ids = [identifier for index, _ in again if (identifier := run.ids[index]) is not None]
+            known = {books.identity(run, index): awaited.fingerprint for index, awaited in again}
+            octets = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
+            books.allow(ids, _Durable(known, octets), again[0][1].state)
+
+    def due_ids(self, lane: int) -> list[bytes]:
+        """As of every ledger, and only while this process is the one that writes the journal."""
+        self._store.require_writer()
+        return super().due_ids(lane)
+
+    def secure(self) -> None:
+        """Make durable what was received: it is due to be acknowledged."""
+        for lane, spans in enumerate(self._received):
+            while spans:
+                self._secure(lane, spans[0])
+                spans.pop(0)
+
+    def _secure(self, lane: int, span: Span) -> None:
+        segment = self._segment(lane, span)
+        self._store.append(segment)
+        span.state = WITH_JOURNAL.after(span.state, Event.STORE)
+        self._count(segment.ends)
+        ids = [identifier for identifier in span.ids if identifier is not None]
+        self._lanes[lane].allow(ids, _Durable({}, span.octets, segment.first), span.state)
+
+    def _segment(self, lane: int, span: Span) -> Segment:
+        source, dialect, recognition = self._sources[lane]
+        return Segment.of_run(
+            span.run,  # type: ignore[arg-type]  # a run of frames, octets and all
+            span.first,
+            span.last,
+            source=source,
+            dialect=dialect,
+            first=self._store.position.next,
+            ids=[recognition.identity(identifier) for identifier in span.ids if identifier is not None],
+        )
+
+    # --- acknowledged --------------------------------------------------------------------------
+
+    def acknowledged(self, lane: int, receipt: str) -> int:
+        """The broker confirmed, and that is recorded. Returns how many messages that are."""
+        confirmed = self._lanes[lane].acknowledged(receipt)
+        for due in confirmed:
+            if due.what.segment is not None:
+                self._store.mark_acknowledged(due.what.segment)
+            else:
+                self._store.confirm(self._is_of(lane), due.what.fingerprints.keys())
+        return sum(len(due.ids) for due in confirmed)
+
+    # --- offered -------------------------------------------------------------------------------
+
+    def offer(self, *, max_messages: int | None, max_octets: int | None) -> int:
+        """Cut the next batch from what is durable, at least one message of it, and record it with its cut."""
+        ends = self._backlog.take(max_messages=max_messages, max_octets=max_octets)
+        if len(ends):
+            IN_JOURNAL.after(State.DURABLE, Event.OFFER)
+            end = self.offered + len(ends)
+            if self._store.batch(self.offered, end) is None:  # else of a process that died before Spark heard of it
+                self._store.record_batch(self.offered, end, self._cuts(ends))
+            self.offered = end
+        return self.offered
+
+    def _cuts(self, ends: Index) -> list[int]:
+        """The sequences at which a partition begins, after the first."""
+        cuts, begin, at = [], 0, 0
+        while (at := max(at + 1, int(ends.searchsorted(begin + self._partition_octets, side="right")))) < len(ends):
+            cuts.append(self.offered + at)
+            begin = int(ends[at - 1])
+        return cuts
+
+    # --- done ----------------------------------------------------------------------------------
+
+    def finish(self, sequence: int) -> None:
+        """Everything below ``sequence`` is done: it is deleted."""
+        last = State.OFFERED if sequence <= self.offered else State.DURABLE
+        IN_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
+        if sequence > self.done:
+            given_up = self._store.release(sequence)
+            self.done = sequence
+            for messages in given_up:
+                for lane in self._lanes_of(messages.source):
+                    lane.give_up(messages.fingerprints.keys() & lane.awaited.keys())
+
+    # --- lost ----------------------------------------------------------------------------------
+
+    def lost(self, lane: int) -> None:
+        """The lane's connection is gone: what is not durable comes again, and so may what was not confirmed."""
+        for span in self._received[lane]:
+            span.state = WITH_JOURNAL.after(span.state, Event.LOSE)
+        self._received[lane] = []
+        for due in self._lanes[lane].lose():
+            what = due.what
+            known = what.fingerprints if what.segment is None else self._store.known(what.segment)
+            for identity, fingerprint in known.items():
+                self._lanes[lane].awaited[identity] = Awaited(fingerprint, due.state)
+
+
+def partitions_of(store: JournalStore, start: int, end: int, *, after_loss: bool = False) -> list[list[Stored]] | None:
+    """The partitions of a recorded batch, whichever process recorded it; None when the journal has no such batch.
+
+    ``after_loss``: Spark's batch may begin where the journal holds nothing any more; what it holds up to ``end``
+    was recorded as the batch.
+    """
+    cuts = store.batch(start, end)
+    if cuts is None and after_loss:
+        start, cuts = store.batch_ending(end) or (start, None)
+    if cuts is None:
+        return None
+    return [
+        [Stored(info, max(first, info.first), min(last, info.last)) for info in store.segments(first, last)]
+        for first, last in pairwise([start, *cuts, end])
+    ]
+
+
+def _lost_between(sequence: int, oldest: int, following: int) -> DataLossError:
+    return DataLossError(
+        f"Spark's checkpoint ends at {sequence}, and the journal holds the sequences {oldest} to {following}: it is not"
+        " the journal of this checkpoint, or was emptied.",
+        "Give the journalLocation that belongs to the checkpoint. With failOnDataLoss=false the query goes on with what"
+        " there is.",
+    )

@@ -1,0 +1,236 @@
+"""Which message may be acknowledged when, without a journal: ``states.WITHOUT_JOURNAL``, kept for ranges. Pure.
+
+Sequences only grow, so most states are bounds: done ≤ offered. When a lane's connection is lost, what was
+received and not offered is forgotten (the broker sends it again); what was offered waits to be recognised: the
+second copy of a message is dropped, and the id under which alone it can be acknowledged from now on is bound to
+the first. What is done by then is acknowledged on sight.
+
+Knows no protocol: how a message is called and what it contains is asked of a ``Recognition``.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pyspark_jms.delivery.lane import Awaited, Lane, Lanes
+from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.span import Batch, Messages, Span
+from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
+from pyspark_jms.errors import IllegalStateError
+
+__all__ = ["MOST_AWAITED", "Ledger"]
+
+MOST_AWAITED = 100_000
+"""So many messages of a lane are awaited on sight, some 25 MB, or as many as the last lost connection held: what
+another consumer took never comes again. Should a forgotten one come after all, it is read twice, and not lost."""
+
+
+@dataclass(slots=True)
+class _Done:
+    """Stretches of finished batches, or messages that came again after theirs: what is due is one or the other."""
+
+    spans: list[Span]
+    again: dict[bytes, bytes]
+    """Identity → fingerprint."""
+
+
+class Ledger(Lanes[_Done]):
+    """The books of one query, from the offset on that Spark starts from: below is another process's business."""
+
+    def __init__(self, recognitions: Sequence[Recognition | None], start: int) -> None:
+        super().__init__([Lane(WITHOUT_JOURNAL, recognition) for recognition in recognitions])
+        self._waiting: deque[Span] = deque()
+        self._batches: deque[Batch] = deque()
+        self._start = start
+        self.offered = self.done = start
+        self.waiting_messages = 0
+        self.waiting_octets = 0
+        self.in_flight_messages = 0
+        """Received and not acknowledged, as far as we know."""
+        self.in_flight_octets = 0
+
+    # --- received ------------------------------------------------------------------------------
+
+    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
+        """Take in a run, or its first ``upto`` messages. Second copies in all of it are dropped and bound.
+
+        ``without``: messages of the run that go elsewhere, by index.
+        ``OtherBrokerError`` when a known id comes with other content: nothing of the run is taken in.
+        """
+        books = self._lanes[lane]
+        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
+        if again:
+            self._bind(books, run, again)
+        for first, last in stretches:
+            self._add(Span(lane, run, first, last))
+
+    def _bind(self, lane: Lane[_Done], run: Messages, again: list[tuple[int, Awaited]]) -> None:
+        self.recognised += len(again)
+        done: list[tuple[int, Awaited]] = []
+        for index, awaited in again:
+            if awaited.run is None:
+                done.append((index, awaited))
+            else:
+                awaited.run.ids[awaited.index] = run.ids[index]
+        if done:
+            ids = [run.ids[index] for index, _ in done]
+            known = {lane.identity(run, index): awaited.fingerprint for index, awaited in done}
+            lane.allow(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
+
+    # --- offered -------------------------------------------------------------------------------
+
+    def offer(self, *, max_messages: int | None, max_octets: int | None) -> int:
+        """Cut the next batch from what waits, at least one message of it, and return its end."""
+        spans: list[Span] = []
+        messages, octets = 0, 0
+        while self._waiting:
+            span = self._waiting[0]
+            room = self._room(span, messages, octets, max_messages, max_octets)
+            if room <= 0:
+                break
+            taken, rest = span.cut(room)
+            self._waiting.popleft()
+            if len(rest):
+                self._waiting.appendleft(rest)
+            taken.state = WITHOUT_JOURNAL.after(taken.state, Event.OFFER)
+            spans.append(taken)
+            messages += len(taken)
+            octets += taken.octets
+        if spans:
+            self.waiting_messages -= messages
+            self.waiting_octets -= octets
+            self._batches.append(Batch(self.offered, self.offered + messages, tuple(spans)))
+            self.offered += messages
+        return self.offered
+
+    @staticmethod
+    def _room(span: Span, messages: int, octets: int, max_messages: int | None, max_octets: int | None) -> int:
+        """How many of the span's messages still fit; a first message always does."""
+        room = len(span)
+        if max_messages is not None:
+            room = min(room, max_messages - messages)
+        if max_octets is not None:
+            fits = bisect_right(span.run.ends, span.begin + max_octets - octets, span.first, span.last) - span.first
+            room = min(room, fits)
+        return room if messages else max(1, room)
+
+    def batch(self, start: int, end: int) -> Batch | None:
+        """The batch of exactly these sequences; None: it ends where this process started, an earlier one received it.
+
+        ``IllegalStateError`` for any other range: its messages would be acknowledged without having been read.
+        """
+        if end <= self._start:
+            return None
+        for batch in self._batches:
+            if (batch.start, batch.end) == (start, end):
+                return batch
+        raise IllegalStateError(
+            f"Spark asks for the batch [{start}, {end}), which was never offered (offered: up to {self.offered}, done:"
+            f" up to {self.done}).",
+            "Nothing of it was acknowledged. Start the query again, and report this with the log.",
+        )
+
+    # --- done ----------------------------------------------------------------------------------
+
+    def finish(self, sequence: int) -> None:
+        """Everything below ``sequence`` is done, and due to be acknowledged."""
+        last = State.OFFERED if sequence <= self.offered else State.RECEIVED
+        WITHOUT_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
+        finished: dict[int, list[Span]] = {}
+        while self._batches and self._batches[0].end <= sequence:
+            for span in self._batches.popleft().spans:
+                span.state = WITHOUT_JOURNAL.after(span.state, Event.FINISH)
+                finished.setdefault(span.lane, []).append(span)
+        self.done = max(self.done, sequence)
+        for lane, spans in finished.items():
+            self._finish_lane(self._lanes[lane], spans)
+
+    def _finish_lane(self, lane: Lane[_Done], spans: list[Span]) -> None:
+        ids = [identifier for span in spans for identifier in span.ids if identifier is not None]
+        if len(ids) < sum(map(len, spans)):
+            self._finish_the_lost(lane, spans)
+        if ids:
+            lane.allow(ids, _Done(spans, {}), spans[0].state)
+        else:
+            self._drop(spans)
+
+    @staticmethod
+    def _finish_the_lost(lane: Lane[_Done], spans: list[Span]) -> None:
+        ranges: dict[int, list[Span]] = {}
+        for span in spans:
+            ranges.setdefault(id(span.run), []).append(span)
+        for awaited in lane.awaited.values():
+            if any(span.first <= awaited.index < span.last for span in ranges.get(id(awaited.run), ())):
+                awaited.state = WITHOUT_JOURNAL.after(awaited.state, Event.FINISH)
+                awaited.run = None
+
+    # --- acknowledged --------------------------------------------------------------------------
+
+    def acknowledged(self, lane: int, receipt: str) -> int:
+        """The broker confirmed: forget these messages. Returns how many they were."""
+        confirmed = self._lanes[lane].acknowledged(receipt)
+        for due in confirmed:
+            self._drop(due.what.spans)
+        return sum(len(due.ids) for due in confirmed)
+
+    # --- lost ----------------------------------------------------------------------------------
+
+    def lost(self, lane: int) -> None:
+        """The lane's connection is gone: nothing received on it can be acknowledged under its old id."""
+        self._forget_received(lane)
+        books = self._lanes[lane]
+        before = len(books.awaited)
+        for due in books.lose():
+            for identity, fingerprint in due.what.again.items():
+                books.awaited[identity] = Awaited(fingerprint, due.state)
+            for span in due.what.spans:
+                self._await(books, span, due.state, bound=False)
+            self._drop(due.what.spans)
+        for batch in self._batches:
+            for span in batch.spans:
+                if span.lane == lane:
+                    self._await(books, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
+        self._forget_the_oldest(books, max(MOST_AWAITED, len(books.awaited) - before))
+
+    def _forget_received(self, lane: int) -> None:
+        forgotten = [span for span in self._waiting if span.lane == lane]
+        self._waiting = deque(span for span in self._waiting if span.lane != lane)
+        for span in forgotten:
+            span.state = WITHOUT_JOURNAL.after(span.state, Event.LOSE)
+        self.waiting_messages -= sum(len(span) for span in forgotten)
+        self.waiting_octets -= sum(span.octets for span in forgotten)
+        self._drop(forgotten)
+
+    @staticmethod
+    def _await(lane: Lane[_Done], span: Span, state: State, *, bound: bool) -> None:
+        """``bound``: to their first copy, which is part of a batch."""
+        run, recognition = span.run, lane.recognition
+        for index in range(span.first, span.last):
+            identifier = run.ids[index]
+            if identifier is None:
+                continue  # awaited already, since an earlier loss
+            run.ids[index] = None
+            if recognition is not None:
+                awaited = Awaited(recognition.fingerprint(run, index), state, run if bound else None, index)
+                lane.awaited[recognition.identity(identifier)] = awaited
+
+    @staticmethod
+    def _forget_the_oldest(lane: Lane[_Done], most: int) -> None:
+        surplus = max(0, len(lane.awaited) - most)
+        on_sight = (one for one, awaited in lane.awaited.items() if awaited.state is State.ON_SIGHT)
+        lane.give_up(list(islice(on_sight, surplus)))
+
+    # --- counting ------------------------------------------------------------------------------
+
+    def _add(self, span: Span) -> None:
+        self._waiting.append(span)
+        self.waiting_messages += len(span)
+        self.waiting_octets += span.octets
+        self.in_flight_messages += len(span)
+        self.in_flight_octets += span.octets
+
+    def _drop(self, spans: list[Span]) -> None:
+        self.in_flight_messages -= sum(len(span) for span in spans)
+        self.in_flight_octets -= sum(span.octets for span in spans)

@@ -1,0 +1,1 @@
+"""The words and rules of JMS 3.1. Pure."""

@@ -1,1 +1,0 @@
-"""The delivery promise: which message may be acknowledged when. Pure; knows no protocol and no Spark."""

@@ -1,0 +1,1 @@
+"""Addresses, TLS, host names and retries: what connections of every protocol need."""

@@ -1,0 +1,111 @@
+"""What a connection needs to know, checked and frozen. Holds secrets, shows none."""
+
+import os
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pyspark_jms.errors import JMSSecurityError, TlsError
+from pyspark_jms.jms.secret_text import SecretText
+from pyspark_jms.network.address import Address
+
+__all__ = ["ConnectionSettings", "Password", "TlsSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Password:
+    """One of: the password itself, a file that holds it, the name of an environment variable that does.
+
+    File and variable are read where the connection is made, each time, so that a rotated password is seen.
+    """
+
+    value: str | None = None
+    file: str | None = None
+    variable: str | None = None
+
+    def reveal(self) -> SecretText:
+        if self.file is not None:
+            return self._from_file(self.file)
+        if self.variable is not None:
+            return self._from_environment(self.variable)
+        assert self.value is not None
+        return SecretText(self.value)
+
+    @staticmethod
+    def _from_file(file: str) -> SecretText:
+        try:
+            return SecretText(Path(file).read_text(encoding="utf-8").rstrip("\r\n"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise JMSSecurityError(
+                f"passwordFile {file} cannot be read: {_reason(error)}.",
+                "It must be readable in the process that connects: the driver for a source, every executor for a sink,"
+                " and for an exactly-once sink the driver too.",
+            ) from None
+
+    @staticmethod
+    def _from_environment(variable: str) -> SecretText:
+        try:
+            return SecretText(os.environ[variable])
+        except KeyError:
+            raise JMSSecurityError(
+                f"The environment variable {variable} named by passwordEnv is not set.",
+                "It must be set in the process that connects: the driver for a source, every executor for a sink, and"
+                " for an exactly-once sink the driver too.",
+            ) from None
+
+    def __repr__(self) -> str:
+        return "Password(*********(redacted))"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: Password | None = None
+    verify_hostname: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        """TLS 1.2 or newer; the peer's certificate is always verified, its name unless told otherwise."""
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            context.check_hostname = self.verify_hostname
+            if self.cert_file:
+                password = self.key_password.reveal() if self.key_password else _no_password
+                context.load_cert_chain(self.cert_file, self.key_file, password)
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise TlsError(
+                f"The certificate files cannot be used: {_reason(error)}.",
+                "sslCaFile, sslCertFile and sslKeyFile are PEM files, readable in the process that connects.",
+            ) from None
+        return context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """Times are in seconds."""
+
+    addresses: tuple[Address, ...]
+    user: str | None = None
+    password: Password | None = None
+    tls: TlsSettings = TlsSettings()
+    broker: str = "auto"
+    client_id: str | None = None
+    virtual_host: str = "/"
+    connect_timeout: float = 10.0
+    receipt_timeout: float = 30.0
+    heartbeat: float = 10.0
+    reconnect_timeout: float = 600.0
+    max_message_bytes: int = 100 << 20
+    on_too_large: Literal["stop", "deadLetter", "skip"] = "stop"
+    """What a source does with a message of more than ``max_message_bytes``."""
+
+
+def _no_password() -> str:
+    # Without this, OpenSSL would ask on the terminal, and a job would hang.
+    raise ValueError("the key is encrypted and there is no sslKeyPassword")
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or getattr(error, "reason", None) or str(error) or type(error).__name__

@@ -1,0 +1,123 @@
+"""A key that is no option of this side → the error that says which one is meant.
+
+Three kinds of answers: to names of other connectors (Kafka's above all), to a slip of the pen, and the list of what
+there is. Knows names, no values.
+"""
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pyspark_jms.errors import UnknownOptionError
+from pyspark_jms.options.table import OPTIONS, Scope
+
+__all__ = ["unknown_option"]
+
+_NEAR = 0.8
+_SHORTEST_BEGINNING = 3
+
+_NO_OFFSETS = "A queue has no offsets to begin or end at: a query reads what is there. Leave it out."
+_NO_PARTITIONS = "A queue has no partitions. One read task is made for each partitionBytes."
+_DESTINATION = "Name the destination with option queue or topic."
+_ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."
+_ADDRESS = "Give the broker's STOMP address with option brokerUrl: stomp://HOST:61613."
+_GROUP = (
+    "Queries that read one queue share its messages. Several queries share a topic's messages with subscriptionName and"
+    " sharedSubscription=true."
+)
+_TLS = "TLS is brokerUrl stomp+ssl://HOST:61614 with sslCaFile, sslCertFile and sslKeyFile."
+_HEADERS = "Headers and properties are columns of every row."
+
+_KAFKA: Mapping[str, str] = MappingProxyType(
+    {
+        "subscribe": _DESTINATION,
+        "subscribePattern": "Option topic takes a pattern in the broker's own spelling, option queue several names:"
+        ' ["orders", "invoices"].',
+        "assign": _NO_PARTITIONS + " " + _DESTINATION,
+        "startingOffsets": _NO_OFFSETS,
+        "startingOffsetsByTimestamp": _NO_OFFSETS,
+        "startingOffsetsByTimestampStrategy": _NO_OFFSETS,
+        "startingTimestamp": _NO_OFFSETS,
+        "endingOffsets": _NO_OFFSETS,
+        "endingOffsetsByTimestamp": _NO_OFFSETS,
+        "endingTimestamp": _NO_OFFSETS,
+        "maxOffsetsPerTrigger": "Use maxMessagesPerTrigger, or maxBytesPerTrigger.",
+        "minOffsetsPerTrigger": "Use minMessagesPerTrigger.",
+        "minPartitions": _NO_PARTITIONS,
+        "maxRecordsPerPartition": _NO_PARTITIONS,
+        "groupIdPrefix": _GROUP,
+        "includeHeaders": _HEADERS,
+        "kafkaConsumer.pollTimeoutMs": "Use receiptTimeout.",
+        "fetchOffset.numRetries": "A source connects again by itself.",
+        "fetchOffset.retryIntervalMs": "A source connects again by itself.",
+        "kafka.bootstrap.servers": _ADDRESS,
+        "kafka.group.id": _GROUP,
+        "kafka.security.protocol": f"{_TLS} {_ACCOUNT}",
+        "kafka.sasl.jaas.config": _ACCOUNT,
+        "kafka.sasl.mechanism": _ACCOUNT,
+        "kafka.ssl.truststore.location": _TLS,
+        "kafka.ssl.keystore.location": _TLS,
+        "kafka.max.poll.records": "Use maxMessagesPerTrigger.",
+    }
+)
+_OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        "bootstrap.servers": _ADDRESS,
+        "url": _ADDRESS,
+        "host": _ADDRESS,
+        "port": _ADDRESS,
+        "brokers": _ADDRESS,
+        "username": _ACCOUNT,
+        "login": _ACCOUNT,
+        "passcode": _ACCOUNT,
+        "queueName": _DESTINATION,
+        "topicName": _DESTINATION,
+        "destination": f"{_DESTINATION} A sink also takes a column of this name, a destination for each row.",
+        "prefetch": "Use windowBytes.",
+        "prefetchSize": "Use windowBytes.",
+        "prefetchCount": "Use windowBytes.",
+        "batchSize": "Use maxMessagesPerTrigger to read. A sink has transaction, a number of rows.",
+        "maxFilesPerTrigger": "Use maxMessagesPerTrigger.",
+        "rowsPerSecond": "Use maxMessagesPerTrigger.",
+        "schema": "Format jms has one fixed schema. Parse the body with from_json.",
+        "messageSelector": "Use selector.",
+        "checkpointLocation": "It belongs to writeStream.",
+    }
+)
+_ANSWERS = {
+    name.lower(): (name, owner, answer)
+    for owner, answers in (("format kafka", _KAFKA), ("", _OTHERS))
+    for name, answer in answers.items()
+}
+
+
+def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
+    """``scope``: whether a source or a sink was given the key."""
+    if key.lower() == "path":
+        return UnknownOptionError(
+            "A path was given to load(), start() or save().", "Name a destination with option queue or topic instead."
+        )
+    if (known := _ANSWERS.get(key.lower())) is not None:
+        name, owner, answer = known
+        return UnknownOptionError(_fact(name, owner), answer)
+    if key.lower().startswith("kafka."):
+        return UnknownOptionError(_fact(key, "format kafka"), f"Leave it out. {_ADDRESS}")
+    names = [option.name for option in OPTIONS if option.scope in (scope, "both")]
+    nearest = _nearest(key, names)
+    remedy = f"Did you mean {nearest}?" if nearest else f"Known: {', '.join(names)}."
+    return UnknownOptionError(_fact(key, ""), remedy)
+
+
+def _fact(name: str, owner: str) -> str:
+    if owner:
+        return f"There is no option {name} in format jms; it is an option of {owner}."
+    return f"There is no option {name}."
+
+
+def _nearest(key: str, names: list[str]) -> str | None:
+    """The name that differs by a slip, or begins like this."""
+    spelled = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(key.lower(), spelled, n=1, cutoff=_NEAR)
+    if not close and len(key) >= _SHORTEST_BEGINNING:
+        close = [name for name in spelled if name.startswith(key.lower())][:1]
+    return spelled[close[0]] if close else None

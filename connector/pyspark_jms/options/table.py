@@ -1,0 +1,321 @@
+"""The options, a row each: name, who takes it, default, how its text becomes a value, what it means.
+
+Data for ``options`` and for the reference (docs/options.md). Knows no connection between one option and another.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
+from pyspark_jms.jms.model import DeliveryMode
+from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
+from pyspark_jms.jms.secret_text import SecretText
+from pyspark_jms.jms.units import octets, seconds
+from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.stomp.dialects import DIALECTS
+
+__all__ = ["OPTIONS", "Option", "Scope"]
+
+_SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
+_LARGEST_TIME = 1 << 53
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//)?")
+_WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
+_LARGEST_SIZE = 1 << 53
+_LONGEST_WAIT = 30 * 86_400.0
+_SHORTEST_HEARTBEAT = 0.5
+"""Heart-beats are never off: without them an idle Artemis connection dies after 60 s. Below this it does not go."""
+_MAX_DIGITS = 18
+Scope = Literal["source", "sink", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of the reference. ``parse`` turns text into the value or raises ``ValueError`` with what would do."""
+
+    name: str
+    scope: Scope
+    default: str | None
+    parse: Callable[[str], Any]
+    meaning: str
+    secret: bool = False
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("a text that is not empty")
+    if any(character in text for character in "\r\n\0"):
+        raise ValueError("a text without line ends and NUL")
+    return text
+
+
+def _folder(text: str) -> str:
+    """An absolute path, also as ``file:///PATH``. Any other URI would become a folder below the working directory."""
+    path = _text(text)
+    if (scheme := _SCHEME.match(path)) is not None:
+        url = urlsplit(path)
+        if url.scheme != "file" or url.netloc not in {"", "localhost"} or url.query or url.fragment:
+            raise ValueError(
+                f"the absolute path of a folder on a local or mounted POSIX file system, like /data/journals/orders:"
+                f" {scheme[0]} names none"
+            )
+        path = unquote(url.path)
+    if not path.startswith("/"):
+        raise ValueError(
+            "an absolute path, like /data/journals/orders: a relative one would depend on the working directory"
+        )
+    return path
+
+
+def _selector(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a selector that is not blank")
+    return text
+
+
+def _secret(text: str) -> SecretText:
+    return SecretText(text)
+
+
+def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
+    wanted = f"a whole number from {smallest}" + (f" to {largest}" if largest is not None else " up")
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS:
+            raise ValueError(wanted)
+        number = int(text)
+        if number < smallest or (largest is not None and number > largest):
+            raise ValueError(wanted)
+        return number
+
+    return parse
+
+
+def _size(smallest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = octets(text)
+        if not smallest <= number <= _LARGEST_SIZE:
+            raise ValueError(f"a size of at least {smallest} octets and at most 8,192t")
+        return number
+
+    return parse
+
+
+def _duration(smallest: float = 0.001) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        number = seconds(text)
+        if not smallest <= number <= _LONGEST_WAIT:
+            raise ValueError(f"a time from {smallest * 1000:g}ms to 30d")
+        return number
+
+    return parse
+
+
+def _patience(text: str) -> float:
+    """Seconds; infinite for ``forever``."""
+    if text.lower() == "forever":
+        return math.inf
+    if re.fullmatch(r"0+(ms|s|m|h|d)?", text):
+        return 0.0
+    try:
+        return _duration()(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, 0, or forever") from None
+
+
+def _milliseconds(text: str) -> int:
+    """JMS gives times to live in milliseconds: here, and only here, a plain number means that."""
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        number = int(text)
+    else:
+        number = round(seconds(text) * 1000)
+    if number > _LARGEST_TIME:
+        raise ValueError("a time of less than 285,000 years")
+    return number
+
+
+def _one_of(*values: str) -> Callable[[str], str]:
+    by_key = {value.lower(): value for value in values}
+
+    def parse(text: str) -> str:
+        if text.lower() not in by_key:
+            raise ValueError(f"one of {', '.join(values)}")
+        return by_key[text.lower()]
+
+    return parse
+
+
+def _flag(text: str) -> bool:
+    return _one_of("true", "false")(text) == "true"
+
+
+def _delivery_mode(text: str) -> DeliveryMode:
+    modes = {"persistent": DeliveryMode.PERSISTENT, "non_persistent": DeliveryMode.NON_PERSISTENT}
+    return modes[_one_of(*modes)(text.replace("-", "_"))]
+
+
+def _transaction(text: str) -> str | int:
+    if text.lower() in {"task", "none"}:
+        return text.lower()
+    try:
+        return _number(1)(text)
+    except ValueError:
+        raise ValueError("task, none, or a number of rows from 1 up") from None
+
+
+def _write_id(text: str) -> str:
+    if not _WRITE_ID.fullmatch(text):
+        raise ValueError("1 to 200 letters, digits and any of . _ - : / + = @")
+    return text
+
+
+def _destinations(text: str) -> tuple[str, ...]:
+    """One name, or several as a JSON array. A comma in one is more often meant as two than part of the name."""
+    if not text.lstrip().startswith("["):
+        if "," in text:
+            parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
+            raise ValueError(f"several names as a JSON array, [{parts}], or [{json.dumps(text)}] for one with a comma")
+        return (_text(text),)
+    try:
+        names = json.loads(text)
+    except json.JSONDecodeError:
+        names = None
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError('a name, or several as a JSON array: ["orders", "invoices"]')
+    if len(set(names)) != len(names):
+        raise ValueError("names that differ from each other")
+    return tuple(_text(name) for name in names)
+
+
+def _one_queue(text: str) -> str:
+    names = _destinations(text)
+    if len(names) > 1:
+        raise ValueError("one name")
+    return names[0]
+
+
+def _property_columns(text: str) -> tuple[str, ...]:
+    """Columns whose names are names of properties."""
+    names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
+    for name in names:
+        problem = property_name_problem(name)
+        if problem is not None:
+            raise ValueError(f"names of properties; the name of {name!r} {problem}")
+        if name in SET_BY_PROVIDER or name.lower() in _SINK_COLUMNS:
+            raise ValueError(f"columns that mean nothing else to the sink, as {name} does")
+    if len({name.lower() for name in names}) != len(names):
+        raise ValueError("columns that differ from each other")
+    return names
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`. Several"
+           " addresses of one broker (live and backup) are separated by commas and tried in order"),
+    Option("user", "both", None, _text, "User name"),
+    Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile or passwordEnv", secret=True),
+    Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
+           " connects"),
+    Option("passwordEnv", "both", None, _text, "Environment variable that contains the password. It is read in the"
+           " process that connects"),
+    Option("sslCaFile", "both", None, _text, "PEM file with the CA that signed the broker's certificate. Default: the"
+           " CAs of the system"),
+    Option("sslCertFile", "both", None, _text, "PEM file with the client certificate, for mutual TLS"),
+    Option("sslKeyFile", "both", None, _text, "PEM file with the private key of the client certificate"),
+    Option("sslKeyPassword", "both", None, _secret, "Password of the private key", secret=True),
+    Option("sslVerifyHostname", "both", "true", _flag, "Whether the broker's certificate must name the host of"
+           " brokerUrl"),
+    Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "Kind of broker. auto detects it when the connection"
+           " is made"),
+    Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host"),
+    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (one"
+           " connection each). Writing: the default destination of rows without one. A name with a comma is given as a"
+           " JSON array"),
+    Option("topic", "both", None, _text, "Reading: the topic to read. Writing: the default destination of rows without"
+           " one"),
+    Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
+           " messages for it while the query is stopped"),
+    Option("clientId", "source", None, _text, "Client id that the durable subscription belongs to"),
+    Option("sharedSubscription", "source", "false", _flag, "Lets several queries share the durable subscription, each"
+           " message going to one of them. clientId becomes optional"),
+    Option("selector", "source", None, _selector, "JMS selector. The broker evaluates it, and delivers only messages"
+           " that match"),
+    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "When the broker cannot evaluate a part of"
+           " the selector: fail stops the query, spark evaluates that part in Spark (messages that do not match are"
+           " then consumed and dropped)"),
+    Option("selectorCheck", "source", "on", _one_of("on", "off"), "Whether Spark evaluates the selector again for each"
+           " message that the broker delivered"),
+    Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch"),
+    Option("maxBytesPerTrigger", "source", "64m", _size(1), "Maximum number of bytes in a batch. A batch has at least"
+           " one message, whatever its size"),
+    Option("windowBytes", "source", None, _size(1), "Maximum number of unacknowledged bytes that the broker may"
+           " deliver (prefetch window). Default: 2 × maxBytesPerTrigger; if only maxMessagesPerTrigger is set, 2 × that"
+           " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
+    Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
+           " decides about larger ones. Writing: a larger row fails its task"),
+    Option("minMessagesPerTrigger", "source", None, _number(1), "A batch waits until this number of messages has"
+           " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
+    Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
+           " minMessagesPerTrigger"),
+    Option("maxMessages", "source", "10000", _number(1), "Maximum number of messages of a batch read"),
+    Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read. At least one message is"
+           " read, whatever its size"),
+    Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
+           " the driver (`/data/journals/orders`): exactly-once into Spark. See guarantees.md for where it may be"),
+    Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
+           " messages stay on the broker"),
+    Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
+           " they read messages from it, and not through the driver"),
+    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal does not contain what"
+           " the checkpoint asks for"),
+    Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
+           " each"),
+    Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
+           " message; text or bytes set it for all messages"),
+    Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
+           " keep makes a row with body_error, fail stops the query, deadLetter sends it to deadLetterQueue (the driver"
+           " then decodes every message once more)"),
+    Option("onTooLarge", "source", "stop", _one_of("stop", "deadLetter", "skip"), "A message above maxMessageBytes:"
+           " stop stops the query, deadLetter sends it to deadLetterQueue, skip acknowledges and drops it"),
+    Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
+           " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow and batch reads: how long no message arrives"
+           " before the broker is asked whether the queue is empty"),
+    Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent or non_persistent. Default for rows"
+           " without JMSDeliveryMode"),
+    Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),
+    Option("timeToLive", "sink", "0", _milliseconds, "Time until a message expires; 0 means never; a plain number is"
+           " milliseconds. Default for rows without time_to_live"),
+    Option("deliveryDelay", "sink", "0", _milliseconds, "Time before the broker delivers a message; a plain number is"
+           " milliseconds. Default for rows without delivery_delay"),
+    Option("transaction", "sink", "task", _transaction, "task: one transaction for each task, so all of its rows are"
+           " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
+           " the end"),
+    Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
+           " task's transaction writes an entry to a ledger queue, and a repeated task does not send its rows again"),
+    Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
+           " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
+    Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"
+           " when the write is tried again. In foreachBatch it must contain the batch id"),
+    Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "A row that cannot be sent (a name or value that JMS"
+           " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
+           " were dropped"),
+    Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type:"
+           " boolean, tinyint, smallint, int, bigint, float, double, string. Separated by commas, or a JSON array"),
+    Option("connectTimeout", "both", "10s", _duration(), "Maximum time to connect, including the look-up of the host"
+           " name and the TLS handshake"),
+    Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),
+    Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "Interval of heart-beats in both directions"),
+    Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"
+           " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
+           " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 gives up at"
+           " once, forever never does"),
+    Option("reconnectAttempts", "both", None, _number(0, 100), "Deprecated: use reconnectTimeout. N attempts are a"
+           " timeout of 1 + 2 + 4 + … s, at most 30 s each"),
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""AvailableNow: what was sent before the query's start, and no more. Which queues are read to that point."""
+
+import logging
+from dataclasses import dataclass, field
+
+from pyspark_jms.stomp.wire.scan import FrameRun
+
+__all__ = ["LONGEST_MS", "Drain"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+_CLOCKS_DIFFER_MS = 1_000
+"""A timestamp so long after the start ends the reading, one so long after now tells nothing: there are two clocks."""
+
+LONGEST_MS = 600_000
+"""A lane ends at the first message without a usable timestamp that is read so long after the start.
+
+Such messages do not tell whether they were sent before the start. A producer that goes on sending them would keep the
+run open for ever. What is left waits for the next run.
+"""
+
+
+@dataclass(slots=True)
+class Drain:
+    started_ms: float
+    idle_timeout: float
+    ended: set[int] = field(default_factory=set)
+    """Lanes that have shown a later message, or nothing more."""
+
+    def before_the_cut(
+        self, lane: int, run: FrameRun, sent_header: bytes | None, unit_ms: int = 1, *, now_ms: float
+    ) -> int:
+        """How many of the run's messages were sent before the start; the first later one ends the lane's reading.
+
+        A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
+        was sent since the start is given back at the end, by UNSUBSCRIBE. ``unit_ms``: what that header counts.
+        """
+        if lane in self.ended:
+            return 0
+        for index in range(len(run)) if sent_header is not None or self._overdue(now_ms) else ():
+            if self._is_later(_stamp(run, index, sent_header, unit_ms), lane, now_ms):
+                self.ended.add(lane)
+                return index
+        return len(run)
+
+    def _is_later(self, sent_ms: int | None, lane: int, now_ms: float) -> bool:
+        if sent_ms is not None and sent_ms <= self.started_ms + _CLOCKS_DIFFER_MS:
+            return False
+        if sent_ms is not None and sent_ms <= now_ms + _CLOCKS_DIFFER_MS:
+            return True
+        if self._overdue(now_ms):
+            _log.warning(
+                "! AvailableNow ends the reading of lane %d after %d minutes: its messages have no timestamp, or one in"
+                " the future, so nothing tells what was sent before the start. The next run reads the rest",
+                lane,
+                LONGEST_MS // 60_000,
+            )
+            return True
+        return False
+
+    def _overdue(self, now_ms: float) -> bool:
+        return now_ms - self.started_ms >= LONGEST_MS
+
+
+def _stamp(run: FrameRun, index: int, sent_header: bytes | None, unit_ms: int) -> int | None:
+    """Milliseconds; None without a timestamp, or where the producer switched it off (0)."""
+    sent = None if sent_header is None else run.header(index, sent_header)
+    return int(sent) * unit_ms or None if sent is not None and sent.isdigit() else None

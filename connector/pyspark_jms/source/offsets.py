@@ -1,0 +1,51 @@
+"""Offset of a query ↔ the JSON that Spark logs: ``{"seq": n}``, a count of messages that continues over restarts.
+
+With a journal the offset names it, so that another journal or an older copy is noticed. With a durable subscription it
+has a digest of the selector, so that a restarted query notices a changed one.
+"""
+
+import hashlib
+from typing import Any
+
+from pyspark_jms.delivery.journal.binding import JournalMark
+from pyspark_jms.errors import IllegalStateError
+
+__all__ = ["mark_of", "offset", "selector_digest", "selector_of", "sequence"]
+
+
+def offset(sequence: int, selector: str | None = None, journal: JournalMark | None = None) -> dict[str, Any]:
+    """In one order, so that the JSON text, by which Spark compares, has one form."""
+    made_with = {} if selector is None else {"selector": selector}
+    return {"seq": sequence} | made_with | ({} if journal is None else {"journal": journal.id, "next": journal.next})
+
+
+def selector_of(offset: dict[str, Any]) -> str | None:
+    """The digest, where the offset has one."""
+    return offset.get("selector")
+
+
+def mark_of(offset: dict[str, Any]) -> JournalMark | None:
+    """The journal, where the offset names one."""
+    try:
+        return JournalMark(str(offset["journal"]), int(offset["next"])) if "journal" in offset else None
+    except (KeyError, TypeError, ValueError):
+        raise _foreign() from None
+
+
+def selector_digest(selector: str | None) -> str:
+    """Of what the broker was given; short, and the same in every process."""
+    return hashlib.blake2b((selector or "").encode(), digest_size=8).hexdigest()
+
+
+def sequence(offset: dict[str, Any]) -> int:
+    """The count. ``IllegalStateError`` for the offset of another source."""
+    try:
+        return int(offset["seq"])
+    except (KeyError, TypeError, ValueError):
+        raise _foreign() from None
+
+
+def _foreign() -> IllegalStateError:
+    return IllegalStateError(
+        "The checkpoint holds an offset that is not of this source.", "Use a checkpointLocation of its own."
+    )

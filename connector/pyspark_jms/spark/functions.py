@@ -1,0 +1,262 @@
+"""Typed values in Spark: ``getIntProperty("n")`` and its like as columns over the schema's ``properties``, ``map``
+and ``stream``; and the body as text, whichever column it arrived in.
+
+The typed ones give what :func:`pyspark_jms.jms.model.convert` gives, its errors included. All are made of built-in
+functions, so Spark compiles them. A row whose ``map`` or ``stream`` is null has no such body: there the column is
+null.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jms_selector.meaning.conversions import JAVA_DOUBLE
+from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
+from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
+
+__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text"]
+
+_T = ValueType
+
+_SPARK_TYPES = {
+    _T.BOOLEAN: "boolean",
+    _T.BYTE: "tinyint",
+    _T.SHORT: "smallint",
+    _T.INT: "int",
+    _T.LONG: "bigint",
+    _T.FLOAT: "float",
+    _T.DOUBLE: "double",
+    _T.STRING: "string",
+    _T.CHAR: "string",
+    _T.BYTES: "binary",
+}
+
+
+def jms_text(df: DataFrame | None = None) -> Column:
+    """The body as text, whether it arrived as text or as bytes: ``from_json(jms_text(), schema)``.
+
+    STOMP producers that send a content-length, as stomp.py does, make bytes of their texts. ``df``: rows of the schema;
+    without them the columns are taken by their names. Bytes are read as UTF-8. The column is null for bytes that are
+    not UTF-8, for a map, stream or object, and where ``body_error`` says that the body could not be mapped.
+    """
+    named = F.col if df is None else df.__getitem__
+    decoded = F.when(
+        (named("body_type") == "bytes") & named("body_error").isNull(),
+        F.try_validate_utf8(named("bytes").cast("string")),
+    )
+    return F.coalesce(named("text"), decoded).alias("text")
+
+
+def jms_property(
+    df_or_col: DataFrame | Column | str,
+    name: str,
+    type: str,  # noqa: A002 - JMS calls it so
+    *,
+    types: Column | str | None = "property_types",
+    null_on_error: bool = False,
+) -> Column:
+    """The property, as a Java client reads it: ``jms_property(df, "price", "double")``.
+
+    ``df_or_col``: rows of the schema, or their column ``properties``. ``types`` is the column that says how each was
+    written, unless ``df_or_col`` is a DataFrame, which has its own; without it a property was written as a string,
+    and a string is readable as every type. An absent property is a null: false as boolean, null as string, an error
+    as a number. With ``null_on_error`` every error is a null instead.
+    """
+    properties, written = _properties(df_or_col, types)
+    read = value_type(type)
+    if read in {_T.CHAR, _T.BYTES}:
+        raise MessageFormatError(f"A property is never a {read}.", "It can be read as string.")
+    how = _Read(read, f"Property {name!r}", null_on_error=null_on_error)
+    type_of_it = F.lit(None) if written is None else written[name]
+    return how.value_of(properties[name], type_of_it).alias(name)
+
+
+def _properties(df_or_col: DataFrame | Column | str, types: Column | str | None) -> tuple[Column, Column | None]:
+    if isinstance(df_or_col, DataFrame):
+        typed = "property_types" in df_or_col.columns
+        return df_or_col["properties"], df_or_col["property_types"] if typed else None
+    return _column(df_or_col), None if types is None else _column(types)
+
+
+def jms_map(
+    df_or_col: DataFrame | Column | str,
+    name: str,
+    type: str,  # noqa: A002 - JMS calls it so
+    *,
+    null_on_error: bool = False,
+) -> Column:
+    """The item of a MapMessage, as a Java client reads it: ``jms_map("map", "price", "double")``.
+
+    ``df_or_col``: rows of the schema, or their column ``map``. An absent item is a null, as in :func:`jms_property`.
+    """
+    items = _column(df_or_col, "map")
+    how = _Read(value_type(type), f"Map item {name!r}", null_on_error=null_on_error)
+    return how.value_of(items[name]["value"], items[name]["type"], [(items.isNull(), F.lit(None))]).alias(name)
+
+
+def jms_stream(
+    df_or_col: DataFrame | Column | str,
+    index: int,
+    type: str,  # noqa: A002 - JMS calls it so
+    *,
+    null_on_error: bool = False,
+) -> Column:
+    """An element of a StreamMessage, counted from 0, as a Java client reads it: ``jms_stream("stream", 0, "int")``.
+
+    ``df_or_col``: rows of the schema, or their column ``stream``. Beyond the last one is a ``MessageEOFException``.
+    """
+    if index < 0:
+        raise MessageEOFError(f"There is no stream element {index}.", "Elements are counted from 0.")
+    elements = _column(df_or_col, "stream")
+    how = _Read(value_type(type), f"Stream element {index}", null_on_error=null_on_error)
+    element = F.get(elements, F.lit(index))
+    beyond = how.error(MessageEOFError("It is beyond the end of the stream.", "Ask size(stream) first."))
+    exceptions = [(elements.isNull(), F.lit(None)), (F.size(elements) <= index, beyond)]
+    return how.value_of(element["value"], element["type"], exceptions).alias(f"stream[{index}]")
+
+
+def _column(df_or_col: DataFrame | Column | str, name: str = "") -> Column:
+    if isinstance(df_or_col, DataFrame):
+        return df_or_col[name]
+    return F.col(df_or_col) if isinstance(df_or_col, str) else df_or_col
+
+
+_Case: TypeAlias = tuple[Column, Column]
+"""A condition, and what holds where it is true."""
+
+
+def _first(cases: Sequence[_Case], otherwise: Column) -> Column:
+    if not cases:
+        return otherwise
+    return reduce(lambda found, case: found.when(*case), cases[1:], F.when(*cases[0])).otherwise(otherwise)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How one value is read: as which type, what to call it in an error, and whether an error is a null."""
+
+    read: ValueType
+    what: str
+    null_on_error: bool
+
+    def value_of(self, text: Column, written: Column, exceptions: Sequence[_Case] = ()) -> Column:
+        """``convert(text, written, read)``; where there is no value, first of all what the ``exceptions`` say.
+
+        Java compiles no method of more than 8,000 octets, and Spark makes one method of all columns of a select. So
+        what is seldom or never needed stands behind the value, and is raised in one place.
+        """
+        written = F.coalesce(written, F.lit(str(_T.STRING)))
+        null = [(text.isNull(), F.lit(null_as(self.read)))] if self.read in _NULLABLE else []
+        absent = _first([*exceptions, *null], self._problem(text, written))
+        return F.coalesce(_value(self.read, text, written), absent).cast(_SPARK_TYPES[self.read])
+
+    def error(self, error: JMSError) -> Column:
+        return self._raised(F.lit(self._said(error)))
+
+    def _problem(self, text: Column, written: Column) -> Column:
+        """What ``convert`` raises, when there is no value."""
+        errors = {source: error for source in _T if (error := _error(_NO_VALUE, source, self.read))}
+        said = F.create_map(*(F.lit(word) for source, error in errors.items() for word in (source, self._said(error))))
+        null = _error(None, None, self.read)
+        cases = [(text.isNull(), F.lit(self._said(null)))] if null else []
+        unknown = _error(_NO_VALUE, "unknown", self.read)
+        assert unknown is not None
+        return self._raised(_first(cases, F.coalesce(said[written], F.lit(self._said(unknown)))))
+
+    def _raised(self, message: Column) -> Column:
+        return F.lit(None) if self.null_on_error else F.raise_error(message)
+
+    def _said(self, error: JMSError) -> str:
+        return str(type(error)(f"{self.what}: {error.fact}", error.remedy))
+
+
+_NULLABLE = frozenset({_T.BOOLEAN, _T.STRING, _T.BYTES})
+
+_NO_VALUE = "=="
+"""A text of no type but boolean and string, which take every text."""
+
+
+def _error(text: str | None, written: str | None, read: ValueType) -> JMSError | None:
+    try:
+        convert(text, written, read)
+    except JMSError as error:
+        return error
+    return None
+
+
+# --- values: null where there is none ------------------------------------------------------------
+
+_INTEGERS = (_T.BYTE, _T.SHORT, _T.INT, _T.LONG)
+_FLOATS = (_T.FLOAT, _T.DOUBLE)
+
+_TRUE = r"\A[Tt][Rr][Uu][Ee]\z"
+_INTEGER = r"\A[+-]?[0-9]+\z"
+_OTHER_DIGITS = r"\A[+-]?\p{Nd}+\z"
+_FLOATING = rf"\A[\x00-\x20]*{JAVA_DOUBLE}[\x00-\x20]*\z"
+_CHAR = r"\A[^\x{10000}-\x{10FFFF}]\z"
+_BASE64 = rf"\A(?:{BASE64})\z"
+
+
+def _value(read: ValueType, text: Column, written: Column) -> Column:
+    """Spark looks both up once, and not at every mention, when a condition that is always evaluated has them twice."""
+    others = [str(source) for source in _T if read in READABLE_AS[source] and source is not _T.STRING]
+    there = text.isNotNull() & (text >= "")
+    return F.when(there & (written.isin(others) | (written == _T.STRING)), _parsed(read, text, written))
+
+
+def _parsed(read: ValueType, text: Column, written: Column) -> Column:
+    match read:
+        case _T.BOOLEAN:
+            return text.rlike(_TRUE)
+        case _T.CHAR:
+            return F.when((written == _T.CHAR) & text.rlike(_CHAR), text)
+        case _T.BYTES:
+            return F.when((written == _T.BYTES) & text.rlike(_BASE64), F.unbase64(text))
+        case _T.FLOAT | _T.DOUBLE:
+            return F.when(text.rlike(_FLOATING), _cast(read, text, written, _FLOATS))
+        case _T.STRING:
+            return _rendered(text, written)
+    other_digits = (written == _T.STRING) & text.rlike(_OTHER_DIGITS)
+    return F.when(text.rlike(_INTEGER), _cast(read, text, written, _INTEGERS)).when(
+        other_digits, F.translate(text, *_digits()).try_cast(_SPARK_TYPES[read])
+    )
+
+
+def _rendered(text: Column, written: Column) -> Column:
+    return (
+        F.when(written == _T.STRING, text)
+        .when(written.isin(*_INTEGERS), F.when(text.rlike(_INTEGER), _cast(_T.STRING, text, written, _INTEGERS)))
+        .when(written.isin(*_FLOATS), F.when(text.rlike(_FLOATING), _cast(_T.STRING, text, written, _FLOATS)))
+        .when(written == _T.BOOLEAN, text.rlike(_TRUE).cast("string"))
+        .when(text.rlike(_CHAR), text)
+    )
+
+
+def _cast(read: ValueType, text: Column, written: Column, family: tuple[ValueType, ...]) -> Column:
+    """Text as the number it was written as, and that as ``read``; a string at once as ``read``.
+
+    Spark's cast is Java's ``valueOf`` once blanks are kept from integers, and ``inf`` and ``nan`` from the others.
+    """
+    parsed_as = {source: source for source in family if read in READABLE_AS[source]}
+    if read in family:
+        parsed_as[_T.STRING] = read
+    cases = [
+        (written == source, text.try_cast(_SPARK_TYPES[type_]).cast(_SPARK_TYPES[read]))
+        for source, type_ in parsed_as.items()
+    ]
+    return _first(cases, F.lit(None))
+
+
+@cache
+def _digits() -> tuple[str, str]:
+    """The decimal digits of 16 bits beyond ASCII, and what each means."""
+    found = [c for c in map(chr, range(0x80, 0x10000)) if unicodedata.category(c) == "Nd"]
+    return "".join(found), "".join(str(unicodedata.decimal(c)) for c in found)

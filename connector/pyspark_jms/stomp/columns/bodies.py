@@ -1,0 +1,113 @@
+"""Frames and their body types → the body columns. Knows what a body of each type may hold, not who said the type."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.cut import Bools, Ints, cut, is_utf8
+from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
+from pyspark_jms.columns.map_xml import read_xml
+from pyspark_jms.columns.schema import BODY_TYPES
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.lines import Fault
+
+__all__ = ["Bodies", "read_bodies"]
+
+_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(BODY_TYPES))
+_AFTER_HEADERS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    columns: dict[str, pa.Array]
+    """``body_type``, ``text``, ``bytes``; ``map`` and ``stream`` only where there are some."""
+    faults: list[Fault]
+
+
+def read_bodies(frames: Frames, codes: Ints, unread: dict[int, str], transformed: Bools | None = None) -> Bodies:
+    """Each body in the column of its type, or, with a reason among the faults, as raw octets in ``bytes``.
+
+    ``unread``: why a body is not to be read at all; ``transformed``: which maps are in the broker's own XML.
+    An object's octets are never looked at: nothing is deserialised.
+    """
+    octets = _Octets(frames)
+    reasons = dict(unread)
+    is_text = codes == _TEXT
+    is_text[list(unread)] = False
+    text = octets.cut(is_text)
+    if not is_utf8(text):
+        wrong = _not_utf8(text)
+        reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
+        text = octets.cut(is_text & ~wrong)
+    columns = {"body_type": BODY_TYPES.take(pa.array(codes)), "text": text}
+    if (codes > _BYTES).any():
+        columns |= _typed(octets, codes, transformed, reasons)
+    raw = (codes == _BYTES) | (codes == _OBJECT)
+    raw[list(reasons)] = True
+    columns["bytes"] = octets.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
+    return Bodies(columns, [Fault(row, _AFTER_HEADERS, reason) for row, reason in reasons.items()])
+
+
+class _Octets:
+    """The octets of every body."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._raw = frames.raw
+        self._starts, self._ends = frames.body_starts, frames.body_ends
+
+    def cut(self, keep: Bools) -> pa.Array:
+        return cut(self._raw, self._starts, self._ends, keep)
+
+    def only(self, rows: Ints) -> pa.Array:
+        return cut(self._raw, self._starts[rows], self._ends[rows]).view(pa.binary())
+
+    def given(self) -> Bools:
+        given: Bools = self._starts < self._ends
+        return given
+
+
+def _typed(octets: _Octets, codes: Ints, transformed: Bools | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
+    """``map`` and ``stream``; adds to ``reasons`` what could not be read."""
+    columns: dict[str, pa.Array] = {}
+    unread = np.zeros(len(codes), np.bool_)
+    unread[list(reasons)] = True
+    in_xml = np.zeros(len(codes), np.bool_) if transformed is None else transformed & (codes == _MAP)
+    places: tuple[tuple[EnvelopeKind, Bools, Callable[[EnvelopeKind, pa.Array], Elements]], ...] = (
+        (BodyType.MAP, (codes == _MAP) & ~in_xml, read_elements),
+        (BodyType.MAP, in_xml, read_xml),
+        (BodyType.STREAM, codes == _STREAM, read_elements),
+    )
+    for kind, mask, read in places:
+        rows = np.flatnonzero(mask & ~unread)
+        if len(rows):
+            elements = read(kind, octets.only(rows))
+            reasons |= {int(rows[index]): reason for index, reason in elements.reasons.items()}
+            column = _spread(elements.column, rows, len(codes))
+            columns[kind.value] = pc.coalesce(columns[kind.value], column) if kind.value in columns else column
+    unexpected = np.flatnonzero((codes == _MESSAGE) & octets.given() & ~unread)
+    reasons |= dict.fromkeys(unexpected.tolist(), "a message without a body has one")
+    return columns
+
+
+def _spread(column: pa.Array, rows: Ints, count: int) -> pa.Array:
+    if len(rows) == count:
+        return column
+    places = np.full(count, -1)
+    places[rows] = np.arange(len(rows))
+    return column.take(pa.array(places, mask=places < 0))
+
+
+def _not_utf8(text: pa.Array) -> Bools:
+    return np.array([not (value is None or _decodes(value)) for value in text.view(pa.binary()).to_pylist()])
+
+
+def _decodes(octets: bytes) -> bool:
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,177 @@
+"""The body columns in, each row's octets and the header lines they need out. Knows the dialect's words for bodies."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.envelope_text import envelopes
+from pyspark_jms.columns.ragged import (
+    Mask,
+    Piece,
+    first_not_utf8,
+    first_with_nul,
+    header_line,
+    is_ascii_text,
+    mask_of,
+)
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
+from pyspark_jms.stomp.dialects.base import Dialect
+
+__all__ = ["body_of"]
+
+_TYPES = tuple(BodyType)
+_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = map(_TYPES.index, BodyType)
+_COLUMN_OF = {
+    BodyType.TEXT: "text",
+    BodyType.BYTES: "bytes",
+    BodyType.MAP: "map",
+    BodyType.STREAM: "stream",
+    BodyType.OBJECT: "bytes",
+}
+_BODY_COLUMNS = ("text", "bytes", "map", "stream")
+_UNSAID = -1
+_EMPTY = pa.scalar(b"", pa.binary())
+_MARKERS = [*(f"\n{BODY_MARKER}:{kind}".encode() for kind in BodyType), b""]
+_UNMARKED = len(_TYPES)
+
+Codes = npt.NDArray[np.int64]
+
+
+def body_of(rows: Rows, dialect: Dialect) -> tuple[list[Piece], pa.Array]:
+    """The pieces of the header lines a body needs, and the body.
+
+    Artemis takes a SEND with ``content-length`` for a BytesMessage and one without for a TextMessage, whose
+    body ends at the first NUL: so a text with one is refused, it would end its frame and begin another.
+    """
+    codes = _body_types(rows)
+    counts = np.bincount(codes, minlength=len(_TYPES))
+    _check_known(rows, codes, counts, dialect)
+    texts = _texts(rows, codes, counts)
+    markers = _marker_line(rows, codes, dialect) if dialect.envelopes else []
+    if not counts[_BYTES] and not counts[_OBJECT]:
+        return markers, pa.repeat(_EMPTY, rows.count) if texts is None else texts.fill_null(_EMPTY)
+    is_bytes = (codes == _BYTES) | (codes == _OBJECT)
+    body = _merged(texts, rows.text("bytes"), is_bytes)
+    lengths = pc.fill_null(pc.binary_length(body), 0)
+    if not is_bytes.all():
+        lengths = pc.if_else(pa.array(is_bytes), lengths, None)
+    length_line = header_line("content-length", lengths.cast(pa.string()).view(pa.binary()))
+    return length_line + markers, body.fill_null(_EMPTY)
+
+
+def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> pa.Array:
+    if octets is not None and is_bytes.all():
+        return octets
+    missing = pa.nulls(len(is_bytes), pa.binary())
+    return pc.if_else(pa.array(is_bytes), missing if octets is None else octets, missing if texts is None else texts)
+
+
+def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:
+    """The line that tells what a text or octets stand for, where they are not the whole truth."""
+    marked = (codes != _TEXT) & (codes != _BYTES)
+    if dialect.marks_bytes:
+        marked |= (codes == _BYTES) | _called_octets(rows)
+    if not marked.any():
+        return []
+    kinds = np.where(marked, codes, _UNMARKED)
+    if (kinds == kinds[0]).all():
+        return [_MARKERS[kinds[0]]]
+    return [pa.array(_MARKERS, pa.binary()).take(pa.array(kinds))]
+
+
+def _called_octets(rows: Rows) -> Mask:
+    """Rows whose content type would have a reader take them for bytes."""
+    said = rows.text("content_type")
+    if said is None:
+        return np.zeros(rows.count, np.bool_)
+    return mask_of(pc.equal(said, pa.scalar(OCTET_STREAM.encode(), pa.binary())))
+
+
+def _texts(rows: Rows, codes: Codes, counts: Codes) -> pa.Array | None:
+    """What is sent as text: texts and envelopes."""
+    texts = rows.text("text")
+    if texts is not None:
+        _check_texts(rows, texts, codes == _TEXT)
+    if counts[_MAP]:
+        texts = _placed(envelopes(rows.only(codes == _MAP), "map"), codes == _MAP, texts)
+    if counts[_STREAM]:
+        texts = _placed(envelopes(rows.only(codes == _STREAM), "stream"), codes == _STREAM, texts)
+    return texts
+
+
+def _placed(found: pa.Array, mask: Mask, others: pa.Array | None) -> pa.Array:
+    """``found`` in the places of ``mask``, ``others`` in the rest."""
+    if mask.all():
+        return found
+    spread = found.take(pa.array(np.cumsum(mask) - 1, mask=~mask))
+    return spread if others is None else pc.if_else(pa.array(mask), spread, others)
+
+
+def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
+    if is_ascii_text(texts):
+        return
+    if not is_text.all():
+        texts = pc.if_else(pa.array(is_text), texts, pa.nulls(len(texts), pa.binary()))
+    index = first_with_nul(texts)
+    if index is not None:
+        rows.refuse(index, "has U+0000 in its text, which ends a text frame", "Send it as bytes.")
+    index = first_not_utf8(texts)
+    if index is not None:
+        rows.refuse(index, "has a text that is not UTF-8", "Send it as bytes.")
+
+
+def _body_types(rows: Rows) -> Codes:
+    """An index into ``_TYPES`` for each row: what ``body_type`` says, else the one body column that is given."""
+    given = {name: mask for name in _BODY_COLUMNS if (mask := rows.given(name)) is not None}
+    stated = _stated_types(rows)
+    codes = np.where(stated == _UNSAID, _inferred_types(rows, given, stated == _UNSAID), stated)
+    for code, body_type in enumerate(_TYPES):
+        _check_stated(rows, body_type, stated == code, given)
+    return codes
+
+
+def _check_known(rows: Rows, codes: Codes, counts: Codes, dialect: Dialect) -> None:
+    if dialect.envelopes or counts[_TEXT] + counts[_BYTES] + counts[_MESSAGE] == len(codes):
+        return
+    index = int(np.isin(codes, (_MAP, _STREAM, _OBJECT)).argmax())
+    raise UnsupportedError(
+        f"{rows.label(index)} has a {_TYPES[codes[index]]} body, which this release cannot write to this broker.",
+        "Write it as text or bytes.",
+    )
+
+
+def _stated_types(rows: Rows) -> Codes:
+    column = rows.text("body_type")
+    if column is None:
+        return np.full(rows.count, _UNSAID)
+    encoded = column.dictionary_encode()
+    known = {body_type.value.encode(): code for code, body_type in enumerate(_TYPES)}
+    codes = np.array([known.get(name, len(_TYPES)) for name in encoded.dictionary.to_pylist()] + [_UNSAID])
+    stated: Codes = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy()]
+    remedy = f"It is one of {', '.join(_TYPES)}, or null to tell by the body."
+    rows.refuse_any(stated == len(_TYPES), "has an unknown body_type", remedy)
+    return stated
+
+
+def _inferred_types(rows: Rows, given: dict[str, Mask], unsaid: Mask) -> Codes:
+    codes = np.full(rows.count, _MESSAGE)
+    if len(given) > 1:
+        several = sum(mask.astype(np.int8) for mask in given.values()) > 1
+        remedy = "Leave all but one null, or say in body_type which one to send."
+        rows.refuse_any(several & unsaid, "has more than one body", remedy)
+    for name, mask in given.items():
+        codes[mask] = _TYPES.index(BodyType(name))
+    return codes
+
+
+def _check_stated(rows: Rows, body_type: BodyType, stated: Mask, given: dict[str, Mask]) -> None:
+    """A body that ``body_type`` does not speak of would be lost without a word."""
+    others = [mask for name, mask in given.items() if name != _COLUMN_OF.get(body_type)]
+    if not others or not stated.any():
+        return
+    own = given.get(_COLUMN_OF.get(body_type, ""), np.zeros(rows.count, np.bool_))
+    lost = stated & ~own & np.logical_or.reduce(others)
+    rows.refuse_any(lost, f"says body_type {body_type}, but its body is in another column", "Correct one of the two.")

@@ -1,0 +1,275 @@
+"""The header columns and the sink's defaults in, the header lines of each row out, properties excepted.
+
+Knows the dialect's header names. Order: destination and its type, then what the body needs (the caller's),
+then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the say, so a property has none.
+"""
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, escaped, header_line, mask_of
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, UnsupportedError
+from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.stomp.dialects.base import Dialect
+from pyspark_jms.stomp.wire.header import escape
+
+__all__ = ["SendDefaults", "destination_lines", "header_lines"]
+
+_PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
+_LONGEST_LIFE_MS = (1 << 32) - 1  # 49 days: RabbitMQ takes no more
+_FALSE = pa.scalar(value=False)
+_LATEST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendDefaults:
+    """What a row that does not say is sent with: the options of the sink."""
+
+    destination: Destination | None
+    delivery_mode: DeliveryMode
+    priority: int
+    time_to_live_ms: int
+    """0: never expires."""
+    delivery_delay_ms: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.priority < _PRIORITIES:
+            raise InvalidOptionError(f"priority is {self.priority}.", "JMS has the priorities 0 to 9.")
+        if self.time_to_live_ms < 0 or self.delivery_delay_ms < 0:
+            raise InvalidOptionError("timeToLive or deliveryDelay is negative.", "Give milliseconds from 0 on.")
+
+
+# --- destination -------------------------------------------------------------------------------------
+
+
+def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None) -> Piece:
+    """``destination`` and what the dialect says beside it; each distinct destination is read once."""
+    column = rows.text("destination")
+    fallback = None if default is None else _send_lines(default, dialect)
+    if column is None:
+        return _no_destination(rows, np.ones(rows.count, np.bool_)) if fallback is None else fallback
+    encoded = column.dictionary_encode()
+    lines: list[bytes | InvalidDestinationError] = [
+        _lines_or_error(octets, dialect) for octets in encoded.dictionary.to_pylist()
+    ]
+    indices = encoded.indices
+    for code, line in enumerate(lines):
+        if isinstance(line, InvalidDestinationError):
+            _fail(rows, mask_of(pc.equal(indices, pa.scalar(code, indices.type)).fill_null(_FALSE)), line)
+    if indices.null_count:
+        if fallback is None:
+            _no_destination(rows, mask_of(indices.is_null()))
+        indices = indices.fill_null(len(lines))
+        lines.append(fallback or b"")
+    return lines[0] if len(lines) == 1 else pa.array(lines, pa.binary()).take(indices)
+
+
+def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
+    error = InvalidDestinationError(
+        f"{rows.label(int(wrong.argmax()))} has no destination.",
+        "Give it one in column destination, or set option queue or topic as the default.",
+    )
+    rows.fail(wrong, error)
+
+
+def _lines_or_error(octets: bytes, dialect: Dialect) -> bytes | InvalidDestinationError:
+    destination = _parse_destination(octets)
+    if destination is None:
+        return InvalidDestinationError(
+            "is neither queue://NAME, topic://NAME nor a queue's name",
+            "Write one of the three; a name is UTF-8 without U+0000.",
+        )
+    try:
+        return _send_lines(destination, dialect, by_row=True)
+    except InvalidDestinationError as error:
+        return InvalidDestinationError(f"is refused: {error.fact.rstrip('.')}", error.remedy)
+
+
+def _fail(rows: Rows, wrong: Mask, error: InvalidDestinationError) -> NoReturn:
+    label = rows.label(int(wrong.argmax())).lower()
+    rows.fail(wrong, InvalidDestinationError(f"The destination of {label} {error.fact}.", error.remedy))
+
+
+def _parse_destination(octets: bytes) -> Destination | None:
+    try:
+        text = octets.decode()
+        destination = Destination.parse(text) if "://" in text else Destination(DestinationKind.QUEUE, text)
+    except ValueError:  # UnicodeDecodeError is one
+        return None
+    return destination if destination.name and "\0" not in text else None
+
+
+def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
+    spelled = dialect.addresses.spelled(destination, sending=True, by_row=by_row)
+    headers = {"destination": spelled} | dialect.send_types[destination.kind]
+    return "".join(f"\n{name}:{escape(value)}" for name, value in headers.items()).encode()
+
+
+# --- all other headers -------------------------------------------------------------------------------
+
+
+def header_lines(
+    rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: str | None, now_ms: int
+) -> list[Piece]:
+    """Everything a SEND says besides where it goes, its properties and its length."""
+    names = dialect.send_headers
+    pieces: list[Piece] = [_mode_and_priority(rows, dialect, defaults)]
+    if transaction is not None:
+        pieces.append(f"\ntransaction:{escape(transaction)}".encode())
+    pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
+    pieces += _text_line(rows, "JMSType", names.type)
+    pieces += _reply_to_line(rows, dialect)
+    pieces += _text_line(rows, "content_type", names.content_type)
+    pieces += _expiration_lines(rows, dialect, defaults, now_ms)
+    if names.timestamp is not None:
+        pieces.append(f"\n{names.timestamp}:{now_ms // dialect.timestamp_ms}".encode())
+    pieces += _delivery_lines(rows, dialect, defaults, now_ms)
+    return pieces
+
+
+def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> Piece:
+    """``persistent`` is always said: Artemis takes its absence for NON_PERSISTENT, the opposite of JMS."""
+    modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
+    wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
+    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "1 is NON_PERSISTENT, 2 PERSISTENT.")
+    priorities = _or_default(rows, "JMSPriority", defaults.priority)
+    wrong = (priorities < 0) | (priorities >= _PRIORITIES)
+    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: give a priority from 0 to 9.")
+    codes = modes * _PRIORITIES + priorities
+    if (codes == codes[0]).all():
+        return _mode_and_priority_line(int(codes[0]), dialect)
+    table = [_mode_and_priority_line(code, dialect) for code in range(3 * _PRIORITIES)]
+    return pa.array(table, pa.binary()).take(pa.array(codes))
+
+
+def _or_default(rows: Rows, name: str, default: int) -> Int64s:
+    """A value for each row, or one for all of them when the column says nothing."""
+    found = rows.integers(name)
+    return np.array([default]) if found is None else np.where(found[1], found[0], default)
+
+
+def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
+    mode, priority = divmod(code, _PRIORITIES)
+    persistent = mode == DeliveryMode.PERSISTENT
+    headers = {"persistent": "true"} if persistent else {"persistent": "false", **dialect.non_persistent_headers}
+    if dialect.send_headers.priority:
+        headers[dialect.send_headers.priority] = str(priority)
+    return "".join(f"\n{name}:{value}" for name, value in headers.items()).encode()
+
+
+def _text_line(rows: Rows, column: str, name: str | None) -> list[Piece]:
+    values = rows.text(column)
+    return [] if values is None else _line(rows, column, name, values)
+
+
+def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[Piece]:
+    if name is None:
+        _unsupported(rows, column, mask_of(values.is_valid()))
+        return []
+    refused = f"has a {column} that is not UTF-8"
+    return header_line(name, escaped(values, lambda i: rows.refuse(i, refused, "Encode it, in base64 for example.")))
+
+
+def _reply_to_line(rows: Rows, dialect: Dialect) -> list[Piece]:
+    values = rows.text("JMSReplyTo")
+    if values is None:
+        return []
+    prefixes: dict[str, str] = {}
+    for wire, jms in dialect.reply_to_prefixes.items():
+        prefixes.setdefault(jms, wire)
+    for jms, wire in prefixes.items():
+        if jms != wire:
+            values = _with_prefix(values, jms.encode(), wire.encode())
+    return _line(rows, "JMSReplyTo", dialect.send_headers.reply_to, values)
+
+
+def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
+    return pc.if_else(pc.starts_with(values, old), pc.replace_substring(values, old, new, max_replacements=1), values)
+
+
+# --- times -------------------------------------------------------------------------------------------
+
+
+def _length(rows: Rows, column: str) -> Int64s:
+    """A length of time in milliseconds, 0 where the row does not say."""
+    lengths = _or_default(rows, column, 0)
+    rows.refuse_any(lengths < 0, f"has a negative {column}", "Give milliseconds from 0 on.")
+    return lengths
+
+
+def _instant(rows: Rows, column: str) -> Int64s:
+    """Milliseconds since the epoch, 0 where the row does not say.
+
+    0 means never on the wire, so an instant before the epoch, long past, is sent as the first one after it.
+    """
+    found = rows.integers(column)
+    return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
+
+
+def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
+    return np.where(lengths > 0, np.minimum(lengths, _LATEST - now_ms) + now_ms, 0)
+
+
+def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
+    names, instants = dialect.send_headers, _expiration(rows, defaults, now_ms)
+    if names.time_to_live is None:
+        return _number_line(rows, "JMSExpiration", names.expiration, instants)
+    # What has expired already is sent with the shortest life there is: 0 would be for ever.
+    lives = np.where(instants > 0, np.clip(instants - now_ms, 1, _LONGEST_LIFE_MS), 0)
+    return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
+
+
+def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
+    """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
+    default = np.array([defaults.time_to_live_ms])
+    said = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
+    return _first_given(said, _from_now(now_ms, default))
+
+
+def _first_given(first: Int64s, second: Int64s) -> Int64s:
+    return np.where(first != 0, first, second)
+
+
+def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
+    """``delivery_delay``, else ``JMSDeliveryTime``, else the default, in the broker's own terms.
+
+    A delay is sent as a delay where the broker has a header for it: its clock is then the only one that counts.
+    """
+    names = dialect.send_headers
+    delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
+    times = np.where(delays > 0, 0, times)
+    delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
+    if names.delivery_delay is None and names.delivery_time is None:
+        times = np.where(times > now_ms, times, 0)  # one that has passed asks for nothing
+    elif names.delivery_delay is None:
+        times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros(1, np.int64)
+    elif names.delivery_time is None:
+        delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
+        times = np.zeros(1, np.int64)
+    delay_line = _number_line(rows, "delivery_delay", names.delivery_delay, delays)
+    return delay_line + _number_line(rows, "JMSDeliveryTime", names.delivery_time, times)
+
+
+def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> list[Piece]:
+    """A line where the value is not 0."""
+    given = values != 0
+    if not given.any():
+        return []
+    if name is None:
+        _unsupported(rows, column, given)
+        return []
+    if (values == values[0]).all():
+        return [f"\n{name}:{values[0]}".encode()]
+    return header_line(name, pa.array(values, mask=~given).cast(pa.string()).view(pa.binary()))
+
+
+def _unsupported(rows: Rows, column: str, given: Mask) -> None:
+    raise UnsupportedError(
+        f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
+        f"Leave {column} null, and its default out of the options, or send through another broker.",
+    )

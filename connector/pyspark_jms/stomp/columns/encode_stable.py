@@ -1,0 +1,49 @@
+"""Rows for a broker that changes some characters of headers when it stores them: rows that hold such are refused.
+
+ActiveMQ Classic writes header text in Java's modified UTF-8 and reads it back as something else: a character
+outside the Basic Multilingual Plane, or U+0000, comes out as two U+FFFD once the message was on disk. Bodies
+keep theirs.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.columns.ragged import Mask, is_ascii_text, octets_of, offsets_of, to_binary
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.typed_columns import typed_columns
+from pyspark_jms.stomp.columns.encode_properties import properties_of
+
+__all__ = ["check_stable"]
+
+_HEADER_COLUMNS = ("JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type")
+_FOUR_OCTETS = 0xF0
+"""UTF-8 begins with it, or with more, what is outside of the Basic Multilingual Plane."""
+
+_WHAT = "a character outside the Basic Multilingual Plane, or U+0000, which this broker's store spoils"
+_REMEDY = "Put it into the body, or encode it."
+
+
+def check_stable(rows: Rows) -> None:
+    """Refuse rows with text in a header or a property that would not stay what it is."""
+    for name in _HEADER_COLUMNS:
+        texts = rows.text(name)
+        if texts is not None:
+            rows.refuse_any(_unstable(texts), f"has in {name} {_WHAT}", _REMEDY)
+    for name, column in typed_columns(rows).items():
+        rows.refuse_any(_unstable(column.texts), f"has in property {name!r} {_WHAT}", _REMEDY)
+    properties = properties_of(rows)
+    if properties is not None:
+        for texts, place in ((properties.names, "its name"), (properties.values, "its value")):
+            properties.entries.refuse_any(_unstable(texts), f"{place} has {_WHAT}", _REMEDY)
+
+
+def _unstable(texts: pa.Array) -> Mask:
+    texts = to_binary(texts)
+    nothing: Mask = np.zeros(len(texts), np.bool_)
+    if is_ascii_text(texts):
+        return nothing
+    octets, offsets = octets_of(texts), offsets_of(texts)
+    wrong = np.flatnonzero((octets >= _FOUR_OCTETS) | (octets == 0))
+    nothing[np.searchsorted(offsets - offsets[0], wrong, side="right") - 1] = True
+    found: Mask = nothing & np.asarray(texts.is_valid())
+    return found

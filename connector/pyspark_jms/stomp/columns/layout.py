@@ -1,0 +1,160 @@
+"""Header lines → which line of a frame feeds which column, and which are its properties. Knows the dialect.
+
+Frames of one producer share one layout: the names are told apart once, on the first frame (:func:`by_template`).
+Any mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.first import is_first
+from pyspark_jms.stomp.columns.lines import Lines
+from pyspark_jms.stomp.dialects.base import Dialect
+
+__all__ = ["Layout", "by_names", "by_template", "layout_of", "with_properties"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    roles: dict[str, Ints]
+    """Column, or ``@name`` of the dialect → the line of each frame, -1 without; no entry: no frame has one."""
+    property_lines: Ints
+    property_offsets: Ints
+    """Frame i has the properties ``property_offsets[i]`` to ``property_offsets[i + 1]``."""
+    property_keys: pa.Array
+
+
+def layout_of(lines: Lines, dialect: Dialect) -> Layout:
+    return by_template(lines, dialect) or by_names(lines, dialect)
+
+
+def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
+    """The same, with ``more`` lines as properties, in their place. None may have a name that is a property already."""
+    if not len(more):
+        return layout
+    more = np.sort(more)
+    at = np.searchsorted(layout.property_lines, more)
+    count = len(layout.property_lines)
+    order = np.insert(np.arange(count), at, count + np.arange(len(more)))
+    rows = np.searchsorted(lines.first, more, "right") - 1
+    added = np.bincount(rows, minlength=len(layout.property_offsets) - 1)
+    return Layout(
+        layout.roles,
+        np.insert(layout.property_lines, at, more),
+        layout.property_offsets + np.concatenate(([0], np.cumsum(added))),
+        pa.concat_arrays([layout.property_keys, lines.names(more)]).take(pa.array(order)),
+    )
+
+
+# --- one layout ----------------------------------------------------------------------------------
+
+
+def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
+    """The layout of all frames if it is known to be that of the first one, else None."""
+    if not lines.alike:
+        return None
+    frames = len(lines.first) - 1
+    width = len(lines) // frames
+    names = lines.names(np.arange(width)).to_pylist()
+    known, properties = _sort_names(names, dialect)
+    begins = np.arange(frames) * width
+    at = np.fromiter(properties.values(), np.int64, len(properties))
+    keys = pa.array(properties.keys(), pa.string())
+    return Layout(
+        {role: begins + line for role, line in known.items()},
+        (begins[:, None] + at).ravel(),
+        np.arange(frames + 1) * len(at),
+        _repeated(keys, frames),
+    )
+
+
+def _repeated(keys: pa.Array, times: int) -> pa.Array:
+    if times <= 1:
+        return keys.slice(0, len(keys) * times)
+    half = _repeated(keys, times // 2)
+    return pa.concat_arrays([half, half, keys.slice(0, len(keys) * (times % 2))])
+
+
+def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
+    """Role → line, and property → line, of the one frame that has ``names``."""
+    known: dict[str, int] = {}
+    for line, name in enumerate(names):
+        if name in dialect.message_headers and (name in dialect.last_counts or name not in known):
+            known[name] = line
+    properties: dict[str, int] = {}
+    for line, name in enumerate(names):
+        if known.get(name) != line and name not in dialect.noise:
+            properties.setdefault(dialect.property_names.get(name, name), line)
+    roles: dict[str, int] = {}
+    for name, role in dialect.message_headers.items():
+        if name in known:
+            roles.setdefault(role, known[name])
+    return roles, properties
+
+
+# --- any mix -------------------------------------------------------------------------------------
+
+
+def by_names(lines: Lines, dialect: Dialect) -> Layout:
+    """The layout of each frame."""
+    frames = len(lines.first) - 1
+    every = np.arange(len(lines))
+    rows = np.repeat(np.arange(frames), np.diff(lines.first))
+    encoded = lines.names(every).dictionary_encode()
+    code = encoded.indices.to_numpy().astype(np.int64)
+    header = _position(encoded.dictionary, dialect.message_headers)[code]
+    table = _known_lines(rows, header, frames, dialect)
+    known = header >= 0
+    known[known] = table[rows[known], header[known]] == every[known]
+    noise = _position(encoded.dictionary, dialect.noise)[code] >= 0
+    others = np.flatnonzero(~known & ~noise)
+    keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
+    key = keys.indices.to_numpy().astype(np.int64)[code[others]]
+    first = is_first(rows[others], key, frames, len(keys.dictionary))
+    counts = np.bincount(rows[others[first]], minlength=frames)
+    return Layout(
+        _roles(table, dialect),
+        others[first],
+        np.concatenate(([0], np.cumsum(counts))),
+        keys.dictionary.take(pa.array(key[first])),
+    )
+
+
+def _position(names: pa.Array, among: Iterable[str]) -> Ints:
+    """Where each of ``names`` stands ``among`` those, -1 for no place."""
+    found = pc.index_in(names, value_set=pa.array(list(among), pa.string()))
+    position: Ints = found.fill_null(-1).to_numpy().astype(np.int64)
+    return position
+
+
+def _renamed(names: pa.Array, renames: dict[str, str]) -> pa.Array:
+    position = pc.index_in(names, value_set=pa.array(list(renames), pa.string()))
+    return pc.coalesce(pa.array(list(renames.values()), pa.string()).take(position), names)
+
+
+def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Ints:
+    """Frame x known header → its line, -1 without."""
+    table = np.full((frames, len(dialect.message_headers)), -1)
+    known = np.flatnonzero(header >= 0)
+    backwards = known[::-1]  # of assignments to one cell the last stays: the first line of that name
+    table[rows[backwards], header[backwards]] = backwards
+    for column, name in enumerate(dialect.message_headers):
+        if name in dialect.last_counts:
+            mine = known[header[known] == column]
+            table[rows[mine], column] = mine
+    return table
+
+
+def _roles(table: Ints, dialect: Dialect) -> dict[str, Ints]:
+    """Of two headers for one column the dialect's first one that a frame has."""
+    roles: dict[str, Ints] = {}
+    for column, role in enumerate(dialect.message_headers.values()):
+        if (table[:, column] >= 0).any():
+            line = roles.get(role, table[:, column])
+            roles[role] = np.where(line < 0, table[:, column], line)
+    return roles

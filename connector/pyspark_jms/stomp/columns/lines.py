@@ -1,0 +1,270 @@
+"""Frames → their header lines: names and values, unescaped, valid UTF-8. Knows STOMP 1.2, no header by name.
+
+Every step works on the header blocks of all frames at once. Only a line whose octets are not UTF-8 is read
+alone, and a line that is at fault is named alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.columns.cut import (
+    Bools,
+    Ints,
+    Octets,
+    Pieces,
+    all_begin_with,
+    contents,
+    cut,
+    is_utf8,
+    require_offsets,
+)
+from pyspark_jms.stomp.columns.frames import Frames, wrong_index
+
+__all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
+
+FAULTS_TOLD = 10
+"""Of one message: a header block of a million bad lines must not become a text of a million reasons."""
+
+_LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
+_NOT_ASCII = 0x80
+_COLON_LF = _COLON | _LF << 8
+_PASS = 1 << 17
+"""Octets looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
+_ALL_BITS = 0xFF
+_SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
+_NAME, _VALUE = 0, 1
+_LONGEST_NAME_TOLD = 60
+_COMMAND_LENGTH = len(b"MESSAGE\n")
+
+# STOMP 1.2 "Value Encoding"; 0: undefined.
+_ESCAPED = np.zeros(256, np.uint8)
+_ESCAPED[[ord(code) for code in r"\crn"]] = list(b"\\:\r\n")
+
+
+class Fault(NamedTuple):
+    """Why frame ``row`` could not be read as it should; faults of one frame are told in order of ``place``."""
+
+    row: int
+    place: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The header lines of all frames; piece 2i is the name of line i, piece 2i + 1 its value."""
+
+    pieces: Pieces
+    first: Ints
+    """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
+    alike: bool
+    """Whether all frames have the names of the first one, in its order. False: not known."""
+    faults: list[Fault]
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    def names(self, lines: Ints) -> pa.Array:
+        return self.pieces.take(2 * lines)
+
+    def values(self, lines: Ints) -> pa.Array:
+        """Null where ``lines`` is negative."""
+        return self.pieces.take(2 * lines + 1)
+
+    def one_value(self, lines: Ints) -> bool:
+        """Whether the values of ``lines`` are one and the same short text. False: not known."""
+        return self.pieces.all_same(2 * lines + 1)
+
+
+@dataclass(slots=True)
+class _Block:
+    """The header blocks of all frames without what is between them, and where their lines are."""
+
+    octets: Octets
+    starts: Ints
+    """Line x (name, value)."""
+    ends: Ints
+    """Line x (name, value). A line without a colon is all name; its value begins behind its end."""
+    first: Ints
+    alike: bool
+    faults: list[Fault]
+
+    def piece(self, line: int, side: int) -> bytes:
+        return bytes(self.octets[self.starts[line, side] : self.ends[line, side]])
+
+    def name(self, line: int) -> str:
+        return self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
+
+    def blame(self, lines: Ints, reason: Callable[[int, int], str]) -> None:
+        """Tell of ``lines``, which are in order, by line and its number in the frame; of a frame's only some."""
+        rows = np.searchsorted(self.first, lines, "right") - 1
+        told = np.arange(len(lines)) - np.searchsorted(rows, rows) <= FAULTS_TOLD
+        for row, line in zip(rows[told].tolist(), lines[told].tolist(), strict=True):
+            self.faults.append(Fault(row, line, reason(line, line - int(self.first[row]) + 1)))
+
+
+def split_lines(frames: Frames) -> Lines:
+    """Read every header line; one without a colon is left out, and named among the faults."""
+    block = _block(frames)
+    whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
+    if _holds(block.octets, _CR):
+        _trim_cr(block)
+    if _holds(block.octets, _BACKSLASH):
+        _undo_escapes(block, whole)
+    buffer = pa.py_buffer(block.octets)
+    ascii_only = block.octets.max(initial=0) < _NOT_ASCII
+    if not (ascii_only or is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)])))):
+        buffer = _replace_wrong_utf8(block, whole)
+    if not whole.all():
+        _leave_out(block, whole)
+    pieces = Pieces(buffer, block.starts.ravel(), block.ends.ravel())
+    return Lines(pieces, block.first, block.alike, block.faults)
+
+
+def _block(frames: Frames) -> _Block:
+    heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
+    data, limits = contents(heads)
+    octets: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    of_first = _separators_as_in_first(octets, limits)
+    ends = _separators(octets) if of_first is None else of_first
+    starts = np.empty_like(ends)
+    starts.ravel()[:1] = 0
+    np.add(ends.ravel()[:-1], 1, out=starts.ravel()[1:])
+    return _Block(octets, starts, ends, _first_lines(ends[:, _VALUE], limits), of_first is not None, [])
+
+
+def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
+    """The number of lines before each limit; without a search where all frames have the same number."""
+    frames = len(limits) - 1
+    width = len(line_ends) // frames
+    if width * frames == len(line_ends) and width and (line_ends[width - 1 :: width] + 1 == limits[1:]).all():
+        return np.arange(frames + 1) * width
+    return np.searchsorted(line_ends, limits)
+
+
+def _separators_as_in_first(octets: Octets, limits: Ints) -> Ints | None:
+    """What ``_separators`` tells, if every frame has the names of the first one, in its order; else None."""
+    frames = len(limits) - 1
+    names = _names(octets, limits, 0)
+    # Where layouts are mixed, neighbours mostly differ, and so it costs next to nothing.
+    if not names or _names(octets, limits, min(1, frames - 1)) != names or _names(octets, limits, frames - 1) != names:
+        return None
+    ends = _positions(octets, _LF)
+    if len(ends) != frames * len(names) or (ends[len(names) - 1 :: len(names)] + 1 != limits[1:]).any():
+        return None
+    found = np.empty((frames, len(names), 2), np.int32)
+    found[:, :, 1] = ends.reshape(frames, len(names))
+    begins = limits[:-1]
+    for number, name in enumerate(names):
+        if not all_begin_with(name, octets, begins):
+            return None
+        found[:, number, 0] = begins + (len(name) - 1)
+        begins = found[:, number, 1] + 1
+    return found.reshape(-1, 2)
+
+
+def _names(octets: Octets, limits: Ints, frame: int) -> list[bytes] | None:
+    """Of one frame's lines, each with its colon; None if one has none."""
+    lines = bytes(octets[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
+    names = [line[: line.find(b":") + 1] for line in lines]
+    return names if all(names) else None
+
+
+def _separators(octets: Octets) -> Ints:
+    """The first colon and the LF of every line; the LF twice where there is no colon."""
+    # In one pass, for the two differ in two bits; * and 0x1a share the other six.
+    found = _positions(octets, _COLON & _LF, _SHARED_BITS)
+    if len(found) % 2 == 0 and (octets[found].view("<u2") == _COLON_LF).all():
+        return found.reshape(-1, 2)
+    ends = np.flatnonzero(octets == _LF)
+    colons = np.append(np.flatnonzero(octets == _COLON), len(octets))
+    starts = np.concatenate(([0], ends + 1))[:-1]
+    first_colons = np.minimum(colons[np.searchsorted(colons, starts)], ends)
+    return np.stack((first_colons, ends), axis=1).astype(np.int32)
+
+
+def _positions(octets: Octets, wanted: int, bits: int = _ALL_BITS) -> Ints:
+    """Where those bits of an octet are as ``wanted`` has them."""
+    found = [np.empty(0, np.int32)]
+    for begin in range(0, len(octets), _PASS):
+        matching = (octets[begin : begin + _PASS] & bits) == wanted
+        found.append(np.flatnonzero(matching).astype(np.int32) + np.int32(begin))
+    return np.concatenate(found)
+
+
+def _holds(octets: Octets, wanted: int) -> bool:
+    return any((octets[begin : begin + _PASS] == wanted).any() for begin in range(0, len(octets), _PASS))
+
+
+def _trim_cr(block: _Block) -> None:
+    # STOMP 1.2 "Frames": EOL is an optional CR and a LF.
+    starts, ends = block.starts[:, _VALUE], block.ends[:, _VALUE]
+    block.ends[:, _VALUE] -= (starts < ends) & (block.octets[ends - 1] == _CR)
+
+
+def _undo_escapes(block: _Block, whole: Bools) -> None:
+    """Put one octet for each escape and move the lines' positions; an undefined escape stays as it is."""
+    slashes = np.flatnonzero(block.octets == _BACKSLASH)
+    slashes = slashes[_is_opening(slashes)]
+    plain = _ESCAPED[block.octets[slashes + 1]]
+    piece = np.searchsorted(block.ends.ravel(), slashes)
+    undefined = np.unique(piece[plain == 0] // 2)
+    slashes, piece, plain = slashes[plain != 0], piece[plain != 0], plain[plain != 0]
+    octets = block.octets.copy()
+    octets[slashes + 1] = plain
+    block.octets = _without(octets, slashes)
+    gone = np.bincount(piece, minlength=block.ends.size).astype(np.int32)
+    until = np.cumsum(gone, dtype=np.int32)
+    block.starts -= (until - gone).reshape(-1, 2)
+    block.ends -= until.reshape(-1, 2)
+    block.blame(
+        undefined[whole[undefined]],
+        lambda line, _: f"header {block.name(line)!r} holds an escape that STOMP 1.2 does not define",
+    )
+
+
+def _is_opening(slashes: Ints) -> Bools:
+    """Of a run of backslashes the first, third, … open an escape: the others are what was escaped."""
+    number = np.arange(len(slashes))
+    begins_run = np.concatenate(([True], np.diff(slashes) != 1))
+    opening: Bools = (number - np.maximum.accumulate(np.where(begins_run, number, 0))) % 2 == 0
+    return opening
+
+
+def _without(octets: Octets, dropped: Ints) -> Octets:
+    starts = np.concatenate(([0], dropped + 1))
+    ends = np.append(dropped, len(octets))
+    data, limits = contents(cut(pa.py_buffer(octets), starts, ends))
+    kept: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    return kept
+
+
+def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
+    """Append a readable copy of each line that is not UTF-8, and point its name and value there."""
+    lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.octets >= _NOT_ASCII))
+    suspects = np.unique(lines)
+    suspects = suspects[whole[suspects]]
+    pieces = [[block.piece(line, side) for side in (_NAME, _VALUE)] for line in suspects.tolist()]
+    fixed = [[piece.decode(errors="replace").encode() for piece in pair] for pair in pieces]
+    wrong = np.array([before != after for before, after in zip(pieces, fixed, strict=True)], np.bool_)
+    block.blame(suspects[wrong], lambda line, _: f"header {block.name(line)!r} is not valid UTF-8")
+    readable = bytearray(block.octets)
+    for line, pair in zip(suspects[wrong].tolist(), compress(fixed, wrong), strict=True):
+        for side, piece in enumerate(pair):
+            block.starts[line, side] = len(readable)
+            readable += piece
+            require_offsets(len(readable))
+            block.ends[line, side] = len(readable)
+    return pa.py_buffer(readable)
+
+
+def _leave_out(block: _Block, whole: Bools) -> None:
+    if (block.starts[~whole, _NAME] == block.ends[~whole, _NAME]).any():
+        raise wrong_index()  # the blank line that ends the headers came earlier
+    block.blame(np.flatnonzero(~whole), lambda _, number: f"header line {number} has no colon")
+    block.starts, block.ends = block.starts[whole], block.ends[whole]
+    block.first = np.concatenate(([0], np.cumsum(whole)))[block.first]

@@ -1,0 +1,144 @@
+"""Messages that cannot become rows → a dead-letter queue, with the reason, confirmed by the broker.
+
+A MESSAGE frame goes out as a SEND frame with the same properties and body, as they stood on the wire: nothing of it
+need be understood. What the broker sets itself is left out, and so are expiration and delay: a dead letter stays.
+"""
+
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from pyspark_jms.jms.model import (
+    BODY_MARKER,
+    DEAD_LETTER_PROPERTIES,
+    ERROR_PROPERTY,
+    MESSAGE_ID_PROPERTY,
+    SOURCE_PROPERTY,
+    TYPES_MARKER,
+    Destination,
+    DestinationKind,
+)
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.link.producer import Producer
+from pyspark_jms.stomp.wire.header import escape
+from pyspark_jms.stomp.wire.oversized import not_kept
+
+__all__ = ["DeadLetter", "send_dead_letters"]
+
+_LONGEST_REASON = 1000
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DeadLetter:
+    """``head`` is the MESSAGE frame up to its blank line; a body in a file is as long as the file."""
+
+    head: bytes
+    body: bytes | BinaryIO
+    reason: str
+    source: str
+    message_id: str
+
+
+def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
+    """Return when the broker has confirmed all of them; raise the ``JMSError`` that kept it from that."""
+    with Producer(settings) as producer:
+        for letter in letters:
+            _send(producer, queue, letter)
+        producer.try_commit()
+
+
+def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
+    transacted = producer.dialect.transactions
+    confirmed_by = {"transaction": producer.transaction} if transacted else {"receipt": "dead-letter"}
+    receipt = confirmed_by.get("receipt")
+    if isinstance(letter.body, bytes):
+        head = _head(producer.dialect, queue, letter, len(letter.body), confirmed_by)
+        _hand_over(producer, head + letter.body + b"\0", receipt)
+        return
+    try:
+        frame = _mapped(producer.dialect, queue, letter, letter.body, confirmed_by)
+    except OSError as error:
+        raise not_kept(error) from None
+    _hand_over(producer, frame, receipt)
+
+
+def _mapped(
+    dialect: Dialect, queue: str, letter: DeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
+) -> memoryview:
+    """The whole SEND frame in a file, mapped so that it need not be in memory.
+
+    One piece, since a heart-beat must not come between its parts. With TLS it is written later, so the last reference
+    to it closes it.
+    """
+    size = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    with tempfile.TemporaryFile() as whole:
+        whole.write(_head(dialect, queue, letter, size, confirmed_by))
+        shutil.copyfileobj(body, whole)
+        whole.write(b"\0")
+        whole.flush()
+        return memoryview(mmap.mmap(whole.fileno(), 0, prot=mmap.PROT_READ))
+
+
+def _hand_over(producer: Producer, frame: bytes | memoryview, receipt: str | None) -> None:
+    if receipt is None:
+        producer.send(frame)
+    else:
+        producer.send_at_once(frame)
+        producer.await_each([receipt])
+
+
+def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
+    """A SEND up to and with its blank line. A body that is not text may contain a NUL, so its length is sent."""
+    destination = Destination(DestinationKind.QUEUE, queue)
+    ours = {
+        "destination": dialect.addresses.spelled(destination, sending=True),
+        **dialect.send_types[DestinationKind.QUEUE],
+        "persistent": "true",
+        **confirmed_by,
+        "content-length": str(size),
+        ERROR_PROPERTY: letter.reason[:_LONGEST_REASON],
+        SOURCE_PROPERTY: letter.source,
+        MESSAGE_ID_PROPERTY: letter.message_id,
+    }
+    lines = [f"{name}:{escape(value)}".encode() for name, value in ours.items()]
+    return b"\n".join([b"SEND", *lines, *_kept(dialect, letter.head.split(b"\n")[1:])]) + b"\n\n"
+
+
+def _kept(dialect: Dialect, lines: Iterable[bytes]) -> list[bytes]:
+    """The header lines that go along. Of a name that stands there twice the first one counts."""
+    kept: dict[bytes, bytes] = {}
+    for line in lines:
+        name = line.partition(b":")[0]
+        sent = _sent_as(dialect, name.decode("utf-8", "replace"))
+        if sent is not None and b"\0" not in line:
+            kept.setdefault(name, sent.encode() + line[len(name) :])
+    return list(kept.values())
+
+
+def _sent_as(dialect: Dialect, name: str) -> str | None:
+    """The header of SEND for one of MESSAGE; None: it is not sent."""
+    if name in (BODY_MARKER, TYPES_MARKER):
+        return name
+    if (column := dialect.message_headers.get(name)) is not None:
+        return _headers_kept(dialect).get(column)
+    withheld = dialect.noise | dialect.set_by_broker | dialect.reserved_properties | dialect.property_names.keys()
+    if name in withheld or name in DEAD_LETTER_PROPERTIES or name.startswith(dialect.reserved_prefixes):
+        return None
+    return name
+
+
+def _headers_kept(dialect: Dialect) -> dict[str, str | None]:
+    headers = dialect.send_headers
+    return {
+        "JMSCorrelationID": headers.correlation_id,
+        "JMSReplyTo": headers.reply_to,
+        "JMSType": headers.type,
+        "JMSPriority": headers.priority,
+        "content_type": headers.content_type,
+    }

@@ -1,0 +1,103 @@
+"""One STOMP 1.2 frame ↔ its octets, and ACK frames by the thousand. Knows no broker and no socket.
+
+For frames that are few: SUBSCRIBE and its kin, look-ups, recognition. MESSAGE and SEND frames in bulk are
+the business of ``scan`` and of ``columns``.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pyspark_jms.errors import MalformedFrameError
+from pyspark_jms.stomp.wire.header import escape, unescape
+
+__all__ = ["Frame", "ack_frames", "encode_frame", "parse_frame"]
+
+_UNESCAPED = frozenset({"CONNECT", "CONNECTED"})
+# STOMP 1.2 "Value Encoding": these two are exempt, for the sake of STOMP 1.0 peers.
+
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")  # a raw CR cannot be part of a header: it is escaped there
+_MAX_DIGITS = 18  # of a content-length
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A command, headers in the order of the wire (repeats included), a body."""
+
+    command: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        """STOMP 1.2 "Repeated Header Entries": the first one counts."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    def __repr__(self) -> str:
+        return f"Frame({self.command}, {len(self.headers)} headers, {len(self.body)} octets)"
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The octets with the NUL. A body gets a ``content-length`` unless the headers have one."""
+    code = _as_is if frame.command in _UNESCAPED else escape
+    headers = frame.headers
+    if frame.body and frame.header("content-length") is None:
+        headers = (*headers, ("content-length", str(len(frame.body))))
+    lines = [frame.command, *(f"{code(name)}:{code(value)}" for name, value in headers)]
+    return "\n".join(lines).encode() + b"\n\n" + frame.body + b"\0"
+
+
+def parse_frame(octets: bytes) -> Frame:
+    """Read exactly one frame; EOLs around it are allowed, anything else is a ``MalformedFrameError``."""
+    octets = octets.lstrip(b"\r\n")
+    blank = _BLANK_LINE.search(octets)
+    if not blank:
+        raise _malformed("it has no blank line")
+    head, rest = octets[: blank.start()].replace(b"\r\n", b"\n"), octets[blank.end() :]
+    try:
+        command, *lines = head.decode().split("\n")
+    except UnicodeDecodeError:
+        raise _malformed("a header is not UTF-8") from None
+    if not (command.isascii() and command.isalpha() and command.isupper()):
+        raise _malformed("it begins with no command")
+    code = _as_is if command in _UNESCAPED else unescape
+    frame = Frame(command, tuple(_header(line, code) for line in lines))
+    return Frame(command, frame.headers, _body(rest, frame.header("content-length")))
+
+
+def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
+    """One ACK frame per id (as it stood on the wire), in one buffer; the last one asks for the receipt.
+
+    Individual, never cumulative: see ARCHITECTURE.md, "What Artemis does". There must be an id.
+    """
+    joined = b"ACK\nid:" + b"\n\n\0ACK\nid:".join(ids)
+    return joined + (b"\nreceipt:" + receipt.encode() if receipt else b"") + b"\n\n\0"
+
+
+def _as_is(text: str) -> str:
+    return text
+
+
+def _header(line: str, code: Callable[[str], str]) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise _malformed("a header line has no colon")
+    return code(name), code(value)
+
+
+def _body(rest: bytes, length: str | None) -> bytes:
+    if length is None:
+        body, nul, after = rest.partition(b"\0")
+    else:
+        if not (length.isascii() and length.isdigit()) or len(length) > _MAX_DIGITS:
+            raise _malformed("its content-length is not a number")
+        size = int(length)
+        body, nul, after = rest[:size], rest[size : size + 1], rest[size + 1 :]
+    if nul != b"\0" or after.strip(b"\r\n"):
+        raise _malformed("its body does not end where it should")
+    return body
+
+
+def _malformed(what: str) -> MalformedFrameError:
+    return MalformedFrameError(
+        f"The octets are not one STOMP 1.2 frame: {what}.", "Report this with the broker's version."
+    )

@@ -1,0 +1,142 @@
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_jms.columns.ragged import (
+    escaped,
+    first_not_utf8,
+    first_true,
+    first_with_nul,
+    header_line,
+    is_ascii_text,
+    join_rows,
+    mask_of,
+    octets_of,
+    offsets_of,
+    repeated,
+    slices_of,
+    to_binary,
+)
+from pyspark_jms.stomp.wire.header import escape
+
+VALUES = [b"", b"a:b", None, b"\\", b"\r\n", b"plain", None, b"::", "é:🐘".encode(), b"\0\t"]
+TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+texts = st.lists(st.none() | st.text(st.sampled_from(":\\\r\nab\0é🐘"), max_size=5), max_size=20)
+
+
+def binary(values):
+    return pa.array(values, pa.binary())
+
+
+def refused(index):
+    raise ValueError(index)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_to_binary_keeps_every_entry(kind, start):
+    array = binary(VALUES).cast(kind)[start:]
+    assert to_binary(array).type == pa.binary()
+    assert to_binary(array).to_pylist() == VALUES[start:]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_offsets_and_octets_are_those_of_a_slice(kind):
+    array = binary([b"ab", b"c", b"def"]).cast(kind)[1:]
+    assert list(offsets_of(array)) == [2, 3, 6]
+    assert bytes(octets_of(to_binary(array))) == b"cdef"
+
+
+@pytest.mark.parametrize("array", [pa.array([], pa.binary()), binary([]), binary([b"a"])[1:], pa.nulls(0, pa.binary())])
+def test_an_array_without_entries_has_one_offset_and_no_octets(array):
+    assert len(offsets_of(array)) == 1
+    assert len(octets_of(array)) == 0
+
+
+@given(texts, st.integers(0, 9))
+def test_escapes_as_the_wire_does_in_any_slice(values, start):
+    array = binary([None if value is None else value.encode() for value in values])[start:]
+    wanted = [None if value is None else escape(value).encode() for value in values[start:]]
+    result = escaped(array, refused)
+    result.validate(full=True)
+    assert result.to_pylist() == wanted
+
+
+def test_nothing_to_escape_makes_no_copy():
+    array = binary([b"a", None, b"\0\x7f"])
+    assert escaped(array, refused) is array
+
+
+def test_escapes_hidden_under_a_null_stay_there():
+    visible = pa.array([True, False, True])
+    array = pa.Array.from_buffers(
+        pa.binary(), 3, [visible.buffers()[1], *binary([b"a:", b":\n:", b":z"]).buffers()[1:]], null_count=1
+    )
+    assert escaped(array, refused).to_pylist() == [rb"a\c", None, rb"\cz"]
+
+
+BROKEN = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"a\x80", b"\xf8\x88\x80\x80\x80"]
+
+
+@pytest.mark.parametrize("octets", BROKEN)
+def test_finds_what_is_not_utf8(octets):
+    array = binary([b"skipped", "é".encode(), None, octets, octets])[1:]
+    assert first_not_utf8(array) == 2
+    with pytest.raises(ValueError, match=r"^2$"):
+        escaped(array, refused)
+
+
+def test_utf8_cut_by_an_entry_is_not_utf8():
+    assert first_not_utf8(binary([b"\xc3", b"\xa9"])) == 0
+
+
+@pytest.mark.parametrize("values", [[], [None], [b""], [b"a", None], ["é🐘\0".encode()]])
+def test_utf8_is_utf8(values):
+    assert first_not_utf8(binary(values)) is None
+
+
+def test_finds_the_first_nul():
+    array = binary([b"a\0", b"b", None, b"\0", b"\0", b"c"])
+    assert first_with_nul(array) == 0
+    assert first_with_nul(array[1:]) == 2
+    assert first_with_nul(array[5:]) is None
+    assert first_with_nul(array[:0]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "ascii_text"),
+    [([], True), ([b""], True), ([b"a\x7f\x01", None], True), ([b"a", b"\0"], False), ([b"a\x80"], False)],
+)
+def test_ascii_text_has_neither_nul_nor_high_octets(values, ascii_text):
+    assert is_ascii_text(binary(values)) is ascii_text
+
+
+def test_masks_count_null_as_false():
+    assert mask_of(pa.array([True, None, False])).tolist() == [True, False, False]
+    assert first_true(mask_of(pa.array([None, False, True]))) == 2
+    assert first_true(mask_of(pa.array([None, False]))) is None
+
+
+def test_slices_group_entries_and_nulls_add_nothing():
+    array = binary([b"a", None, b"bc", b"d"])
+    assert slices_of(array, offsets_of(binary([b"xx", b"", b"yy"]))).to_pylist() == [b"a", b"", b"bcd"]
+    assert slices_of(pa.nulls(2, pa.binary()), offsets_of(binary([b"xx"]))).to_pylist() == [b""]
+
+
+def test_repeats_a_slice():
+    array = binary([b"skipped", b"a", b"", b"bc"])[1:]
+    result = repeated(array, 3)
+    result.validate(full=True)
+    assert result.to_pylist() == [b"a", b"", b"bc"] * 3
+
+
+def test_a_header_line_is_nothing_for_a_null():
+    for values, lines in (([b"a", None, b""], [b"\ntype:a", b"", b"\ntype:"]), ([b"a"], [b"\ntype:a"])):
+        assert join_rows(header_line("type", binary(values))).to_pylist() == lines
+
+
+def test_joins_constants_and_columns():
+    left, right = binary([b"a", b"b"]), binary([b"x", None])
+    assert join_rows([b"<", b"<", left, b"-", right, b">"]).to_pylist() == [b"<<a-x>", None]
+    assert join_rows([left]).to_pylist() == [b"a", b"b"]

@@ -1,0 +1,177 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyspark_jms.delivery.journal.books import Books, Position
+from pyspark_jms.delivery.journal.contents import (
+    Meta,
+    load_segments,
+    load_tombstones,
+    require_consecutive,
+    require_ours,
+    segment_name,
+)
+from pyspark_jms.delivery.journal.folder import Folder
+from pyspark_jms.delivery.journal.lines import write_line
+from pyspark_jms.delivery.journal.segment import Segment, encode
+from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
+
+GOLDEN = Path(__file__).parent / "data" / "journal-1"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(Path(shutil.copytree(GOLDEN, tmp_path / "journal")))
+
+
+def put(folder, first, last):
+    """A segment of such sequences."""
+    count = last - first
+    messages = Segment(
+        source="queue://q",
+        dialect="artemis",
+        first=first,
+        ids=[b"%d" % n for n in range(count)],
+        octets=b"ab" * count,
+        heads=np.arange(1, 2 * count, 2),
+        ends=np.arange(2, 2 * count + 1, 2),
+    )
+    folder.write(segment_name(first), encode(messages))
+
+
+def goes_on_at(folder):
+    books = Books.load(folder)
+    books.close()
+    return require_consecutive(folder.path, books, [info for _, info in load_segments(folder)])
+
+
+# --- whose folder ------------------------------------------------------------------------------
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path):
+    (tmp_path / "report.csv").touch()
+    with pytest.raises(InvalidOptionError, match=r"is no journal and not empty: it holds report\.csv"):
+        require_ours(tmp_path)
+    with pytest.raises(InvalidOptionError, match="is no folder"):
+        require_ours(tmp_path / "report.csv")
+
+
+@pytest.mark.parametrize("name", ["lost+found", ".snapshot", "lock", "books", "books.tmp"])
+def test_a_folder_that_only_looks_used_is_taken(tmp_path, name):
+    (tmp_path / name).touch()
+    require_ours(tmp_path)
+    require_ours(tmp_path / "new")
+
+
+def test_a_strange_file_in_a_journal_is_left_alone(folder):
+    for name in ("notes.txt", "notes.tmp", "segment-1", "segment-1.tmp"):
+        (folder.path / name).write_bytes(b"mine")
+    require_ours(folder.path)
+    Meta.load(folder, 0)
+    assert [info.first for _, info in load_segments(folder)] == [3, 7]
+    assert (folder.path / "notes.tmp").read_bytes() == b"mine"
+    assert (folder.path / "segment-1.tmp").read_bytes() == b"mine"
+
+
+# --- which journal -----------------------------------------------------------------------------
+
+
+def test_a_new_journal_has_an_id_of_its_own(tmp_path):
+    one, two = (Meta.load(Folder(tmp_path / name), 0.0) for name in "ab")
+    assert one.id != two.id
+    assert one.created == "1970-01-01T00:00:00+00:00"
+    assert Meta.load(Folder(tmp_path / "a"), 99.0) == one
+
+
+def test_what_was_half_written_is_swept(folder):
+    for name in ("books.tmp", "journal.tmp", segment_name(9) + ".tmp", f"tombstone-{3:019d}.tmp"):
+        (folder.path / name).write_bytes(b"half")
+    Meta.load(folder, 0)
+    assert [name for name in folder.names() if name.endswith(".tmp")] == []
+
+
+def test_a_journal_of_a_newer_format_is_refused_by_its_number(folder):
+    folder.write("journal", [write_line({"format": 2, "id": "x", "created": "y"})])
+    with pytest.raises(UnsupportedError, match="is of format 2; this release reads formats up to 1"):
+        Meta.load(folder, 0)
+
+
+def test_a_journal_that_lost_its_name_is_no_new_one(folder):
+    folder.delete("journal")
+    with pytest.raises(CorruptJournalError, match=f"has lost its file journal, but holds {segment_name(3)}"):
+        Meta.load(folder, 0)
+
+
+# --- what is missing or twice ------------------------------------------------------------------
+
+
+def test_segments_follow_each_other(folder):
+    assert goes_on_at(folder) == 9
+    put(folder, 9, 12)
+    assert goes_on_at(folder) == 12
+
+
+def test_a_gap_is_named_by_both_its_sides(folder):
+    put(folder, 10, 12)
+    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} and .*{segment_name(10)} .* there is a gap"):
+        goes_on_at(folder)
+
+
+def test_an_overlap_is_named_by_both_its_sides(folder):
+    put(folder, 8, 12)
+    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} and .*{segment_name(8)} .* they overlap"):
+        goes_on_at(folder)
+
+
+def test_a_gap_at_the_beginning(folder):
+    folder.delete(segment_name(3))
+    with pytest.raises(CorruptJournalError, match=f"books and .*{segment_name(7)} .* there is a gap"):
+        goes_on_at(folder)
+
+
+def test_a_gap_at_the_end(folder):
+    folder.delete(segment_name(7))
+    with pytest.raises(CorruptJournalError, match=f"missing after .*{segment_name(3)}: it ends before sequence 7"):
+        goes_on_at(folder)
+
+
+@pytest.mark.parametrize("entry", ["batch", "acknowledged"])
+def test_a_missing_segment_that_only_the_books_tell_of(folder, entry):
+    books = Books.load(folder)
+    put(folder, 9, 12)
+    if entry == "batch":
+        books.enter_batch(9, 12, [])
+    else:
+        books.enter_acknowledged(9)
+    books.close()
+    folder.delete(segment_name(9))
+    with pytest.raises(CorruptJournalError, match=f"missing after .*{segment_name(7)}"):
+        goes_on_at(folder)
+
+
+def test_the_oldest_segment_may_begin_before_what_is_not_done(folder):
+    books = Books.load(folder)
+    books.enter_position(Position(5, 9))
+    books.close()
+    assert goes_on_at(folder) == 9
+
+
+def test_a_renamed_segment_is_named(folder):
+    (folder.path / segment_name(7)).rename(folder.path / segment_name(9))
+    with pytest.raises(CorruptJournalError, match=f"{segment_name(9)} holds sequences from 7 on"):
+        goes_on_at(folder)
+
+
+def test_an_altered_segment_is_named(folder):
+    path = folder.path / segment_name(7)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(CorruptJournalError, match=segment_name(7)):
+        goes_on_at(folder)
+
+
+def test_a_tombstone_of_a_release_that_did_not_happen_goes(folder):
+    assert list(load_tombstones(folder, Position(3, 9))) == [0]
+    assert load_tombstones(folder, Position(2, 9)) == {}
+    assert folder.names() == ["books", "journal", segment_name(3), segment_name(7)]

@@ -1,0 +1,563 @@
+"""The books with a journal, in a real folder: what is durable, offered, known again, deleted. Then any life at all."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from disk import Died, Disk
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
+
+from pyspark_jms.delivery.journal.store import JournalStore, Position, read_stretch
+from pyspark_jms.delivery.journaled_ledger import DurableLedger, partitions_of
+from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """``opened(start)`` → store and ledger on the same folder; the ones before are closed, as by a crash."""
+    stores = []
+
+    def open_again(start=0, begin=True, now=1e9, **more):
+        if stores:
+            stores.pop().close()
+        store = JournalStore.open(
+            tmp_path,
+            query="test",
+            wait_seconds=0,
+            pause=lambda _: None,
+            clock=lambda: now,
+            fingerprints=fingerprints_of,
+        )
+        stores.append(store)
+        settings = {"partition_octets": 12, "fail_on_data_loss": True} | more
+        if not begin:
+            return store, None
+        return store, DurableLedger(store, [("queue://q", "artemis", RECOGNITION)], start, **settings)
+
+    yield open_again
+    for store in stores:
+        store.close()
+
+
+def bodies(store, start, end, **more):
+    found = []
+    for parts in partitions_of(store, start, end, **more):
+        stretches = [read_stretch(part.info.path, part.info.digest, part.first, part.last) for part in parts]
+        found.append([number for stretch in stretches for number in numbers(stretch.octets)])
+    return found
+
+
+def secured(ledger, made, receipt=None):
+    """Durable; with a receipt, acknowledged too."""
+    ledger.receive(0, made)
+    ledger.secure()
+    ids = ledger.due_ids(0)
+    if receipt:
+        ledger.acknowledging(0, receipt)
+        ledger.acknowledged(0, receipt)
+    return ids
+
+
+def test_a_message_is_acknowledged_when_durable_and_offered_with_its_cut(opened):
+    store, ledger = opened()
+    ledger.receive(0, run(1, *range(5), size=6))
+    assert (ledger.waiting_messages, store.position) == (5, Position(0, 0))
+    assert ledger.due(0) == 0
+    ledger.secure()
+    assert ledger.due_ids(0) == [b"1,%d" % n for n in range(5)]
+    assert store.position == Position(0, 5)
+    assert ledger.offer(max_messages=None, max_octets=None) == 5
+    assert bodies(store, 0, 5) == [[0, 1], [2, 3], [4]]
+
+
+@pytest.mark.parametrize(("limits", "end"), [((3, None), 3), ((None, 13), 2), ((None, 1), 1), ((9, 99), 5)])
+def test_a_batch_is_bounded_and_never_empty(opened, limits, end):
+    _, ledger = opened()
+    secured(ledger, run(1, *range(5), size=6))
+    assert ledger.offer(max_messages=limits[0], max_octets=limits[1]) == end
+    assert ledger.waiting_messages == 5 - end
+    assert ledger.waiting_octets == 6 * (5 - end)
+
+
+def test_a_replay_is_cut_as_it_was_whatever_todays_options_say(opened):
+    store, ledger = opened()
+    secured(ledger, run(1, *range(3), size=6))
+    secured(ledger, run(1, *range(3, 7), size=6))
+    ledger.offer(max_messages=6, max_octets=None)
+    before = bodies(store, 0, 6)
+    store, _ = opened(begin=False, partition_octets=1)
+    assert bodies(store, 0, 6) == before == [[0, 1], [2, 3], [4, 5]]
+    assert partitions_of(store, 0, 7) is None
+
+
+def test_what_is_durable_and_not_offered_is_offered_by_the_next_process(opened):
+    _, ledger = opened()
+    secured(ledger, run(1, *range(7), size=6))
+    ledger.offer(max_messages=2, max_octets=None)
+    store, ledger = opened(2)
+    assert (ledger.waiting_messages, ledger.waiting_octets) == (5, 30)
+    assert ledger.offer(max_messages=None, max_octets=None) == 7
+    assert bodies(store, 2, 7) == [[2, 3], [4, 5], [6]]
+
+
+def test_done_is_deleted(opened):
+    store, ledger = opened()
+    secured(ledger, run(1, *range(4), size=6), "r1")
+    ledger.offer(max_messages=None, max_octets=None)
+    ledger.finish(4)
+    assert ledger.due(0) == 0
+    assert (store.position, store.segments(), list(store.unacknowledged())) == (Position(4, 4), [], [])
+    with pytest.raises(IllegalStateError, match=r"'finish' .* is 'durable' \(sequence 8, offered .* below 4\)"):
+        ledger.finish(9)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_has_no_receipt_is_known_again(opened, finished, crash):
+    _, ledger = opened()
+    ids = secured(ledger, run(1, *range(4), size=6))
+    ledger.acknowledging(0, "r1")
+    assert ids
+    end = ledger.offer(max_messages=None, max_octets=None)
+    if finished:
+        ledger.finish(end)
+    if crash:
+        _, ledger = opened(end)
+    else:
+        ledger.lost(0)
+    ledger.receive(0, run(2, *range(6), size=6))
+    assert ledger.due_ids(0) == [b"2,%d" % n for n in range(4)]
+    ledger.secure()
+    assert ledger.due_ids(0) == [b"2,%d" % n for n in range(6)]
+    assert ledger.recognised == 4
+    ledger.acknowledging(0, "r2")
+    assert ledger.acknowledged(0, "r2") == 6
+    assert not ledger.expects(0)
+    _, ledger = opened(end)
+    assert not ledger.expects(0)
+    assert ledger.waiting_messages == 2
+
+
+def test_a_second_copy_without_a_receipt_is_known_a_third_time(opened):
+    store, ledger = opened()
+    secured(ledger, run(1, 5, 6))
+    for consumer in (1, 2, 3):
+        ledger.acknowledging(0, f"r{consumer}")
+        ledger.lost(0)
+        ledger.receive(0, run(consumer + 1, 5, 6))
+        ledger.secure()
+    assert (ledger.recognised, store.position) == (6, Position(0, 2))
+
+
+def test_a_receipt_ends_the_waiting(opened):
+    _, ledger = opened()
+    secured(ledger, run(1, *range(4), size=6), "r1")
+    assert ledger.in_flight_messages == 0
+    ledger.lost(0)
+    assert not ledger.expects(0)
+
+
+def test_what_was_not_durable_is_forgotten_with_its_connection(opened):
+    store, ledger = opened()
+    ledger.receive(0, run(1, *range(4), size=6))
+    ledger.lost(0)
+    ledger.secure()
+    assert (ledger.waiting_messages, ledger.due(0), store.position) == (0, 0, Position(0, 0))
+
+
+def test_a_known_id_with_other_content_is_another_broker(opened):
+    _, ledger = opened()
+    secured(ledger, run(1, *range(4), size=6))
+    _, ledger = opened(0)
+    with pytest.raises(OtherBrokerError):
+        ledger.receive(0, run(2, *range(4), size=6, prefix=b"x"))
+
+
+@pytest.mark.parametrize("start", [3, 50])
+def test_a_checkpoint_the_journal_does_not_reach(opened, start):
+    _, ledger = opened()
+    secured(ledger, run(1, *range(10), size=6), "r1")
+    ledger.offer(max_messages=5, max_octets=None)
+    ledger.finish(5)
+    with pytest.raises(DataLossError, match=rf"ends at {start}, .*5 to 10"):
+        opened(start)
+    store, ledger = opened(start, fail_on_data_loss=False)
+    assert ledger.offered == max(5, start)
+    assert ledger.waiting_messages == (5 if start < 5 else 0)
+    secured(ledger, run(1, *range(90, 92), size=6))
+    end = ledger.offer(max_messages=None, max_octets=None)
+    assert partitions_of(store, start, end) is None or start == ledger.done
+    seen = [number for part in bodies(store, start, end, after_loss=True) for number in part]
+    assert seen == [*range(max(5, start), 10), 90, 91]  # of the batch that Spark asks for, all that there is
+    assert bodies(opened(begin=False)[0], start, end, after_loss=True)  # and again, should this process die
+
+
+def test_an_ack_needs_something_to_acknowledge_and_a_receipt_an_ack(opened):
+    _, ledger = opened()
+    with pytest.raises(IllegalStateError, match=r"'ack', and no message with a journal is 'durable'"):
+        ledger.acknowledging(0, "r1")
+    secured(ledger, run(1, 5), "r1")
+    with pytest.raises(IllegalStateError, match=r"'receipt', and no message .* is 'acknowledging' \(r1\)"):
+        ledger.acknowledged(0, "r1")
+
+
+def test_what_is_in_flight_is_counted_until_its_receipt(opened):
+    _, ledger = opened()
+    ledger.receive(0, run(1, 5, 6))
+    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (2, 20)
+    ledger.secure()
+    ledger.acknowledging(0, "r1")
+    ledger.offer(max_messages=None, max_octets=None)
+    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (2, 20)
+    ledger.lost(0)
+    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (0, 0)
+    ledger.receive(0, run(2, 5, 6, 7))
+    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (3, 30)
+    ledger.secure()
+    ledger.acknowledging(0, "r2")
+    ledger.acknowledged(0, "r2")
+    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (0, 0)
+
+
+def test_an_offer_that_spark_never_heard_of_is_made_again_as_it_was(opened):
+    """The process died between the record of a batch and Spark's; the next one has other options."""
+    store, ledger = opened(partition_octets=12)
+    secured(ledger, run(1, *range(4), size=6))
+    assert ledger.offer(max_messages=None, max_octets=None) == 4
+    before = bodies(store, 0, 4)
+    store, ledger = opened(0, partition_octets=100)
+    assert ledger.offer(max_messages=None, max_octets=None) == 4
+    assert bodies(store, 0, 4) == before == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
+    store, ledger = opened()
+    secured(ledger, run(1, 5, 6))
+    ledger.acknowledging(0, "never comes")
+    ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    ledger.lost(0)
+    assert ledger.expects(0)
+    for _ in range(24 * 60):
+        store.note_subscribed(60)
+    if crash:
+        store, ledger = opened(2)
+    else:
+        secured(ledger, run(2, 7), "r2")
+        ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    assert not ledger.expects(0)
+    assert list(store.unacknowledged()) == []
+
+
+def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened):
+    """A weekend without the query: the broker redelivers on Monday what was in flight on Friday."""
+    store, ledger = opened()
+    secured(ledger, run(1, 5, 6))
+    ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    store.note_subscribed(23 * 3600)
+    store, ledger = opened(2, now=1e9 + 3 * DAY)
+    assert ledger.expects(0)
+    ledger.receive(0, run(2, 5, 6))
+    assert (ledger.waiting_messages, ledger.recognised) == (0, 2)
+
+
+# --- any life ----------------------------------------------------------------------------------------
+
+LANES = st.integers(0, 1)
+SOURCES = [("queue://a", "artemis", RECOGNITION), ("queue://b", "artemis", RECOGNITION)]
+POWER = st.none() | st.randoms(use_true_random=False)  # it fails too: what survives
+CRASHES = st.none() | st.tuples(
+    st.integers(0, 8),  # steps of the disk that are still carried out
+    st.sampled_from([0.0, 0.5, 1.0]),  # of a write that is cut short
+    POWER,
+)
+DAY = 24 * 3600
+
+
+class AnyLife(RuleBasedStateMachine):
+    """Two queues, a disk, and Spark's logs: ``done`` is the end of the last batch in its commit log."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        shared_memory = Path("/dev/shm")  # synced in no time, where the system has it
+        self.temporary = tempfile.TemporaryDirectory(dir=shared_memory if shared_memory.is_dir() else None)
+        self.disk = Disk(self.temporary.name).install(self.patch)
+        self.brokers = [ModelBroker(lambda m, lane=lane: self._gone(lane, m)) for lane in (0, 1)]
+        self.now = 1e9
+        self.store = self.ledger = None
+        self.done, self.planned, self.rows = 0, None, {}
+        self.journal = {}  # sequence -> (lane, message), of everything that ever was durable
+        self.gone = set()
+        self.receipts = 0
+
+    def _gone(self, lane, message):
+        assert (lane, message) in self.journal.values(), "acknowledged before it was durable"
+        self.gone.add((lane, message))
+
+    # the process, and the machine it runs on
+
+    def _perform(self, crash, action):
+        """The result; None when the process died of it."""
+        steps, torn, power = crash or (None, 0.0, None)
+        try:
+            with self.disk.dying_at(steps, torn=torn):
+                return action()
+        except Died:
+            self._die(power)
+            return None
+
+    def _die(self, power):
+        if self.store is not None:  # nothing is written: a process that is killed writes nothing
+            self.store._books.close()
+            self.store._lock.release()
+        self.store = self.ledger = None
+        if power is not None:
+            self.disk.lose_power(lambda most: power.randint(0, most))
+
+    @rule(power=POWER, notice=st.integers(0, 3), days=st.integers(0, 3))
+    def die(self, power=None, notice=0, days=0):
+        """And stay dead for some days: that makes nobody forget anything."""
+        self._die(power)
+        self.now += days * DAY
+        for lane, broker in enumerate(self.brokers):
+            broker.lose_link(noticed=bool(notice & 1 << lane))
+
+    @precondition(lambda self: self.ledger and self._nothing_can_come_again())
+    @rule(crash=CRASHES)
+    def stay_subscribed_for_a_day(self, crash):
+        self._perform(crash, lambda: self.store.note_subscribed(DAY))
+
+    @precondition(lambda self: not self.ledger)
+    @rule(crash=CRASHES, partition_octets=st.integers(1, 60))
+    def start(self, crash=None, partition_octets=20):
+        """Spark repeats the batch that is not in its commit log, and goes on."""
+        self.store = self._perform(crash, self._open)
+        if self.store is None:
+            return
+        self._learn()
+        held = {self.journal[sequence] for sequence in range(self.done, self.store.position.next)}
+        assert self.gone <= held | {self.journal[sequence] for sequence in range(self.done)}, "lost"
+        if self.planned is not None:
+            rows = self._read(self.done, self.planned)
+            assert self.rows.setdefault((self.done, self.planned), rows) == rows, "another batch than the first time"
+            self.commit()
+        self.ledger = self._perform(crash, lambda: self._begin(partition_octets))
+
+    def _alive(self):
+        if self.ledger is None:
+            self.start()
+
+    def _open(self):
+        return JournalStore.open(
+            self.temporary.name,
+            query="any",
+            wait_seconds=0,
+            pause=lambda _: None,
+            clock=lambda: self.now,
+            fingerprints=fingerprints_of,
+        )
+
+    def _begin(self, partition_octets):
+        for broker in self.brokers:
+            broker.lose_link(noticed=not broker.ghosts)  # the subscriptions of a process that died at some step
+        settings = {"partition_octets": partition_octets, "fail_on_data_loss": True}
+        return DurableLedger(self.store, SOURCES, self.done, **settings)
+
+    def _learn(self):
+        """What the journal holds now, it has always held there."""
+        known = {message: sequence for sequence, message in self.journal.items()}
+        for info in self.store.segments():
+            lane = [source for source, _, _ in SOURCES].index(info.source)
+            found = enumerate(numbers(self.store.read(info.first).octets), info.first)
+            for sequence, message in found:
+                assert self.journal.setdefault(sequence, (lane, message)) == (lane, message), "another message there"
+                assert known.get((lane, message), sequence) == sequence, "twice"
+        assert self.store.position.oldest <= self.done
+
+    def _read(self, start, end):
+        found = []
+        for parts in partitions_of(self.store, start, end):
+            stretches = [read_stretch(part.info.path, part.info.digest, part.first, part.last) for part in parts]
+            found.append([(stretch.first, stretch.source, numbers(stretch.octets)) for stretch in stretches])
+        return found
+
+    # the brokers
+
+    @rule(lane=LANES, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5))
+    def send(self, lane, sizes):
+        for size in sizes:
+            self.brokers[lane].send(size)
+
+    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, lane, half_way, noticed):
+        self._alive()
+        self.brokers[lane].lose_link(half_way, noticed=noticed)
+        self.ledger.lost(lane)
+
+    @rule(lane=LANES, half_way=st.integers(0, 6))
+    def notice(self, lane, half_way):
+        self.brokers[lane].notice(half_way)
+
+    @rule(lane=LANES, count=st.integers(0, 6), acknowledge=st.booleans())
+    def compete(self, lane, count, acknowledge):
+        broker = self.brokers[lane]
+        broker.others_acknowledge() if acknowledge else broker.others_give_back()
+        broker.compete(count)
+
+    # the receiver
+
+    @rule(counts=st.tuples(st.integers(0, 5), st.integers(0, 5)), crash=CRASHES, acknowledge=st.integers(0, 3))
+    def receive(self, counts, crash, acknowledge):
+        """What arrived becomes durable; then ACKs are sent, on one lane, the other, both or none."""
+        self._alive()
+        for lane, count in enumerate(counts):
+            self.brokers[lane].deliver(count)
+            self.ledger.receive(lane, self.brokers[lane].take(count))
+        self._perform(crash, self.ledger.secure)
+        if self.ledger is not None:
+            self._learn()
+            for lane in range(2):
+                if acknowledge & 1 << lane:
+                    self._acknowledge(lane)
+
+    def _acknowledge(self, lane):
+        if ids := self.ledger.due_ids(lane):
+            self.receipts += 1
+            self.brokers[lane].acknowledge(ids, str(self.receipts))
+            self.ledger.acknowledging(lane, str(self.receipts))
+
+    @rule(lane=LANES, crash=CRASHES)
+    def confirm(self, lane, crash):
+        """The oldest ACKs arrive at the broker; when nothing is on its way there, a receipt arrives here."""
+        self._alive()
+        broker = self.brokers[lane]
+        if broker.session.acks:
+            broker.process_ack()
+        elif broker.receipts:
+            receipt = broker.receipts.popleft()
+            assert self.ledger.unconfirmed(lane) == receipt
+            self._perform(crash, lambda: self.ledger.acknowledged(lane, receipt))
+
+    @rule(
+        limits=st.tuples(st.none() | st.integers(1, 6), st.none() | st.integers(1, 60)),
+        crash=CRASHES,
+        spark_hears=st.sampled_from([True, True, False]),
+        commit=st.booleans(),
+    )
+    def trigger(self, limits=(None, None), crash=None, spark_hears=True, commit=False):
+        """``spark_hears`` false: the process dies between the journal's record of the batch and Spark's."""
+        self._alive()
+        if self.planned is not None:
+            return
+        self._perform(crash, lambda: self.ledger.finish(self.done))
+        if self.ledger is None:
+            return
+        end = self._perform(crash, lambda: self.ledger.offer(max_messages=limits[0], max_octets=limits[1]))
+        if end is None or end == self.done:
+            return
+        assert limits[0] is None or end - self.done <= limits[0]
+        if not spark_hears:
+            self.die()
+            return
+        self.planned = end
+        self.rows[self.done, end] = self._read(self.done, end)
+        if commit:
+            self.commit()
+
+    @precondition(lambda self: self.planned is not None)
+    @rule()
+    def commit(self):
+        rows = [row for partition in self.rows.get((self.done, self.planned), []) for row in partition]
+        sequences = [(first + n, message) for first, _, messages in rows for n, message in enumerate(messages)]
+        assert [sequence for sequence, _ in sequences] == list(range(self.done, self.planned))
+        assert all(self.journal[sequence][1] == message for sequence, message in sequences)
+        self.done, self.planned = self.planned, None
+
+    def _nothing_can_come_again(self):
+        for lane, broker in enumerate(self.brokers):
+            for held, message in self.journal.values():
+                if held == lane and (lane, message) not in self.gone and message not in broker.taken_by_others:
+                    return False
+        return True
+
+    @invariant()
+    def counts_are_right(self):
+        if self.ledger is not None:
+            assert self.ledger.done <= self.ledger.offered <= self.store.position.next
+            assert self.ledger.in_flight_messages >= 0
+
+    def teardown(self):
+        try:
+            self._live_on()
+        finally:
+            self._die(None)
+            self.patch.undo()
+            self.temporary.cleanup()
+        super().teardown()
+
+    def _live_on(self):
+        """No more crashes, and nobody else: then every message was read once, and nothing is left anywhere."""
+        quiet = 0
+        while quiet < 3:
+            for lane, broker in enumerate(self.brokers):
+                broker.notice()
+                broker.others_give_back()
+                self.receive((100, 100), None, 3)
+                self.confirm(lane, None)
+                self.confirm(lane, None)
+            if self.planned is not None:
+                self.commit()
+            self.trigger(commit=True)
+            quiet = quiet + 1 if all(broker.idle for broker in self.brokers) else 0
+        assert len(set(self.journal.values())) == self.done == self.store.position.next
+        for lane, broker in enumerate(self.brokers):
+            read = {message for held, message in self.journal.values() if held == lane}
+            assert read | broker.taken_by_others == set(broker.sizes), "lost"
+        assert self.ledger.in_flight_messages == self.ledger.waiting_messages == 0
+        self.store.note_subscribed(DAY)
+        self._die(None)
+        self.start()
+        assert set(self.store._folder.names()) == {"books", "journal", "lock"}
+        assert not any(self.ledger.expects(lane) for lane in (0, 1))
+
+
+TestAnyLife = AnyLife.TestCase
+TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)
+
+
+def test_two_writers_do_not_replace_each_others_messages(tmp_path):
+    """The lock file is gone, as after a cleaner of old files: the second query gets a lock of its own."""
+
+    def open_again():
+        store = JournalStore.open(
+            tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
+        )
+        sources = [("queue://q", "artemis", RECOGNITION)]
+        return store, DurableLedger(store, sources, 0, partition_octets=99, fail_on_data_loss=True)
+
+    first_store, first = open_again()
+    (tmp_path / "lock").unlink()
+    second_store, second = open_again()
+    secured(second, run(2, 11, 12), "r")
+    first.receive(0, run(1, 5, 6))
+    with pytest.raises(JournalLockedError, match="removed or replaced"):
+        first.secure()
+    assert first.due(0) == 0
+    assert [numbers(second_store.read(0).octets)] == [[11, 12]]
+    first_store.close()
+    second_store.close()
+
+
+def test_nothing_is_acknowledged_for_a_journal_that_was_replaced(opened, tmp_path):
+    store, ledger = opened()
+    ledger.receive(0, run(1, 5, 6))
+    ledger.secure()
+    (tmp_path / "journal").write_bytes((tmp_path / "journal").read_bytes())  # the same id, written by somebody else
+    with pytest.raises(JournalLockedError, match="this is another journal now"):
+        ledger.due_ids(0)
+    with pytest.raises(JournalLockedError, match="this is another journal now"):
+        store.release(0)

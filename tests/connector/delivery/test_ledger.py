@@ -1,0 +1,600 @@
+"""Every transition by example, every illegal move; then any life at all against a model broker."""
+
+from collections import deque
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from model_broker import RECOGNITION, ModelBroker, Run, numbers, run
+
+from pyspark_jms.delivery import ledger as ledger_module
+from pyspark_jms.delivery.ledger import Ledger
+from pyspark_jms.delivery.span import Span
+from pyspark_jms.errors import IllegalStateError, OtherBrokerError
+
+
+def begun(*recognitions, at=0):
+    return Ledger(recognitions or [RECOGNITION], at)
+
+
+def sent(ledger, receipt="r"):
+    """What is due is acknowledged: the ids by lane."""
+    found = {lane: ledger.due_ids(lane) for lane in (0, 1)[: len(ledger._lanes)] if ledger.due(lane)}
+    for lane, ids in found.items():
+        assert ledger.due(lane) == len(ids)
+        ledger.acknowledging(lane, receipt)
+    return found
+
+
+def settled(ledger, sequence, receipt="r"):
+    ledger.finish(sequence)
+    return sent(ledger, receipt)
+
+
+def offer(ledger, max_messages=None, max_octets=None):
+    return ledger.offer(max_messages=max_messages, max_octets=max_octets)
+
+
+def contents(batch):
+    return [number for span in batch.spans for number in numbers(span.run.octets[span.begin : span.end])]
+
+
+def flight(ledger):
+    return ledger.in_flight_messages, ledger.in_flight_octets
+
+
+# --- received, offered, done, acknowledged -----------------------------------------------------------
+
+
+def test_a_message_s_life():
+    ledger = begun(at=100)
+    ledger.receive(0, run(1, 5, 6))
+    assert (ledger.waiting_messages, ledger.waiting_octets, ledger.offered) == (2, 20, 100)
+    assert offer(ledger) == 102
+    assert (ledger.waiting_messages, ledger.waiting_octets) == (0, 0)
+    assert contents(ledger.batch(100, 102)) == [5, 6]
+    assert flight(ledger) == (2, 20)
+    assert ledger.unconfirmed(0) is None
+    assert settled(ledger, 102, "r1") == {0: [b"1,5", b"1,6"]}
+    assert ledger.done == 102
+    assert ledger.unconfirmed(0) == "r1"
+    assert flight(ledger) == (2, 20)
+    assert ledger.acknowledged(0, "r1") == 2
+    assert ledger.unconfirmed(0) is None
+    assert flight(ledger) == (0, 0)
+
+
+def test_nothing_waits_nothing_is_offered():
+    ledger = begun(at=7)
+    assert offer(ledger) == 7
+    ledger.receive(0, run(1))
+    assert offer(ledger) == 7
+    assert settled(ledger, 7) == {}
+
+
+def test_a_batch_of_an_earlier_process_is_empty():
+    ledger = begun(at=10)
+    ledger.receive(0, run(1, 5))
+    offer(ledger)
+    assert ledger.batch(0, 10) is None
+    assert ledger.batch(10, 11).end == 11
+    assert settled(ledger, 10) == {}
+
+
+@pytest.mark.parametrize(("start", "end"), [(10, 12), (9, 11), (10, 14), (12, 15)])
+def test_a_batch_that_was_never_offered_is_an_error_and_not_empty(start, end):
+    """Its messages would be acknowledged, and never read."""
+    ledger = begun(at=10)
+    ledger.receive(0, run(1, 5, 6, 7, 8))
+    assert [offer(ledger, max_messages=most) for most in (1, 3)] == [11, 14]
+    with pytest.raises(IllegalStateError, match=rf"\[{start}, {end}\).*never offered"):
+        ledger.batch(start, end)
+
+
+def test_finishing_again_or_less_acknowledges_nothing_more():
+    ledger = begun()
+    ledger.receive(0, run(1, 5))
+    offer(ledger)
+    assert settled(ledger, 1) == {0: [b"1,5"]}
+    assert settled(ledger, 1) == {}
+    assert settled(ledger, 0) == {}
+    assert ledger.done == 1
+
+
+def test_several_batches_are_finished_at_once():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6, 7))
+    ends = [offer(ledger, max_messages=1) for _ in range(3)]
+    assert ends == [1, 2, 3]
+    assert settled(ledger, 2) == {0: [b"1,5", b"1,6"]}
+    assert contents(ledger.batch(2, 3)) == [7]
+    assert settled(ledger, 3) == {0: [b"1,7"]}
+
+
+def test_a_sequence_within_a_batch_finishes_none_of_it():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    assert settled(ledger, 1) == {}
+    assert settled(ledger, 2) == {0: [b"1,5", b"1,6"]}
+
+
+def test_receipts_confirm_their_own():
+    ledger = begun()
+    for message in (5, 6):
+        ledger.receive(0, run(1, message))
+        settled(ledger, offer(ledger), f"r{message}")
+    assert ledger.unconfirmed(0) == "r5"
+    assert ledger.acknowledged(0, "r6") == 1
+    assert ledger.unconfirmed(0) == "r5"
+    assert ledger.acknowledged(0, "r5") == 1
+    assert flight(ledger) == (0, 0)
+
+
+def test_the_first_messages_of_a_run_only():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6, 7), upto=2)
+    assert contents(ledger.batch(0, offer(ledger))) == [5, 6]
+    ledger.receive(0, run(1, 8), upto=0)
+    assert offer(ledger) == 2
+    assert flight(ledger) == (2, 20)
+
+
+def test_lanes_are_acknowledged_apart():
+    ledger = begun(RECOGNITION, RECOGNITION)
+    ledger.receive(0, run(1, 5))
+    ledger.receive(1, run(2, 5, 6))
+    ledger.receive(0, run(1, 7))
+    assert contents(ledger.batch(0, offer(ledger))) == [5, 5, 6, 7]
+    assert settled(ledger, 4, "r1") == {0: [b"1,5", b"1,7"], 1: [b"2,5", b"2,6"]}
+    assert ledger.acknowledged(1, "r1") == 2
+    assert ledger.unconfirmed(0) == "r1"
+    assert flight(ledger) == (2, 20)
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "batches"),
+    [
+        ({}, [[1, 2, 3, 4, 5]]),
+        ({"max_messages": 2}, [[1, 2], [3, 4], [5]]),
+        ({"max_messages": 5}, [[1, 2, 3, 4, 5]]),
+        ({"max_messages": 4}, [[1, 2, 3, 4], [5]]),
+        ({"max_octets": 29}, [[1, 2], [3, 4], [5]]),
+        ({"max_octets": 30}, [[1, 2, 3], [4, 5]]),
+        ({"max_octets": 1}, [[1], [2], [3], [4], [5]]),
+        ({"max_octets": 1 << 70}, [[1, 2, 3, 4, 5]]),
+        ({"max_messages": 3, "max_octets": 20}, [[1, 2], [3, 4], [5]]),
+        ({"max_messages": 1, "max_octets": 50}, [[1], [2], [3], [4], [5]]),
+    ],
+)
+@pytest.mark.parametrize("cut", [[5], [2, 3], [1, 1, 1, 1, 1]], ids=["one run", "two runs", "five runs"])
+def test_limits_hold_over_runs(limits, batches, cut):
+    ledger, rest = begun(), [1, 2, 3, 4, 5]
+    for length in cut:
+        ledger.receive(0, run(1, *rest[:length]))
+        rest = rest[length:]
+    found, start = [], 0
+    while (end := offer(ledger, **limits)) > start:
+        found.append(contents(ledger.batch(start, end)))
+        start = end
+    assert found == batches
+
+
+def test_a_message_larger_than_the_limit_goes_alone():
+    ledger = begun()
+    ledger.receive(0, Run([b"1,1", b"1,2", b"1,3"], [b"1", b"2" * 1000, b"3"]))
+    ends = [offer(ledger, max_octets=10) for _ in range(4)]
+    assert ends == [1, 2, 3, 3]
+    assert [ledger.batch(end - 1, end).spans[0].octets for end in (1, 2, 3)] == [1, 1000, 1]
+
+
+def test_spans():
+    span = Span(3, run(1, 4, 5, 6), 1, 3)
+    assert (len(span), span.begin, span.end, span.octets) == (2, 10, 30, 20)
+    one, two = span.cut(1)
+    assert (one.first, one.last, two.first, two.last, two.lane) == (1, 2, 2, 3, 3)
+
+
+# --- illegal moves -----------------------------------------------------------------------------------
+
+
+def test_nothing_is_done_that_was_not_offered():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger, max_messages=1)
+    with pytest.raises(IllegalStateError, match=r"'finish' .* is 'received' \(sequence 1, offered .* below 1\)"):
+        ledger.finish(2)
+    assert ledger.done == 0
+
+
+def test_no_ack_without_messages_and_no_receipt_without_ack():
+    ledger = begun()
+    with pytest.raises(IllegalStateError, match=r"'ack', and no message .* is 'done'"):
+        ledger.acknowledging(0, "r1")
+    ledger.receive(0, run(1, 5))
+    settled(ledger, offer(ledger), "r1")
+    with pytest.raises(IllegalStateError, match=r"'receipt', and no message .* is 'acknowledging' \(r2\)"):
+        ledger.acknowledged(0, "r2")
+    with pytest.raises(IllegalStateError, match=r"'ack', and no message .* is 'done'"):
+        ledger.acknowledging(0, "r2")
+
+
+# --- lost connections --------------------------------------------------------------------------------
+
+
+def test_what_was_not_offered_is_forgotten_and_read_anew():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    ledger.lost(0)
+    assert (ledger.waiting_messages, ledger.waiting_octets, flight(ledger)) == (0, 0, (0, 0))
+    assert not ledger.expects(0)
+    ledger.receive(0, run(2, 5, 6))
+    assert contents(ledger.batch(0, offer(ledger))) == [5, 6]
+    assert settled(ledger, 2) == {0: [b"2,5", b"2,6"]}
+    assert ledger.recognised == 0
+
+
+def test_what_was_offered_is_recognised_and_bound_to_its_new_id():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6, 7))
+    offer(ledger, max_messages=2)
+    ledger.lost(0)
+    assert ledger.expects(0)
+    ledger.receive(0, run(2, 5, 6, 7, 8))
+    assert not ledger.expects(0)
+    assert ledger.recognised == 2
+    assert ledger.due(0) == 0
+    assert contents(ledger.batch(2, offer(ledger))) == [7, 8]
+    assert settled(ledger, 2) == {0: [b"2,5", b"2,6"]}
+    assert settled(ledger, 4) == {0: [b"2,7", b"2,8"]}
+
+
+def test_second_copies_in_the_middle_cut_the_run():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, run(2, 3, 5, 4, 6, 8))
+    batch = ledger.batch(2, offer(ledger))
+    assert contents(batch) == [3, 4, 8]
+    assert [(span.first, span.last) for span in batch.spans] == [(0, 1), (2, 3), (4, 5)]
+
+
+def test_what_comes_after_its_batch_is_acknowledged_on_sight():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    ledger.lost(0)
+    assert settled(ledger, 2) == {}
+    assert flight(ledger) == (0, 0)
+    assert ledger.expects(0)
+    ledger.receive(0, run(2, 5))
+    assert ledger.waiting_messages == 0
+    assert sent(ledger, "r1") == {0: [b"2,5"]}
+    assert ledger.due(0) == 0
+    assert ledger.acknowledged(0, "r1") == 1
+    assert ledger.expects(0)  # 6 may still come
+    assert flight(ledger) == (0, 0)
+
+
+def test_a_batch_of_which_half_came_back():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5))
+    assert settled(ledger, 2, "r1") == {0: [b"2,5"]}
+    assert ledger.acknowledged(0, "r1") == 1
+    assert flight(ledger) == (0, 0)
+    ledger.receive(0, run(2, 6))
+    assert ledger.due_ids(0) == [b"2,6"]
+
+
+def test_acks_without_receipt_are_awaited_again():
+    """Whether the broker took them nobody knows: what comes again is acknowledged on sight."""
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    settled(ledger, offer(ledger), "r1")
+    ledger.lost(0)
+    assert (ledger.unconfirmed(0), flight(ledger)) == (None, (0, 0))
+    ledger.receive(0, run(2, 6, 7))
+    assert ledger.due_ids(0) == [b"2,6"]
+    assert contents(ledger.batch(2, offer(ledger))) == [7]
+
+
+def test_a_connection_lost_between_finish_and_the_ack():
+    ledger = begun()
+    ledger.receive(0, run(1, 5))
+    ledger.finish(offer(ledger))
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5))
+    assert ledger.due_ids(0) == [b"2,5"]
+
+
+@pytest.mark.parametrize("moment", ["due", "sent"])
+def test_a_copy_on_sight_is_lost_again(moment):
+    ledger = begun()
+    ledger.receive(0, run(1, 5))
+    ledger.finish(offer(ledger))
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5))
+    assert ledger.due_ids(0) == [b"2,5"]
+    if moment == "sent":
+        ledger.acknowledging(0, "r1")
+    ledger.lost(0)
+    assert ledger.unconfirmed(0) is None
+    ledger.receive(0, run(3, 5))
+    assert ledger.due_ids(0) == [b"3,5"]
+
+
+def test_lost_again_and_again():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5))
+    ledger.lost(0)
+    ledger.lost(0)
+    ledger.receive(0, run(4, 5, 6))
+    assert ledger.recognised == 3
+    assert settled(ledger, 2) == {0: [b"4,5", b"4,6"]}
+
+
+def test_a_lost_lane_leaves_the_others_alone():
+    ledger = begun(RECOGNITION, RECOGNITION)
+    ledger.receive(0, run(1, 5))
+    ledger.receive(1, run(2, 5))
+    offer(ledger)
+    ledger.receive(1, run(2, 6))
+    ledger.lost(0)
+    assert [ledger.expects(lane) for lane in (0, 1)] == [True, False]
+    assert ledger.waiting_messages == 1
+    ledger.receive(1, run(2, 5))  # another queue may count alike: not a copy of lane 0's
+    assert ledger.waiting_messages == 2
+    assert settled(ledger, 2) == {1: [b"2,5"]}
+
+
+def test_known_id_with_other_content_is_another_broker():
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger)
+    ledger.lost(0)
+    with pytest.raises(OtherBrokerError, match=r"JMS_OTHER_BROKER.*other content"):
+        ledger.receive(0, Run([b"2,4", b"2,6"], [b"new", b"SECRET"]))
+    assert ledger.waiting_messages == 0
+    assert ledger.due(0) == 0
+
+
+def test_the_error_shows_no_content():
+    ledger = begun()
+    ledger.receive(0, run(1, 5))
+    offer(ledger)
+    ledger.lost(0)
+    with pytest.raises(OtherBrokerError) as error:
+        ledger.receive(0, Run([b"2,5"], [b"SECRET"]))
+    assert "SECRET" not in f"{error.value} {error.value!r}"
+
+
+def test_without_stable_ids_nothing_is_recognised():
+    ledger = begun(None)
+    ledger.receive(0, run(1, 5, 6))
+    offer(ledger, max_messages=1)
+    ledger.lost(0)
+    assert not ledger.expects(0)
+    assert settled(ledger, 1) == {}
+    assert flight(ledger) == (0, 0)
+    ledger.receive(0, run(2, 6))
+    assert settled(ledger, offer(ledger)) == {0: [b"2,6"]}
+
+
+@pytest.mark.parametrize(("upto", "new"), [(0, []), (2, [90]), (4, [90, 91]), (6, [90, 91, 92])])
+def test_second_copies_are_known_in_all_of_a_run_whose_rest_is_not_taken(upto, new):
+    ledger = begun()
+    ledger.receive(0, run(1, 5, 6, 7))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, run(2, 5, 90, 6, 91, 7, 92), upto=upto)
+    assert not ledger.expects(0)
+    assert settled(ledger, end) == {0: [b"2,5", b"2,6", b"2,7"]}
+    after = offer(ledger)
+    assert (contents(ledger.batch(end, after)) if after > end else []) == new
+
+
+def awaited_on_sight(ledger):
+    return [int(identity) for identity in ledger._lanes[0].awaited]
+
+
+def done_and_never_heard_of_again(ledger, *messages):
+    ledger.receive(0, run(1, *messages))
+    ledger.finish(offer(ledger))
+    ledger.lost(0)
+
+
+def test_what_never_comes_again_is_forgotten_in_the_end_the_oldest_first(monkeypatch):
+    monkeypatch.setattr(ledger_module, "MOST_AWAITED", 3)
+    ledger = begun()
+    done_and_never_heard_of_again(ledger, 1, 2, 3)
+    done_and_never_heard_of_again(ledger, 4)
+    assert awaited_on_sight(ledger) == [2, 3, 4]
+    done_and_never_heard_of_again(ledger, 5, 6, 7, 8)
+    assert awaited_on_sight(ledger) == [5, 6, 7, 8]  # all of the last loss, though it is more
+    ledger.receive(0, run(2, 1, 8))
+    assert ledger.due_ids(0) == [b"2,8"]
+    assert contents(ledger.batch(8, offer(ledger))) == [1]  # forgotten: a new message
+
+
+def test_what_is_in_an_open_batch_is_not_forgotten(monkeypatch):
+    monkeypatch.setattr(ledger_module, "MOST_AWAITED", 2)
+    ledger = begun()
+    done_and_never_heard_of_again(ledger, 1, 2)
+    ledger.receive(0, run(1, 3, 4, 5))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.lost(0)
+    assert awaited_on_sight(ledger) == [3, 4, 5]
+    ledger.receive(0, run(2, 3, 4, 5))
+    assert settled(ledger, end) == {0: [b"2,3", b"2,4", b"2,5"]}
+
+
+# --- any life ----------------------------------------------------------------------------------------
+
+LANES = st.integers(0, 1)
+
+
+class AnyLife(RuleBasedStateMachine):
+    """Two queues, the ledger, and Spark's log, in which the batches up to ``done`` are."""
+
+    def __init__(self):
+        super().__init__()
+        self.brokers = [ModelBroker(lambda m, lane=lane: self._gone(lane, m)) for lane in (0, 1)]
+        self.ledger = begun(RECOGNITION, RECOGNITION, at=1000)
+        self.batches = deque()  # ends that are not done
+        self.read = [{}, {}]  # message -> its sequence, of the batches that this process made
+        self.done = [set(), set()]  # messages of batches in Spark's log
+        self.may_repeat = [set(), set()]
+        self.gone = [set(), set()]
+        self.receipts = 0
+        self.in_order = [True, True]
+
+    def _gone(self, lane, message):
+        assert message in self.done[lane], "acknowledged before its batch was done"
+        self.gone[lane].add(message)
+
+    # the brokers
+
+    @rule(lane=LANES, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5), ahead=st.booleans())
+    def send(self, lane, sizes, ahead):
+        for size in sizes:
+            self.brokers[lane].send(size)
+        self.brokers[lane].deliver(100 if ahead else 2)
+
+    @rule(lane=LANES)
+    def process_ack(self, lane):
+        self.brokers[lane].process_ack()
+
+    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, lane, half_way, noticed):
+        self.brokers[lane].lose_link(half_way, noticed=noticed)
+        self.in_order[lane] &= noticed
+        self.ledger.lost(lane)
+
+    @rule(lane=LANES, half_way=st.integers(0, 6))
+    def notice(self, lane, half_way):
+        self.brokers[lane].notice(half_way)
+
+    @rule(lane=LANES, count=st.integers(1, 6))
+    def compete(self, lane, count):
+        self.brokers[lane].compete(count)
+        self.in_order[lane] = False
+
+    @rule(lane=LANES, acknowledge=st.booleans())
+    def others_end(self, lane, acknowledge):
+        broker = self.brokers[lane]
+        broker.others_acknowledge() if acknowledge else broker.others_give_back()
+
+    # the receiver
+
+    @rule(lane=LANES, count=st.integers(1, 8))
+    def take(self, lane, count):
+        self.brokers[lane].deliver(count)
+        self.ledger.receive(lane, self.brokers[lane].take(count))
+
+    @rule(lane=LANES)
+    def acknowledge(self, lane):
+        if ids := self.ledger.due_ids(lane):
+            self.receipts += 1
+            self.brokers[lane].acknowledge(ids, str(self.receipts))
+            self.ledger.acknowledging(lane, str(self.receipts))
+
+    @rule(lane=LANES)
+    def hear_receipt(self, lane):
+        if self.brokers[lane].receipts:
+            receipt = self.brokers[lane].receipts.popleft()
+            assert self.ledger.unconfirmed(lane) == receipt
+            assert self.ledger.acknowledged(lane, receipt) > 0
+
+    @rule(max_messages=st.none() | st.integers(1, 6), max_octets=st.none() | st.integers(1, 60))
+    def offer(self, max_messages, max_octets):
+        if not self.ledger.waiting_messages:
+            self.take(0, 3)
+            self.take(1, 3)
+        start = self.ledger.offered
+        end = self.ledger.offer(max_messages=max_messages, max_octets=max_octets)
+        if end == start:
+            assert self.ledger.waiting_messages == 0
+            return
+        batch = self.ledger.batch(start, end)
+        assert max_messages is None or end - start <= max_messages
+        assert max_octets is None or end - start == 1 or sum(span.octets for span in batch.spans) <= max_octets
+        self.batches.append(end)
+        for span in batch.spans:
+            for message in numbers(span.run.octets[span.begin : span.end]):
+                self._in_a_batch(span.lane, message, start)
+                start += 1
+        assert start == end
+
+    def _in_a_batch(self, lane, message, sequence):
+        assert message not in self.read[lane], "in two batches of one process"
+        assert message not in self.done[lane] or message in self.may_repeat[lane], "in a second batch"
+        assert not self.in_order[lane] or all(earlier < message for earlier in self.read[lane]), "out of order"
+        self.read[lane][message] = sequence
+
+    @precondition(lambda self: self.batches)
+    @rule(count=st.integers(1, 3))
+    def finish(self, count):
+        for _ in range(min(count, len(self.batches))):
+            end = self.batches.popleft()
+        for lane, messages in enumerate(self.read):
+            self.done[lane] |= {message for message, sequence in messages.items() if sequence < end}
+        self.ledger.finish(end)
+
+    @rule(planned=st.integers(0, 3), noticed=st.booleans())
+    def process_dies(self, planned, noticed):
+        """Of its batches so many are in Spark's offset log; the next process reads them empty."""
+        start = ([self.ledger.done, *self.batches])[min(planned, len(self.batches))]
+        for lane, broker in enumerate(self.brokers):
+            broker.lose_link(noticed=noticed)
+            self.in_order[lane] &= noticed
+            self.may_repeat[lane] |= self.done[lane]
+            self.read[lane] = {}
+        self.batches.clear()
+        self.ledger = begun(RECOGNITION, RECOGNITION, at=start)
+
+    # what always holds
+
+    @invariant()
+    def counts_are_right(self):
+        ledger = self.ledger
+        assert ledger.done <= ledger.offered
+        assert 0 <= ledger.waiting_messages <= ledger.in_flight_messages
+        assert 0 <= ledger.waiting_octets <= ledger.in_flight_octets
+
+    def teardown(self):
+        """The brokers have their way and the reading goes on: then nothing is left anywhere."""
+        quiet = 0
+        while quiet < 3:
+            quiet = quiet + 1 if all(broker.idle for broker in self.brokers) and not self.batches else 0
+            for lane in (0, 1):
+                self.notice(lane, 0)
+                self.others_end(lane, acknowledge=False)
+                self.take(lane, 100)
+                self.acknowledge(lane)
+                self.process_ack(lane)
+                self.hear_receipt(lane)
+            self.offer(None, None)
+            if self.batches:
+                self.finish(len(self.batches))
+        for broker, done, gone in zip(self.brokers, self.done, self.gone, strict=True):
+            assert done | broker.taken_by_others == set(broker.sizes), "lost"
+            assert gone | broker.taken_by_others == set(broker.sizes), "left unacknowledged"
+        assert (self.ledger.waiting_messages, self.ledger.waiting_octets) == (0, 0)
+        assert flight(self.ledger) == (0, 0)
+        super().teardown()
+
+
+TestAnyLife = AnyLife.TestCase
+TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)

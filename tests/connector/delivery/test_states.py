@@ -1,0 +1,129 @@
+"""Every state with every event, against the tables written out here, and against the diagrams of ARCHITECTURE.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNAL, Event, State
+from pyspark_jms.errors import IllegalStateError
+
+ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
+TABLES = {table.name: table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
+
+WRITTEN_OUT = {
+    "without a journal": """
+                    | store   | offer   | finish   | ack           | receipt      | lose      | recognise | give up
+      received      |         | offered |          |               |              | forgotten |           |
+      durable       |         |         |          |               |              |           |           |
+      offered       |         |         | done     |               |              | lost      |           |
+      done          |         |         |          | acknowledging |              | on sight  |           |
+      acknowledging |         |         |          |               | acknowledged | on sight  |           |
+      acknowledged  |         |         |          |               |              |           |           |
+      lost          |         |         | on sight |               |              | lost      | offered   |
+      on sight      |         |         |          |               |              | on sight  | done      | forgotten
+      forgotten     |         |         |          |               |              |           |           |
+    """,
+    "with a journal": """
+                    | store   | offer   | finish   | ack           | receipt      | lose      | recognise | give up
+      received      | durable |         |          |               |              | forgotten |           |
+      durable       |         |         |          | acknowledging |              | lost      |           |
+      offered       |         |         |          |               |              |           |           |
+      done          |         |         |          |               |              |           |           |
+      acknowledging |         |         |          |               | acknowledged | lost      |           |
+      acknowledged  |         |         |          |               |              |           |           |
+      lost          |         |         |          |               |              | lost      | durable   | forgotten
+      on sight      |         |         |          |               |              |           |           |
+      forgotten     |         |         |          |               |              |           |           |
+    """,
+    "in a journal": """
+                    | store   | offer   | finish   | ack           | receipt      | lose      | recognise | give up
+      received      |         |         |          |               |              |           |           |
+      durable       |         | offered |          |               |              |           |           |
+      offered       |         |         | done     |               |              |           |           |
+      done          |         |         |          |               |              |           |           |
+      acknowledging |         |         |          |               |              |           |           |
+      acknowledged  |         |         |          |               |              |           |           |
+      lost          |         |         |          |               |              |           |           |
+      on sight      |         |         |          |               |              |           |           |
+      forgotten     |         |         |          |               |              |           |           |
+    """,
+}
+
+
+def written_out(name):
+    head, *rows = [[cell.strip() for cell in line.split("|")] for line in WRITTEN_OUT[name].strip("\n ").split("\n")]
+    return {(row[0], event): to for row in rows for event, to in zip(head[1:], row[1:], strict=True)}
+
+
+@pytest.mark.parametrize("event", Event, ids=lambda event: event.value)
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_event_in_every_state(name, state, event):
+    wanted = written_out(name)[state.value, event.value]
+    if wanted:
+        assert TABLES[name].after(state, event) is State(wanted)
+        return
+    with pytest.raises(IllegalStateError) as refused:
+        TABLES[name].after(state, event, "sequence 7")
+    assert str(refused.value).startswith(
+        f"[JMS_ILLEGAL_STATE] Event '{event.value}' for a message {name} that is '{state.value}' (sequence 7)."
+    )
+
+
+def test_an_event_that_finds_no_message_names_the_states_that_know_it():
+    error = WITHOUT_JOURNAL.nothing_for(Event.RECOGNISE, "r7")
+    assert isinstance(error, IllegalStateError)
+    assert str(error).startswith(
+        "[JMS_ILLEGAL_STATE] Event 'recognise', and no message without a journal is 'lost' or 'on sight' (r7)."
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_message_can_reach_every_state_of_its_table_and_leave_all_but_the_last_ones(name):
+    moves = TABLES[name].moves
+    first = State.DURABLE if name == "in a journal" else State.RECEIVED
+    reached, new = set(), {first}
+    while new:
+        reached |= new
+        new = {after for state in new for after in moves[state].values()} - reached
+    assert reached == set(moves)
+    assert {state for state in moves if not moves[state]} <= {State.ACKNOWLEDGED, State.FORGOTTEN, State.DONE}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_only_what_is_done_or_durable_is_ever_acknowledged(name):
+    may = {state for state, row in TABLES[name].moves.items() if Event.ACK in row}
+    assert may <= {State.DONE, State.DURABLE}
+    confirmed = {state for state, row in TABLES[name].moves.items() if State.ACKNOWLEDGED in row.values()}
+    assert confirmed <= {State.ACKNOWLEDGING}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_cannot_be_changed(name):
+    with pytest.raises(TypeError):
+        TABLES[name].moves[State.RECEIVED] = {}
+    with pytest.raises(TypeError):
+        TABLES[name].moves[State.DONE if name != "with a journal" else State.LOST][Event.ACK] = State.FORGOTTEN
+
+
+# --- ARCHITECTURE.md ---------------------------------------------------------------------------
+
+
+def drawn(name):
+    """The arrows of the diagram: from, event, to."""
+    text = ARCHITECTURE.read_text()
+    diagram = text.partition(f"stateDiagram-v2\n    %% {name}\n")[2].partition("```")[0]
+    arrows = re.findall(r"^ +(\w+) --> (\w+): (.+)$", diagram, re.MULTILINE)
+    assert len(arrows) == diagram.count("-->")
+    return sorted(
+        (a.replace("_", " "), event, b.replace("_", " ")) for a, b, events in arrows for event in events.split(", ")
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_diagram_shows_the_table(name):
+    moves = TABLES[name].moves
+    assert drawn(name) == sorted(
+        (a.value, event.value, b.value) for a, row in moves.items() for event, b in row.items()
+    )

@@ -1,0 +1,145 @@
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, ValueType
+from pyspark_jms.jms.rules import (
+    PROPERTY_TYPES,
+    SET_BY_PROVIDER,
+    TEXTS,
+    element_name_problem,
+    element_value_problem,
+    property_name_problem,
+    property_value_problem,
+)
+
+GOOD_NAMES = ["a", "_", "$", "a1", "_AMQ_X", "größe", "名前", "nota", "JMS_IBM_Format", "JMSXGroupID", "JMSXGroupSeq"]
+BAD_NAMES = [
+    (None, "is empty"),
+    ("", "is empty"),
+    ("NOT", "reserved word"),
+    ("between", "reserved word"),
+    ("Null", "reserved word"),
+    ("1a", "no Java identifier"),
+    ("a-b", "no Java identifier"),
+    ("a.b", "no Java identifier"),
+    ("a b", "no Java identifier"),
+    ("a:b", "no Java identifier"),
+    ("a\nb", "no Java identifier"),
+    ("a\r", "no Java identifier"),
+    ("€-", "no Java identifier"),
+    ("💰", "no Java identifier"),
+    (BODY_MARKER, "keeps for itself"),
+    (TYPES_MARKER, "keeps for itself"),
+    ("spark_jms_", "keeps for itself"),
+    ("JMSXMine", "JMSX"),
+    ("JMSXgroupID", "JMSX"),
+    ("JMSType", "headers"),
+    ("JMSnew", "headers"),
+    ("JMS", "headers"),
+]
+
+
+@pytest.mark.parametrize("name", [*GOOD_NAMES, *SET_BY_PROVIDER])
+def test_names_a_client_may_use_or_hand_back(name):
+    assert property_name_problem(name) is None
+
+
+@pytest.mark.parametrize(("name", "problem"), BAD_NAMES)
+def test_names_that_are_refused(name, problem):
+    assert problem in property_name_problem(name)
+
+
+def test_names_of_map_items_are_free_but_for_none():
+    assert [element_name_problem(name) for name in ("a b", "NOT", "1", "spark_jms_body", "\0")] == [None] * 5
+    assert "empty" in element_name_problem("")
+    assert "empty" in element_name_problem(None)
+
+
+GOOD_VALUES = {
+    "boolean": ["true", "false", "TRUE", "False"],
+    "byte": ["0", "-128", "127", "+5", "007", "-0"],
+    "short": ["-32768", "32767"],
+    "int": ["-2147483648", "2147483647", "0" * 5000 + "1"],
+    "long": ["-9223372036854775808", "9223372036854775807"],
+    "float": ["1", "1.0E10", "-0.0", "NaN", "-Infinity", "0x1p3", "1f", "1e999"],
+    "double": ["4.9E-324", "1.7976931348623157E308", "+Infinity", ".5", "5."],
+    "string": ["", "a\r\n\0💰", "1"],
+    "char": ["a", "\n", "\0", "\uffff", "'"],
+    "bytes": ["", "AA==", "AAA=", "AAAA", "+/+/"],
+}
+BAD_VALUES = {
+    "boolean": ["", "yes", "1", " true", "truE\n", "falſe"],
+    "byte": ["128", "-129", "", "+", "1.0", " 1", "1 ", "1_0", "0x1", "١", "99999999999999999999999", "1\n"],
+    "short": ["32768", "-32769"],
+    "int": ["2147483648", "-2147483649", "--1", "+-1"],
+    "long": ["9223372036854775808", "-9223372036854775809", "9999999999999999999", "1L"],
+    "float": ["", "inf", "nan", "1e", "0x1", "1_0", "١", "1.5x", " 1", "1\n"],
+    "double": ["", "Infinity1", "1,5", "1dd"],
+    "string": [],
+    "char": ["", "ab", "💰", "e\u0301"],
+    "bytes": ["A", "AA", "AAA", "A===", "AA=A", "AAAA====", "AA==AAAA", "AA-_", "AAAA\n", " AAAA", "===="],
+}
+
+
+def cells(table):
+    return [(type_, text) for type_, texts in table.items() for text in texts]
+
+
+@pytest.mark.parametrize(("type_", "text"), cells(GOOD_VALUES))
+def test_values_that_have_their_type(type_, text):
+    assert element_value_problem(type_, text) is None
+    if type_ in PROPERTY_TYPES:
+        assert property_value_problem(type_, text) is None
+
+
+@pytest.mark.parametrize(("type_", "text"), cells(BAD_VALUES))
+def test_values_that_have_not(type_, text):
+    assert element_value_problem(type_, text) == f"is not {TEXTS[type_].words}"
+    if type_ in PROPERTY_TYPES:
+        assert property_value_problem(type_, text) == f"is not {TEXTS[type_].words}"
+
+
+@pytest.mark.parametrize("type_", ["char", "bytes"])
+def test_properties_are_neither_char_nor_bytes(type_):
+    assert f"has the type {type_}" in property_value_problem(type_, "AAAA")
+    assert property_value_problem(type_, None) is None
+
+
+def test_types_that_jms_does_not_have():
+    for problem in (property_value_problem, element_value_problem):
+        assert problem("Integer", "1") == problem("", "1") == "has a type that JMS does not have"
+
+
+def test_no_type_is_a_string_and_null_has_any():
+    for problem in (property_value_problem, element_value_problem):
+        assert problem(None, "anything") is None
+        assert {problem(type_, None) for type_ in [*ValueType, None, "what"]} == {None}
+
+
+def test_a_problem_never_shows_the_value():
+    assert {"secret" in element_value_problem(type_, "my secret") for type_ in {*ValueType} - {"string"}} == {False}
+
+
+@given(st.sampled_from([*ValueType]), st.one_of(st.text(), st.sampled_from([t for _, t in cells(GOOD_VALUES)])))
+def test_the_patterns_mean_the_same_to_arrow(type_, text):
+    pattern = TEXTS[type_].pattern
+    in_arrow = pc.match_substring_regex(pa.array([text]), rf"\A(?:{pattern})\z")[0].as_py()
+    assert in_arrow == bool(re.fullmatch(pattern, text))
+
+
+def test_what_matches_an_integer_fits_into_64_bits_without_a_sign():
+    pattern = re.compile(TEXTS[ValueType.LONG].pattern)
+    assert pattern.fullmatch("9" * 19)
+    assert not pattern.fullmatch("1" + "0" * 19)
+    assert int("9" * 19) < 2**64
+
+
+@pytest.mark.parametrize("name", ["spark_jms_error", "spark_jms_source", "spark_jms_message_id"])
+def test_a_dead_letter_can_be_written_as_it_was_read(name):
+    assert property_name_problem(name) is None
+    assert "keeps for itself" in property_name_problem(name + "s")

@@ -1,0 +1,49 @@
+import pytest
+
+from pyspark_jms.jms.units import octets, seconds
+
+SIZES = [
+    ("0", 0),
+    ("65536", 65536),
+    ("1b", 1),
+    ("64k", 64 << 10),
+    ("64KB", 64 << 10),
+    ("8m", 8 << 20),
+    (" 8 mb ", 8 << 20),
+    ("1g", 1 << 30),
+    ("2GB", 2 << 30),
+    ("1t", 1 << 40),
+    ("1tb", 1 << 40),
+]
+TIMES = [
+    ("500ms", 0.5),
+    ("10s", 10),
+    ("1.5S", 1.5),
+    ("15m", 900),
+    ("2min", 120),
+    (" 1 h ", 3600),
+    ("1d", 86400),
+    ("0s", 0),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), SIZES)
+def test_sizes(text, value):
+    assert octets(text) == value
+
+
+@pytest.mark.parametrize(("text", "value"), TIMES)
+def test_times(text, value):
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "m", "-1", "1.5m", "1 kilo", "1kk", "0x10", "٣m", "9" * 5000, "1m 1k"])
+def test_no_size(text):
+    with pytest.raises(ValueError, match="a size like 65536, 64k, 64m or 1g"):
+        octets(text)
+
+
+@pytest.mark.parametrize("text", ["", "10", "s", "-1s", "1 y", "1,5s", ".5s", "1e3s", "nans", "infs", "9" * 400 + "s"])
+def test_no_time(text):
+    with pytest.raises(ValueError, match="a time with its unit, like 500ms, 10s, 15m or 1h"):
+        seconds(text)

@@ -1,0 +1,108 @@
+import pytest
+
+from pyspark_jms.network.address import Address, parse_broker_url
+
+ONE = [
+    ("stomp://host:61613", Address("host", 61613)),
+    ("stomp+ssl://host:61614", Address("host", 61614, tls=True)),
+    ("STOMP://Host:1", Address("host", 1)),
+    ("stomp://host", Address("host", 61613)),
+    ("stomp+ssl://host", Address("host", 61614, tls=True)),
+    ("stomp://host:65535/", Address("host", 65535)),
+    ("stomp://127.0.0.1:5", Address("127.0.0.1", 5)),
+    ("stomp://[::1]:5", Address("::1", 5)),
+    ("  stomp://host:5 ", Address("host", 5)),
+]
+
+
+@pytest.mark.parametrize(("text", "address"), ONE)
+def test_reads(text, address):
+    assert parse_broker_url(text) == (address,)
+
+
+@pytest.mark.parametrize("address", [address for _, address in ONE])
+def test_reads_what_it_writes(address):
+    assert parse_broker_url(str(address)) == (address,)
+
+
+def test_a_list_keeps_its_order():
+    assert parse_broker_url("stomp://b:2, stomp://a:1,stomp://b:2") == (
+        Address("b", 2),
+        Address("a", 1),
+        Address("b", 2),
+    )
+    both = parse_broker_url("stomp+ssl://a,STOMP+SSL://b:1")
+    assert both == (Address("a", 61614, tls=True), Address("b", 1, tls=True))
+
+
+@pytest.mark.parametrize("text", ["stomp+ssl://a:1,stomp://b:2", "stomp://b:2, stomp+ssl://a:1"])
+def test_a_list_does_not_fall_back_to_no_tls(text):
+    with pytest.raises(ValueError, match=r"all begin with stomp\+ssl://, or all with stomp://.*unencrypted"):
+        parse_broker_url(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tcp://host:61616", r"usually 61613.*; tcp:// is the protocol of the broker's Java clients .*61616"),
+        ("TCP://host:61616", "tcp:// is the protocol"),
+        ("ssl://host:61617", r"with TLS 61614; ssl:// is the protocol of .* over TLS"),
+        ("amqp://host:5672", r"usually 61613.*; amqp:// is AMQP"),
+        ("amqps://host:5671", "amqps:// is AMQP over TLS"),
+        ("http://host:8161", "http:// is the web console"),
+        ("stomps://host:61614", r"STOMP over TLS is stomp\+ssl://"),
+        ("failover:(tcp://a:61616,tcp://b:61616)", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
+        ("(tcp://a:61616,tcp://b:61616)?ha=true", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
+        ("stomp://a:61613,tcp://b:61616", "tcp:// is the protocol"),
+        ("foo://host:1", "stomp://HOST:PORT or stomp"),
+    ],
+)
+def test_an_address_of_another_protocol_is_told_from_ours(text, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        parse_broker_url(text)
+    assert str(refused.value).startswith("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "stomp://HOST:PORT"),
+        ("host:61613", "stomp://HOST:PORT"),
+        ("tcp://host:61616", "stomp://HOST:PORT"),
+        ("stomp://a:1,", "stomp://HOST:PORT"),
+        ("stomp:host:1", "stomp://HOST:PORT"),
+        ("stomp://", "needs a host"),
+        ("stomp://:61613", "needs a host"),
+        ("stomp://host:0", "1 to 65535"),
+        ("stomp://host:65536", "1 to 65535"),
+        ("stomp://host:-1", "1 to 65535"),
+        ("stomp://host:abc", "1 to 65535"),
+        ("stomp://host:1/queue", "nothing behind"),
+        ("stomp://host:1?a=b", "nothing behind"),
+        ("stomp://host:1#a", "nothing behind"),
+        ("stomp://[::1", "in brackets"),
+        ("stomp://a\u2100b:1", "in brackets"),
+    ],
+)
+def test_refuses(text, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        parse_broker_url(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stomp://user:SECRET@host:1",
+        "stomp://user:SECRET@host:99999",
+        "stomp://user:SECRET\u2100@host:1",
+        "stomp://user:SECRET@[::1",
+        "stomp://a:1,stomp://user:SECRET@host",
+        "failover:(tcp://user:SECRET@host:1)",
+        "ssl://user:SECRET@host:1",
+        "tcp://user:SECRET@host:1",
+    ],
+)
+def test_a_password_in_the_url_is_refused_and_not_repeated(text):
+    with pytest.raises(ValueError, match=r"do not belong in the URL|reads stomp://") as error:
+        parse_broker_url(text)
+    assert "SECRET" not in str(error.value)

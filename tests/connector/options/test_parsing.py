@@ -1,0 +1,530 @@
+"""Every option: read, left out, wrong. And no secret in any message or repr."""
+
+import dataclasses
+import math
+import pickle
+
+import pytest
+
+from pyspark_jms.columns.selection import Selector
+from pyspark_jms.errors import (
+    InvalidOptionError,
+    MissingOptionError,
+    OptionConflictError,
+    OptionError,
+    UnknownOptionError,
+)
+from pyspark_jms.jms.model import DeliveryMode, Destination, DurableSubscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import Password
+from pyspark_jms.options.parsing import OPTIONS, Journal, SinkOptions, SourceOptions
+
+URL = {"brokerUrl": "stomp://host:1"}
+TLS = {"brokerUrl": "stomp+ssl://host:1"}
+SOURCE = URL | {"queue": "orders"}
+DEAD = {"deadLetterQueue": "d"}
+LETTER = {"onBadMessage": "deadLetter"}
+SECRET = "s3cr3t"
+CHECKED = Selector("a = 1", "fail", check=True)
+JOURNAL = {"max_octets": 4 << 30, "shared": False}
+
+
+def queues(*names):
+    return tuple(Destination.parse(f"queue://{name}") for name in names)
+
+
+# option, text, further options, where the value is found, value, value when left out
+TABLE = [
+    ("brokerUrl", "stomp://a:1,stomp://b:2", {}, "connection.addresses", (Address("a", 1), Address("b", 2)), None),
+    ("user", "me", {}, "connection.user", "me", None),
+    ("password", "pw", {"user": "me"}, "connection.password", Password(value="pw"), None),
+    ("password", "", {"user": "me"}, "connection.password", Password(value=""), None),
+    ("passwordFile", "/run/pw", {"user": "me"}, "connection.password", Password(file="/run/pw"), None),
+    ("passwordEnv", "PW", {"user": "me"}, "connection.password", Password(variable="PW"), None),
+    ("sslCaFile", "ca.pem", TLS, "connection.tls.ca_file", "ca.pem", None),
+    ("sslCertFile", "c.pem", TLS, "connection.tls.cert_file", "c.pem", None),
+    ("sslKeyFile", "k.pem", TLS | {"sslCertFile": "c.pem"}, "connection.tls.key_file", "k.pem", None),
+    ("sslKeyPassword", "pw", TLS | {"sslCertFile": "c"}, "connection.tls.key_password", Password(value="pw"), None),
+    ("sslVerifyHostname", "false", {}, "connection.tls.verify_hostname", False, True),
+    ("sslVerifyHostname", "TRUE", {}, "connection.tls.verify_hostname", True, True),
+    ("broker", "Artemis", {}, "connection.broker", "artemis", "auto"),
+    ("virtualHost", "/prod", {}, "connection.virtual_host", "/prod", "/"),
+    ("selector", "a = 1", {}, "selector", CHECKED, None),
+    ("selectorResidual", "SPARK", {"selector": "a = 1"}, "selector", Selector("a = 1", "spark", check=True), CHECKED),
+    ("selectorCheck", "off", {"selector": "a = 1"}, "selector", Selector("a = 1", "fail", check=False), CHECKED),
+    ("journalLocation", "/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
+    ("journalLocation", "file:///j/a%20b", {}, "journal", Journal(location="/j/a b", **JOURNAL), None),
+    ("journalLocation", "file:/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
+    ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_octets", 1 << 30, 4 << 30),
+    ("journalShared", "true", {"journalLocation": "/j"}, "journal.shared", True, False),
+    ("failOnDataLoss", "false", {"journalLocation": "/j"}, "fail_on_data_loss", False, True),
+    ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
+    ("maxBytesPerTrigger", "2m", {}, "max_octets", 2 << 20, 64 << 20),
+    ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),
+    ("maxTriggerDelay", "1m", {}, "max_delay", 60, 900),
+    ("maxMessages", "5", {}, "peek_messages", 5, 10_000),
+    ("maxBytes", "5k", {}, "peek_octets", 5 << 10, 64 << 20),
+    ("windowBytes", "3m", {}, "window_octets", 3 << 20, 128 << 20),
+    ("maxMessageBytes", "1k", {}, "connection.max_message_bytes", 1 << 10, 100 << 20),
+    ("partitionBytes", "1m", {}, "partition_octets", 1 << 20, 16 << 20),
+    ("bodyType", "TEXT", {}, "body_type", "text", "auto"),
+    ("onBadMessage", "FAIL", {}, "on_bad_message", "fail", "keep"),
+    ("onBadMessage", "deadletter", DEAD | {"onTooLarge": "deadLetter"}, "on_bad_message", "deadLetter", "keep"),
+    ("onTooLarge", "skip", {}, "connection.on_too_large", "skip", "stop"),
+    (
+        "onTooLarge",
+        "deadLetter",
+        DEAD | {"onBadMessage": "deadLetter"},
+        "connection.on_too_large",
+        "deadLetter",
+        "stop",
+    ),
+    ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),
+    ("deliveryMode", "NON-PERSISTENT", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
+    ("deliveryMode", "non_persistent", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
+    ("priority", "9", {}, "priority", 9, 4),
+    ("timeToLive", "1500", {}, "time_to_live_ms", 1500, 0),
+    ("timeToLive", "1.5s", {}, "time_to_live_ms", 1500, 0),
+    ("deliveryDelay", "1m", {}, "delivery_delay_ms", 60_000, 0),
+    ("transaction", "NONE", {}, "transaction", "none", "task"),
+    ("transaction", "500", {}, "transaction", 500, "task"),
+    ("deliveryGuarantee", "Exactly-Once", {}, "exactly_once", True, False),
+    ("onReplayMismatch", "send", {"deliveryGuarantee": "exactly-once"}, "send_on_mismatch", True, False),
+    ("writeId", "load-2026/7", {"deliveryGuarantee": "exactly-once"}, "write_id", "load-2026/7", None),
+    ("onBadRow", "DROP", {}, "drop_bad_rows", True, False),
+    ("propertyColumns", "price", {}, "property_columns", ("price",), ()),
+    ("propertyColumns", " Price , count", {}, "property_columns", ("Price", "count"), ()),
+    ("propertyColumns", '["Price", "count"]', {}, "property_columns", ("Price", "count"), ()),
+    ("connectTimeout", "1s", {}, "connection.connect_timeout", 1, 10),
+    ("receiptTimeout", "1s", {}, "connection.receipt_timeout", 1, 30),
+    ("heartbeat", "500ms", {}, "connection.heartbeat", 0.5, 10),
+    ("reconnectTimeout", "90s", {}, "connection.reconnect_timeout", 90, 600),
+    ("reconnectTimeout", "0", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectTimeout", "0s", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectTimeout", "Forever", {}, "connection.reconnect_timeout", math.inf, 600),
+    ("reconnectAttempts", "0", {}, "connection.reconnect_timeout", 0, 600),
+    ("reconnectAttempts", "5", {}, "connection.reconnect_timeout", 31, 600),
+    ("reconnectAttempts", "20", {}, "connection.reconnect_timeout", 481, 600),
+]
+ELSEWHERE = {"deadLetterQueue", "queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
+
+WRONG = [
+    ("brokerUrl", "host:61613", "stomp://HOST:PORT"),
+    ("brokerUrl", "stomp://u:s3cr3t@host:1", "use the options user and password"),
+    ("user", "", "not empty"),
+    ("user", "a\nb", "without line ends"),
+    ("passwordFile", "", "not empty"),
+    ("passwordEnv", "a\0b", "without line ends"),
+    ("sslCaFile", "", "not empty"),
+    ("sslCertFile", "", "not empty"),
+    ("sslKeyFile", "", "not empty"),
+    ("sslVerifyHostname", "yes", "one of true, false"),
+    ("broker", "rabbit", "one of auto, artemis"),
+    ("virtualHost", "", "not empty"),
+    ("queue", "", "not empty"),
+    ("queue", "[", "JSON array"),
+    ("queue", "[]", "JSON array"),
+    ("queue", '["a", 1]', "JSON array"),
+    ("queue", '["a", ""]', "not empty"),
+    ("queue", '["a", "a"]', "differ from each other"),
+    ("queue", "a,b", 'several names as a JSON array, ["a", "b"], or ["a,b"] for one with a comma'),
+    ("brokerUrl", "stomp+ssl://a:1,stomp://b:2", "would go unencrypted"),
+    ("topic", "", "not empty"),
+    ("subscriptionName", "", "not empty"),
+    ("clientId", "a\nb", "without line ends"),
+    ("sharedSubscription", "yes", "one of true, false"),
+    ("selector", " \n", "not blank"),
+    ("selectorResidual", "drop", "one of fail, spark"),
+    ("selectorCheck", "maybe", "one of on, off"),
+    ("journalLocation", "", "not empty"),
+    ("journalLocation", "s3a://bucket/j", "s3a:// names none"),
+    ("journalLocation", "dbfs:/j", "dbfs: names none"),
+    ("journalLocation", "file://host/j", "file:// names none"),
+    ("journalLocation", "C:\\j", "C: names none"),
+    ("journalLocation", "journals/orders", "an absolute path"),
+    ("journalLocation", "~/j", "an absolute path"),
+    ("journalLocation", "file:j", "an absolute path"),
+    ("maxJournalBytes", "0", "at least 1"),
+    ("journalShared", "1", "one of true, false"),
+    ("failOnDataLoss", "no", "one of true, false"),
+    ("maxMessagesPerTrigger", "0", "whole number from 1"),
+    ("maxMessagesPerTrigger", "many", "whole number from 1"),
+    ("maxMessagesPerTrigger", "1.5", "whole number from 1"),
+    ("maxMessagesPerTrigger", "1_000", "whole number from 1"),
+    ("maxMessagesPerTrigger", "9" * 5000, "whole number from 1"),
+    ("maxBytesPerTrigger", "64 megabytes", "a size like"),
+    ("maxBytesPerTrigger", "0", "at least 1 octets"),
+    ("minMessagesPerTrigger", "0", "whole number from 1"),
+    ("maxTriggerDelay", "15", "a time with its unit"),
+    ("maxMessages", "-1", "whole number from 1"),
+    ("maxBytes", "0b", "at least 1"),
+    ("windowBytes", "-1", "a size like"),
+    ("maxMessageBytes", "999999999t", "at most 8,192t"),
+    ("partitionBytes", "", "a size like"),
+    ("bodyType", "json", "one of auto, text, bytes"),
+    ("onBadMessage", "drop", "one of keep, fail, deadLetter"),
+    ("onTooLarge", "drop", "one of stop, deadLetter, skip"),
+    ("deadLetterQueue", "", "not empty"),
+    ("deadLetterQueue", "a,b", "several names as a JSON array"),
+    ("deadLetterQueue", '["a", "b"]', "one name"),
+    ("idleTimeout", "0s", "a time from 1ms to 30d"),
+    ("deliveryMode", "2", "one of persistent, non_persistent"),
+    ("priority", "10", "whole number from 0 to 9"),
+    ("priority", "-1", "whole number from 0 to 9"),
+    ("timeToLive", "-5", "a time with its unit"),
+    ("timeToLive", "9" * 400, "a time with its unit"),
+    ("deliveryDelay", "300000000000d", "285,000 years"),
+    ("transaction", "0", "task, none, or a number of rows from 1 up"),
+    ("transaction", "batch", "task, none, or a number of rows from 1 up"),
+    ("deliveryGuarantee", "at-most-once", "one of at-least-once, exactly-once"),
+    ("onReplayMismatch", "drop", "one of fail, send"),
+    ("writeId", "", "1 to 200 letters"),
+    ("writeId", "a'b", "1 to 200 letters"),
+    ("writeId", "x" * 201, "1 to 200 letters"),
+    ("onBadRow", "keep", "one of fail, drop"),
+    ("propertyColumns", "", "names of properties; the name of '' is empty"),
+    ("propertyColumns", "a,,b", "names of properties; the name of '' is empty"),
+    ("propertyColumns", "a, b-c", "names of properties; the name of 'b-c' is no Java identifier"),
+    ("propertyColumns", '["a", 1]', "JSON array"),
+    ("propertyColumns", "JMSPriority", "the name of 'JMSPriority' begins with JMS"),
+    ("propertyColumns", "spark_jms_body", "begins with spark_jms_"),
+    ("propertyColumns", "a,Text", "columns that mean nothing else to the sink, as Text does"),
+    ("propertyColumns", "sequence", "columns that mean nothing else to the sink, as sequence does"),
+    ("propertyColumns", "JMSXUserID", "columns that mean nothing else to the sink, as JMSXUserID does"),
+    ("propertyColumns", "a,b,A", "columns that differ from each other"),
+    ("connectTimeout", "10", "a time with its unit"),
+    ("receiptTimeout", "31d", "a time from 1ms to 30d"),
+    ("heartbeat", "100ms", "a time from 500ms to 30d"),
+    ("reconnectTimeout", "10", "a time with its unit, like 500ms, 10s, 15m or 1h, 0, or forever"),
+    ("reconnectTimeout", "-1s", "or forever"),
+    ("reconnectTimeout", "31d", "30d, 0, or forever"),
+    ("reconnectAttempts", "101", "from 0 to 100"),
+]
+NEVER_WRONG = {"password", "sslKeyPassword"}  # whatever they hold
+
+SCOPES = {option.name: option.scope for option in OPTIONS}
+
+
+def parsers(name):
+    """What reads an option of that name, with the least it needs beside."""
+    both = {"source": (SourceOptions, URL if name in ELSEWHERE else SOURCE), "sink": (SinkOptions, URL)}
+    return [both[scope] for scope in both if SCOPES[name] in (scope, "both")]
+
+
+def found(options, path):
+    for name in path.split("."):
+        options = getattr(options, name)
+    return options
+
+
+def test_the_tables_know_every_option():
+    assert {row[0] for row in TABLE} | ELSEWHERE == {*SCOPES}
+    assert {row[0] for row in WRONG} | NEVER_WRONG == {*SCOPES}
+
+
+@pytest.mark.parametrize(("name", "text", "further", "path", "value", "default"), TABLE)
+@pytest.mark.parametrize("spelling", [str, str.lower, str.upper])
+def test_reads(name, text, further, path, value, default, spelling):
+    for parser, least in parsers(name):
+        raw = {key: given for key, given in (least | further).items() if key != name} | {spelling(name): text}
+        assert found(parser.parse(raw), path) == value
+
+
+@pytest.mark.parametrize(("name", "text", "further", "path", "value", "default"), TABLE)
+def test_left_out(name, text, further, path, value, default):
+    for parser, least in parsers(name):
+        if name != "brokerUrl":
+            assert found(parser.parse(least | further), path) == default
+
+
+@pytest.mark.parametrize(("name", "text", "wanted"), WRONG)
+def test_a_bad_value_names_the_option_and_what_would_do(name, text, wanted):
+    for parser, least in parsers(name):
+        with pytest.raises(InvalidOptionError) as error:
+            parser.parse(least | {name: text})
+        assert f"[JMS_INVALID_OPTION] Option {name} cannot be" in str(error.value)
+        assert wanted in error.value.remedy
+        assert SECRET not in str(error.value)
+
+
+# --- destinations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "destinations"),
+    [
+        ({"queue": "orders"}, queues("orders")),
+        ({"queue": '["a", "b::c"]'}, queues("a", "b::c")),
+        ({"queue": '["a,b"]'}, queues("a,b")),
+        ({"topic": "news"}, (Destination.parse("topic://news"),)),
+        ({"topic": "[1]"}, (Destination.parse("topic://[1]"),)),
+    ],
+)
+def test_what_a_source_reads(given, destinations):
+    assert SourceOptions.parse(URL | given).destinations == destinations
+
+
+@pytest.mark.parametrize(
+    ("given", "destination"),
+    [
+        ({}, None),
+        ({"queue": "a"}, queues("a")[0]),
+        ({"queue": '["a,b"]'}, queues("a,b")[0]),
+        ({"topic": "a"}, Destination.parse("topic://a")),
+    ],
+)
+def test_where_a_sink_sends_by_default(given, destination):
+    assert SinkOptions.parse(URL | given).destination == destination
+
+
+def test_queue_and_topic():
+    with pytest.raises(OptionConflictError, match=r"JMS_OPTION_CONFLICT.*queue and topic are both given"):
+        SourceOptions.parse(SOURCE | {"topic": "news"})
+    with pytest.raises(OptionConflictError, match=r"queue and topic are both given.*column destination"):
+        SinkOptions.parse(SOURCE | {"topic": "news"})
+
+
+NEWS = {"brokerUrl": "stomp://host:1", "topic": "news"}
+
+
+@pytest.mark.parametrize(
+    ("given", "durable"),
+    [
+        ({}, None),
+        ({"subscriptionName": "s", "clientId": "c"}, DurableSubscription("s", "c")),
+        ({"subscriptionName": "s", "sharedSubscription": "true"}, DurableSubscription("s", shared=True)),
+        (
+            {"subscriptionName": "s", "clientId": "c", "sharedSubscription": "true"},
+            DurableSubscription("s", "c", shared=True),
+        ),
+    ],
+)
+def test_what_a_topic_keeps_for_a_query(given, durable):
+    options = SourceOptions.parse(NEWS | given)
+    assert options.durable == durable
+    assert options.connection.client_id == given.get("clientId")
+    assert options.forgotten == (durable is None)
+    assert not SourceOptions.parse(SOURCE).forgotten
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (NEWS | {"clientId": "c"}, "clientId is given without subscriptionName"),
+        (NEWS | {"sharedSubscription": "true"}, "sharedSubscription is given without subscriptionName"),
+        (NEWS | {"subscriptionName": "s"}, "subscriptionName is given without clientId"),
+        (SOURCE | {"subscriptionName": "s", "clientId": "c"}, "subscriptionName is given, and no topic"),
+        (
+            NEWS | {"subscriptionName": "s", "sharedSubscription": "true", "broker": "classic"},
+            "classic lets one connection read a durable subscription",
+        ),
+    ],
+)
+def test_a_durable_subscription_is_given_whole(given, said):
+    with pytest.raises(OptionError, match=said):
+        SourceOptions.parse(given)
+
+
+def test_neither_queue_nor_topic():
+    with pytest.raises(MissingOptionError, match=r"JMS_MISSING_OPTION.*Neither option queue nor option topic"):
+        SourceOptions.parse(URL)
+
+
+def test_a_sink_has_one_default():
+    with pytest.raises(InvalidOptionError, match="column destination"):
+        SinkOptions.parse(URL | {"queue": '["a", "b"]'})
+
+
+# --- keys --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("que", "queue"),
+        ("brokerURI", "brokerUrl"),
+        ("maxMesagesPerTrigger", "maxMessagesPerTrigger"),
+        ("passwordfiel", "passwordFile"),
+        ("sslCa", "sslCaFile"),
+    ],
+)
+def test_an_unknown_key_gets_the_nearest_name(key, nearest):
+    with pytest.raises(UnknownOptionError) as error:
+        SourceOptions.parse(SOURCE | {key: SECRET})
+    assert str(error.value) == f"[JMS_UNKNOWN_OPTION] There is no option {key}. Did you mean {nearest}?"
+
+
+def test_a_key_like_none_gets_the_list():
+    with pytest.raises(UnknownOptionError, match=r"There is no option xyzzy. Known: brokerUrl, user, .*heartbeat"):
+        SinkOptions.parse(URL | {"xyzzy": "1"})
+
+
+@pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
+def test_a_path_is_explained(parser):
+    with pytest.raises(UnknownOptionError, match=r"A path was given to load.*option queue or topic"):
+        parser.parse(SOURCE | {"path": "orders"})
+
+
+@pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "source"])
+def test_a_sink_refuses_what_is_for_reading(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for reading"):
+        SinkOptions.parse(URL | {name.upper(): "1"})
+
+
+@pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "sink"])
+def test_a_source_refuses_what_is_for_writing(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for writing"):
+        SourceOptions.parse(SOURCE | {name: "1"})
+
+
+def test_what_spark_hands_a_sink_of_its_own_is_let_through():
+    SinkOptions.parse(URL | {"checkpointLocation": "/c", "queryName": "q"})
+    with pytest.raises(UnknownOptionError, match="checkpointLocation"):
+        SourceOptions.parse(SOURCE | {"checkpointLocation": "/c"})
+
+
+def test_the_broker_must_be_given():
+    for parser in (SourceOptions, SinkOptions):
+        with pytest.raises(MissingOptionError, match=r"Option brokerUrl is not given.*stomp://HOST:61613"):
+            parser.parse({"queue": "orders"})
+
+
+# --- what goes together --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"user": "me", "password": SECRET, "passwordFile": "f"}, "password and passwordFile are both given"),
+        ({"user": "me", "passwordFile": "f", "passwordEnv": "E"}, "passwordFile and passwordEnv are both given"),
+        ({"password": SECRET}, "password is given without user"),
+        ({"passwordEnv": "E"}, "passwordEnv is given without user"),
+        (TLS | {"sslKeyFile": "k"}, "sslKeyFile is given without sslCertFile"),
+        (TLS | {"sslKeyPassword": SECRET}, "sslKeyPassword is given without sslCertFile"),
+        ({"sslCaFile": "ca"}, "no address of brokerUrl speaks TLS"),
+        ({"sslCertFile": "c"}, "no address of brokerUrl speaks TLS"),
+    ],
+)
+@pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
+def test_what_does_not_go_together(parser, given, said):
+    with pytest.raises(OptionConflictError, match="JMS_OPTION_CONFLICT") as error:
+        parser.parse(SOURCE | given)
+    assert said in error.value.fact
+    assert error.value.remedy
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"deliveryGuarantee": "exactly-once", "transaction": "500"},
+        {"deliveryGuarantee": "exactly-once", "transaction": "none"},
+        {"onReplayMismatch": "fail"},
+        {"writeId": "w1"},
+    ],
+)
+def test_what_does_not_go_together_in_a_sink(given):
+    with pytest.raises(OptionConflictError, match="deliveryGuarantee=exactly-once"):
+        SinkOptions.parse(URL | given)
+
+
+@pytest.mark.parametrize("name", ["onBadMessage", "onTooLarge"])
+def test_a_dead_letter_queue_has_a_name_and_a_use(name):
+    letters = {name: "deadLetter"}
+    assert SourceOptions.parse(SOURCE | letters | DEAD, "stream").dead_letter_queue == "d"
+    with pytest.raises(MissingOptionError, match=f"{name}=deadLetter is given without deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters)
+    with pytest.raises(OptionConflictError, match="nothing is sent there"):
+        SourceOptions.parse(SOURCE | DEAD)
+    with pytest.raises(OptionConflictError, match="Queue orders is both read and deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters | {"deadLetterQueue": "orders"})
+    with pytest.raises(OptionConflictError, match=r"Option queue=orders\.# also reads deadLetterQueue=orders\.dead"):
+        SourceOptions.parse(URL | {"queue": "orders.#", "deadLetterQueue": "orders.dead"} | letters)
+    with pytest.raises(OptionConflictError, match="batch read"):
+        SourceOptions.parse(SOURCE | letters | DEAD, "batch")
+
+
+def test_least_and_most_in_order():
+    with pytest.raises(OptionConflictError, match=r"minMessagesPerTrigger \(3\) exceeds maxMessagesPerTrigger \(2\)"):
+        SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "3", "maxMessagesPerTrigger": "2"})
+    SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "2"})
+
+
+@pytest.mark.parametrize("name", ["maxMessages", "maxBytes"])
+def test_a_stream_refuses_the_bounds_of_a_batch(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a batch, and this reads a stream"):
+        SourceOptions.parse(SOURCE | {name.lower(): "5"}, "stream")
+    SourceOptions.parse(SOURCE | {name: "5"}, "batch")
+
+
+@pytest.mark.parametrize(
+    "name", ["maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "windowBytes"]
+)
+def test_a_batch_refuses_the_bounds_of_a_stream(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a stream, and this reads a batch"):
+        SourceOptions.parse(SOURCE | {name: "5"}, "batch")
+    SourceOptions.parse(SOURCE | {name: "5"}, "stream")
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({}, 128 << 20),
+        ({"maxBytesPerTrigger": "1m"}, 2 << 20),
+        ({"maxMessagesPerTrigger": "1000"}, 2 * 1000 * 4096),
+        ({"maxMessagesPerTrigger": "1"}, 64 << 10),
+        ({"maxMessagesPerTrigger": "1000000000"}, 128 << 20),
+        ({"maxMessagesPerTrigger": "1", "MAXBYTESPERTRIGGER": "1m"}, 2 << 20),
+        ({"maxMessagesPerTrigger": "1", "windowBytes": "5m"}, 5 << 20),
+    ],
+)
+def test_the_window(given, window):
+    assert SourceOptions.parse(SOURCE | given).window_octets == window
+
+
+# --- secrets -----------------------------------------------------------------------------------------
+
+SECRETS = TLS | {"user": "me", "password": SECRET, "sslCertFile": "c", "sslKeyPassword": SECRET, "queue": "orders"}
+
+
+@pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
+def test_no_secret_is_shown(parser):
+    options = parser.parse(SECRETS)
+    shown = [
+        options,
+        options.connection,
+        options.connection.tls,
+        options.connection.password,
+        dataclasses.fields(options),
+    ]
+    for value in shown:
+        assert SECRET not in f"{value!r} {value!s} {value}"
+    assert options.connection.password.reveal() == SECRET
+
+
+@pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
+@pytest.mark.parametrize(
+    "wrong", [{"heartbeat": "x"}, {"que": "x"}, {"topic": "x"}, {"passwordFile": "f"}, {"sslCertFile": ""}]
+)
+def test_no_secret_is_in_an_error(parser, wrong):
+    with pytest.raises(OptionError) as error:
+        parser.parse(SECRETS | wrong)
+    assert SECRET not in f"{error.value!r} {error.value}"
+
+
+@pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
+def test_options_travel_to_executors(parser):
+    options = parser.parse(SECRETS)
+    assert pickle.loads(pickle.dumps(options)) == options
+
+
+def test_the_reference_says_something_about_every_option():
+    for option in OPTIONS:
+        assert option.meaning
+        assert option.default is None or option.parse(option.default) is not None
+        assert option.secret == (option.name in NEVER_WRONG)
+
+
+def test_one_way_to_say_how_long_to_try():
+    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout are both given"):
+        SourceOptions.parse(SOURCE | {"reconnectTimeout": "forever", "reconnectAttempts": "3"})

@@ -1,0 +1,58 @@
+"""What a task does by what its ledger knows, as a table; and when the entries of an earlier run are accounted for."""
+
+import pytest
+
+from pyspark_jms.sink.replay import Plan, plan, strangers
+from pyspark_jms.stomp.link.ledger_entries import LedgerEntry
+
+ME, OTHER = "w/0", "w/1"
+
+
+def entry(task=ME, execution="now", rows=3, digest="1-a"):
+    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, written_ms=0, execution=execution)
+
+
+@pytest.mark.parametrize(
+    ("known", "planned", "when_all_is_sent"),
+    [
+        ([], Plan.SEND, Plan.SEND),
+        ([entry(OTHER)], Plan.SEND, Plan.SEND),
+        ([entry(OTHER, "before")], Plan.HOLD, Plan.SEND),
+        ([entry(OTHER, None)], Plan.HOLD, Plan.SEND),
+        ([entry(OTHER), entry("w/2", "before")], Plan.HOLD, Plan.SEND),
+        ([entry(ME)], Plan.COMPARE, Plan.SEND),
+        ([entry(ME, "before")], Plan.COMPARE, Plan.SEND),
+        ([entry(ME, None)], Plan.COMPARE, Plan.SEND),
+        ([entry(ME, "before"), entry(OTHER, "before")], Plan.COMPARE, Plan.SEND),
+        ([entry(ME, "before", digest="1-b"), entry(ME, "before")], Plan.COMPARE, Plan.SEND),
+        ([entry(ME), entry(OTHER, "before")], Plan.COMPARE, Plan.SEND),
+    ],
+)
+def test_the_plan_of_a_task(known, planned, when_all_is_sent):
+    assert plan(known, ME, "now", send_on_mismatch=False) is planned
+    assert plan(known[::-1], ME, "now", send_on_mismatch=False) is planned
+    assert plan(known, ME, "now", send_on_mismatch=True) is when_all_is_sent
+
+
+@pytest.mark.parametrize(
+    ("known", "partitions", "found"),
+    [
+        ([], [], []),
+        ([], [entry()], []),
+        ([entry(ME, "before")], [entry(ME), entry(OTHER)], []),
+        ([entry(ME, None), entry(OTHER, "before")], [entry(ME), entry(OTHER)], []),
+        # other rows, fewer of them, another name, no partition at all
+        ([entry(ME, "before", digest="1-b")], [entry(ME)], [0]),
+        ([entry(ME, "before", rows=2)], [entry(ME)], [0]),
+        ([entry("w/2", "before")], [entry(ME), entry(OTHER)], [0]),
+        ([entry(ME, "before"), entry(OTHER, "before")], [], [0, 1]),
+        ([entry(ME, "before"), entry(OTHER, "before", digest="1-b")], [entry(ME), entry(OTHER)], [1]),
+        # of two earlier runs, and one that was sent twice as asked
+        ([entry(ME, "first"), entry(OTHER, "second")], [entry(ME), entry(OTHER), entry("w/2")], []),
+        ([entry(ME, "first"), entry(ME, "second", digest="1-b")], [entry(ME)], [1]),
+        # one that this run sent before a late entry of an earlier one was seen
+        ([entry(ME), entry(OTHER, "before")], [entry(ME), entry(OTHER)], []),
+    ],
+)
+def test_entries_that_are_those_of_no_partition(known, partitions, found):
+    assert strangers(known, partitions) == tuple(known[index] for index in found)

@@ -1,0 +1,150 @@
+"""What tasks left to the driver, on a real broker: all of it or nothing, and what a crash in the middle leaves."""
+
+import uuid
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from proxy import Proxy
+from rawstomp import RawStomp
+from streaming import access
+
+from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.committing import LedgerTask
+from pyspark_jms.sink.sending_held import send_held
+from pyspark_jms.sink.sending_once import send_exactly_once
+from pyspark_jms.stomp.link.commit_ledger import find_entries
+from pyspark_jms.stomp.link.ledger_entries import entries_of_write
+
+pytestmark = pytest.mark.broker
+
+
+def options_of(broker, queue, **options):
+    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectAttempts": "0"}
+    return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
+
+
+def bodies(broker, queue):
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=0.3))
+
+
+class Write:
+    """A write that is carried out again and again; ``run`` is one execution, of all its tasks or some."""
+
+    def __init__(self, broker, queue):
+        self._owner = uuid.uuid4().hex
+        self.write, self.queue = f"{self._owner}/0", f"pyspark-jms.commits.{self._owner}"
+        self._options = options_of(broker, queue)
+
+    def run(self, *partitions, options=None, finish=True):
+        """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
+        task = LedgerTask(
+            queue=self.queue, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
+        )
+        outcomes = [
+            send_exactly_once(self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})]))
+            for number, texts in enumerate(partitions)
+            if texts is not None
+        ]
+        if finish:
+            send_held(options or self._options, outcomes)
+        return outcomes
+
+    def entries(self):
+        return sorted(
+            entry.task for entry in find_entries(self._options.connection, self.queue, entries_of_write(self.write))
+        )
+
+
+A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
+
+
+def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    outcomes = write.run(A, B, C)
+    assert [bool(outcome.held) for outcome in outcomes] == [True, False, True]
+    assert bodies(broker, queue) == sorted(A + B + C)
+    assert write.entries() == [f"{write.write}/{n}" for n in range(3)]
+    assert not any(outcome.held for outcome in write.run(A, B, C))
+    assert bodies(broker, queue) == []
+
+
+def test_what_was_not_sent_may_be_cut_otherwise(broker, queue):
+    """Every row that was sent is in a partition that is done, so none of the others was."""
+    write = Write(broker, queue)
+    write.run(A, None, None, None, finish=False)
+    write.run(A, B + C + D)
+    assert bodies(broker, queue) == sorted(A + B + C + D)
+
+
+def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, None, C, D, finish=False)
+    said = rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
+    said += (
+        r" the 2 partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
+    )
+    with pytest.raises(ReplayMismatchError, match=said):
+        write.run(A + B, C + D)
+    with pytest.raises(ReplayMismatchError, match=r"the 1 partition of this run .*onReplayMismatch=send"):
+        write.run(A + B + C + D)
+    assert bodies(broker, queue) == sorted(C + D)
+
+
+def test_a_partition_that_is_empty_now_is_missed(broker, queue):
+    write = Write(broker, queue)
+    write.run(A, None, finish=False)
+    with pytest.raises(ReplayMismatchError, match=r"the rows of partition 0 \(2 rows\)\. None of these was sent"):
+        write.run([], A + B)
+    assert bodies(broker, queue) == A
+
+
+def test_many_partitions_are_named_in_part(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
+    with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) and 2 more\."):
+        write.run(A)
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, carried_out):
+    """The second COMMIT of the driver is lost, or carried out without anybody hearing of it."""
+    write = Write(broker, queue)
+    write.run(None, B, None, finish=False)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.before_cut = proxy.refuse
+        proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", nth=2, included=carried_out)
+        with pytest.raises(CommitInDoubtError):
+            write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
+    outcomes = write.run(A, B, C)
+    assert [bool(outcome.held) for outcome in outcomes] == [False, False, not carried_out]
+    assert bodies(broker, queue) == sorted(A + B + C)
+
+
+def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.cut_at(b"RECEIPT\nreceipt-id:r3\n", nth=1)
+        write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
+    assert bodies(broker, queue) == sorted(A + B)
+
+
+def test_a_ledger_that_cannot_be_read_keeps_everything_back(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    nowhere = options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1")
+    with pytest.raises(CommitInDoubtError, match="Nothing was sent"):
+        write.run(A, B, options=nowhere)
+    assert bodies(broker, queue) == B
+
+
+def test_without_held_rows_nobody_is_asked(broker, queue):
+    write = Write(broker, queue)
+    nowhere = options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1")
+    write.run(A, B, options=nowhere)
+    send_held(nowhere, [])
+    assert bodies(broker, queue) == sorted(A + B)

@@ -1,0 +1,90 @@
+"""The receiver sends away what will not become rows: the dead letter is confirmed before anything is acknowledged."""
+
+import contextlib
+
+import pytest
+from proxy import Proxy
+from rawstomp import RawStomp
+from streaming import left
+from waiting import wait_until
+
+from pyspark_jms.errors import LinkError
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.testing import User
+
+BAD = ([("spark_jms_body", "map")], b"no JSON")
+LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessageBytes": "100k"}
+
+
+def options(broker, queue, **more):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    return SourceOptions.parse(raw | LETTERS | {"deadLetterQueue": f"{queue}.dead"} | more)
+
+
+@contextlib.contextmanager
+def receiving(broker, queue, **more):
+    receiver = Receiver(options(broker, queue, **more), StopRequest())
+    try:
+        receiver.open(0)
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def send(broker, queue, *messages):
+    with RawStomp(broker) as client:
+        client.send(queue, messages)
+
+
+def read(broker, queue):
+    with RawStomp(broker) as client:
+        return client.read(queue)
+
+
+def test_only_the_good_ones_are_offered(broker, queue):
+    send(broker, queue, BAD, ([], "one"), BAD, BAD, ([], "two"), ([], "x" * 200_000), ([], "three"), BAD)
+    with receiving(broker, queue) as receiver:
+        wait_until(lambda: receiver.progress()["inFlightMessages"] == 7, what="their arrival")
+        end = 0
+        while end < 3:
+            end = receiver.admit()
+        assert left(broker, queue, 3) == 3  # acknowledged are those that went away
+        receiver.settle(3)
+        assert left(broker, queue) == 0
+        assert receiver.progress()["deadLetters"] == 5
+    assert sorted(len(letter.body) for letter in read(broker, f"{queue}.dead")) == [7, 7, 7, 7, 200_000]
+
+
+def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing_is_acknowledged(fresh_broker):
+    reader = User("reader", "pw", permissions={"consume", "browse", "createDurableQueue", "createAddress"})
+    with fresh_broker(users=[reader]) as broker:
+        send(broker, "q", ([], "one"), BAD)
+        with receiving(broker, "q", user="reader", password="pw") as receiver, pytest.raises(LinkError):
+            receiver.admit()
+        assert broker.message_count("q") == 2
+
+
+@pytest.mark.parametrize("message", [BAD, ([], "x" * 200_000)], ids=["bad", "too large"])
+def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_and_loses_nothing(broker, queue, message):
+    send(broker, queue, ([], "one"), message)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(b"ACK\n")
+        with receiving(broker, queue, brokerUrl=proxy.url) as receiver:
+            end = 0
+            while not end:
+                end = receiver.admit()
+            receiver.settle(1)
+            wait_until(lambda: receiver.admit() == 1 and broker.message_count(queue) == 0, what="the acknowledgement")
+            assert end == 1
+    letters = read(broker, f"{queue}.dead")
+    assert len({letter.headers["spark_jms_message_id"] for letter in letters}) == 1
+    assert len(letters) == 2
+
+
+def test_without_the_option_nothing_is_decoded_here(broker, queue):
+    send(broker, queue, BAD)
+    with receiving(broker, queue, onBadMessage="keep") as receiver:
+        assert receiver.admit() == 1
+        assert receiver.progress()["deadLetters"] == 0

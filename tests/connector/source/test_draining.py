@@ -1,0 +1,72 @@
+import pytest
+
+from pyspark_jms.source.draining import LONGEST_MS, Drain
+from pyspark_jms.stomp.wire.scan import FrameScanner
+
+STARTED = 1_000_000.0
+NOW = STARTED + 10_000
+LATE = STARTED + LONGEST_MS
+
+
+def run_of(*times):
+    """Messages sent at these times, None: the producer switched timestamps off."""
+    scanner = FrameScanner(max_body_bytes=1000)
+    for n, sent in enumerate(times):
+        stamp = "" if sent is None else f"timestamp:{sent}\n"
+        scanner.feed(f"MESSAGE\nsubscription:1\nmessage-id:9,{n}\ndestination:q\n{stamp}\nbody\0\n".encode())
+    return scanner.take()
+
+
+@pytest.mark.parametrize(
+    ("times", "before", "ends"),
+    [
+        ([999_000, 1_000_000, 1_001_000], 3, False),  # a second of tolerance: the clocks are two
+        ([999_000, 1_001_001, 999_000], 1, True),
+        ([1_001_001], 0, True),
+        ([1_011_000, 999_000], 0, True),  # now, and a second of tolerance
+        ([1_011_001, 999_000, 1_005_000], 2, True),  # from the future: no word on when it was sent
+        ([9_000_000_000_000], 1, False),
+        ([None, 0, None], 3, False),
+        ([], 0, False),
+    ],
+)
+def test_the_first_message_sent_between_the_start_and_now_ends_its_lane(times, before, ends):
+    drain = Drain(STARTED, 2.0)
+    assert drain.before_the_cut(1, run_of(*times), b"timestamp", now_ms=NOW) == before
+    assert drain.ended == ({1} if ends else set())
+
+
+def test_an_ended_lane_gives_nothing_more_and_the_others_go_on():
+    drain = Drain(STARTED, 2.0, {1})
+    assert drain.before_the_cut(1, run_of(5, 5), b"timestamp", now_ms=NOW) == 0
+    assert drain.before_the_cut(0, run_of(5, 5), b"timestamp", now_ms=NOW) == 2
+
+
+def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
+    drain = Drain(STARTED, 2.0)
+    assert drain.before_the_cut(0, run_of(1_001_001), None, now_ms=NOW) == 1
+    assert drain.ended == set()
+
+
+@pytest.mark.parametrize(
+    ("header", "times", "before"),
+    [
+        (b"timestamp", [999_000, None, 999_000], 1),
+        (b"timestamp", [999_000, 999_000, 9_000_000_000_000], 2),
+        (b"timestamp", [999_000, 0], 1),
+        (None, [999_000], 0),
+        (b"timestamp", [999_000, 999_000], 2),  # a long backlog is read to its end
+    ],
+)
+def test_messages_that_do_not_tell_when_they_were_sent_do_not_keep_a_run_open(header, times, before, caplog):
+    drain = Drain(STARTED, 2.0)
+    assert drain.before_the_cut(0, run_of(*times), header, now_ms=LATE - 1) == len(times)
+    assert drain.before_the_cut(0, run_of(*times), header, now_ms=LATE) == before
+    assert drain.ended == ({0} if before < len(times) else set())
+    assert ("AvailableNow ends" in caplog.text) == bool(drain.ended)
+
+
+def test_a_header_that_counts_seconds():
+    drain = Drain(STARTED, 2.0)
+    assert drain.before_the_cut(0, run_of(999, 1001, 1002), b"timestamp", 1000, now_ms=NOW) == 2
+    assert drain.ended == {0}

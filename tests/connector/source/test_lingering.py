@@ -1,0 +1,47 @@
+"""Messages that come at a pace, in milliseconds, and when their batch is cut."""
+
+import pytest
+
+from pyspark_jms.source.lingering import Linger
+
+STEP_MS = 5
+
+
+def cut_at(arrivals, until=5000):
+    """``arrivals``: octets of each message by the millisecond in which it comes. When ``Linger`` is over, in ms."""
+    linger = Linger()
+    for now in range(0, until, STEP_MS):
+        here = [octets for at, octets in arrivals if at <= now]
+        if here and linger.over(now / 1000, len(here), sum(here)):
+            return now
+    return None
+
+
+def paced(per_second, until_ms, octets=100):
+    count = per_second * until_ms // 1000
+    return [(index * 1000 / per_second, octets) for index in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        pytest.param([(0, 100)], 10, id="one message"),
+        pytest.param([(40, 100)], 50, id="its time begins when it comes"),
+        pytest.param([(0, 100)] * 50_000, 10, id="what waited says nothing of a pace"),
+        pytest.param([(0, 100), (8, 100)], 20, id="a second one"),
+        pytest.param(paced(200, 1000), 30, id="200 a second: never quiet"),
+        pytest.param(paced(9_000, 3000), 30, id="9,000 a second"),
+        pytest.param(paced(11_000, 3000), 1000, id="11,000 a second pour in"),
+        pytest.param(paced(100, 3000, 1 << 20), 1000, id="so do 100 of 1 MB"),
+        pytest.param(paced(10, 3000, 1 << 20), 10, id="10 of 1 MB do not"),
+        pytest.param(paced(20_000, 500), 600, id="a flood that ends"),
+        pytest.param(paced(20_000, 100), 200, id="a burst"),
+        pytest.param(
+            paced(20_000, 200) + [(at + 250, octets) for at, octets in paced(20_000, 3000)],
+            1000,
+            id="a pause in a flood",
+        ),
+    ],
+)
+def test_a_batch_is_cut_when_little_follows(arrivals, expected):
+    assert cut_at(arrivals) == pytest.approx(expected, abs=STEP_MS)

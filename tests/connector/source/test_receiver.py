@@ -1,0 +1,475 @@
+"""The receiver on a real broker, without Spark: what it hands out, when it acknowledges, what it survives."""
+
+import contextlib
+import itertools
+import threading
+import time
+
+import pytest
+from numbered import fill
+from proxy import Proxy
+from rawstomp import RawStomp
+from streaming import left
+from waiting import wait_until
+
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    JMSSecurityError,
+    MessageTooLargeError,
+    OtherBrokerError,
+    StoppedError,
+)
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.testing import JmsClient
+
+
+def options(broker, queue, **more):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    return SourceOptions.parse(raw | {key: str(value) for key, value in more.items()})
+
+
+@contextlib.contextmanager
+def receiving(broker, queue, *, start=0, drain=False, **more):
+    receiver = Receiver(options(broker, queue, **more), StopRequest())
+    if drain:
+        receiver.drain()
+    receiver.open(start)
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def numbers(receiver, start, end):
+    """The property n of a batch's messages, in order."""
+    spans = receiver.batch(start, end).spans
+    return [int(span.run.header(index, b"n")) for span in spans for index in range(span.first, span.last)]
+
+
+def read_until(receiver, start, count):
+    """Admit and settle until so many messages were handed out; their numbers, in order of sequence."""
+    found, end = [], start
+    deadline = time.monotonic() + 60
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+        end = receiver.admit()
+        if end > start:
+            found += numbers(receiver, start, end)
+            start = end
+            receiver.settle(end)
+    return found
+
+
+def arrived(receiver, count):
+    """Wait until so many messages are with us, so that the next batch does not depend on the broker's pace."""
+    wait_until(lambda: receiver.progress()["inFlightMessages"] == count, what=f"the arrival of {count} messages")
+
+
+def test_hands_out_every_message_once_in_order_and_acknowledges_what_is_settled(broker, queue):
+    fill(broker, queue, 1000)
+    with receiving(broker, queue, start=500) as receiver:
+        assert read_until(receiver, 500, 1000) == list(range(1000))
+        assert left(broker, queue, 0) == 0
+        assert receiver.progress()["received"] == 1000
+
+
+def test_progress_has_what_only_the_broker_knows(broker, queue):
+    fill(broker, queue, 30)
+    with receiving(broker, queue) as receiver:
+        arrived(receiver, 30)
+        known = {"depth": 30, "delivering": 30, "stuckInDelivery": 0}
+        wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's figures")
+
+
+def test_a_queue_that_does_not_exist_is_warned_of(broker, queue, caplog):
+    with receiving(broker, queue):
+        assert f"queue {queue} does not exist on the broker" in caplog.text
+    caplog.clear()
+    with receiving(broker, queue):
+        assert "does not exist" not in caplog.text
+
+
+@pytest.mark.parametrize("drain", [False, True])
+def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker, queue, tmp_path, caplog, drain):
+    """After a lost connection the broker may give it what the journal already holds."""
+    with receiving(broker, queue, journalLocation=tmp_path) as receiver:
+        wait_until(lambda: receiver.progress().get("consumers") == 1, what="the broker's figures")
+        assert receiver.progress()["guarantee"] == "exactly-once into Spark"
+    other = RawStomp(broker)
+    other.request(
+        "SUBSCRIBE", [("id", "x"), ("destination", queue), ("subscription-type", "ANYCAST"), ("ack", "client")]
+    )
+    with receiving(broker, queue, journalLocation=tmp_path, drain=drain) as receiver:
+        wait_until(lambda: receiver.progress().get("consumers") == 2, what="the other consumer")
+        lowered = "at-least-once (other consumers read this queue)"
+        assert [receiver.progress()["guarantee"] for _ in range(3)] == [lowered] * 3
+        assert caplog.text.count("the queue has other consumers") == 1
+    other.close_abruptly()
+
+
+def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, queue, tmp_path):
+    fill(broker, queue, 30)
+    with receiving(broker, queue, journalLocation=tmp_path, maxMessagesPerTrigger=10) as receiver:
+        arrived(receiver, 30)
+        ends = [receiver.admit() for _ in range(3)]
+        assert ends == [10, 20, 30]
+        assert receiver.progress()["backlog"] == 30
+        assert 0 <= receiver.progress()["backlogAgeSeconds"] < 60
+        receiver.reached = 10
+        assert receiver.progress()["backlog"] == 20
+        receiver.reached = 30
+        figures = receiver.progress()
+        assert (figures["backlog"], figures["backlogAgeSeconds"]) == (0, None)
+        assert figures["journalBytes"] > 0
+        assert figures["journalKeeps"] == "the last batch, until the next one is planned"
+        ledger, connection = receiver._ledger, receiver._consumers[0].connection
+        wait_until(lambda: (receipt := ledger.unconfirmed(0)) is None or connection.has_receipt(receipt))
+        receiver.settle(30)
+        assert receiver.progress()["journalBytes"] == 0
+        assert "journalKeeps" not in receiver.progress()
+
+
+def test_a_drain_asks_the_broker_for_no_figures(broker, queue):
+    fill(broker, queue, 3)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 3) == [0, 1, 2]
+        assert "depth" not in receiver.progress()
+
+
+def test_acknowledges_nothing_that_is_not_settled(broker, queue):
+    fill(broker, queue, 100)
+    with receiving(broker, queue, maxMessagesPerTrigger=40) as receiver:
+        arrived(receiver, 100)
+        first = receiver.admit()
+        second = receiver.admit()
+        assert (first, second) == (40, 80)
+        receiver.settle(first)
+        assert left(broker, queue, 60) == 60
+    assert broker.message_count(queue) == 60
+    assert broker.delivery_counts(queue) == [0] * 60
+
+
+def test_bounds_a_batch_by_octets_and_lets_one_larger_message_through(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "x" * 10_000) for _ in range(10)] + [([], "y" * 200_000)])
+    with receiving(broker, queue, maxBytesPerTrigger="25k", windowBytes="1m") as receiver:
+        arrived(receiver, 11)
+        sizes, start = [], 0
+        while start < 11:
+            end = receiver.admit()
+            sizes.append(end - start)
+            receiver.settle(end)
+            start = end
+        assert sizes == [2, 2, 2, 2, 2, 1]
+
+
+def test_reads_several_queues_as_one_sequence(broker, queue):
+    names = [f"{queue}.{k}" for k in range(3)]
+    for k, name in enumerate(names):
+        fill(broker, name, 50, first=100 * k)
+    with receiving(broker, '["' + '", "'.join(names) + '"]') as receiver:
+        found = read_until(receiver, 0, 150)
+    assert sorted(found) == [100 * k + n for k in range(3) for n in range(50)]
+    assert [broker.message_count(name) for name in names] == [0, 0, 0]
+
+
+def test_waits_for_the_minimum_a_full_window_or_the_delay(broker, queue):
+    fill(broker, queue, 10)
+    with receiving(broker, queue, minMessagesPerTrigger=20, maxTriggerDelay="1h") as receiver:
+        assert receiver.admit() == 0
+        fill(broker, queue, 10, first=10)
+        assert read_until(receiver, 0, 20) == list(range(20))
+    fill(broker, queue, 10)
+    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1h", windowBytes=1000) as receiver:
+        assert 0 < receiver.admit() < 10
+    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1500ms") as receiver:
+        assert receiver.admit() == 0
+        assert read_until(receiver, 0, 10) == list(range(10))
+    fill(broker, queue, 3)
+    with receiving(broker, queue, drain=True, minMessagesPerTrigger=1000, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 3) == [0, 1, 2]
+
+
+def test_draining_ends_when_the_queue_is_empty(broker, queue):
+    fill(broker, queue, 300)
+    with receiving(broker, queue, drain=True, maxMessagesPerTrigger=100, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 300) == list(range(300))
+        assert receiver.admit() == 300
+        assert receiver.admit() == 300
+
+
+def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
+    fill(broker, queue, 10)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 10) == list(range(10))
+        time.sleep(1.2)  # the clocks of two machines may differ by a second
+        fill(broker, queue, 5, first=10)
+        assert receiver.admit() == 10
+    assert broker.message_count(queue) == 5
+    assert broker.delivery_counts(queue) == [0] * 5
+
+
+def test_a_message_from_the_future_does_not_end_the_draining(broker, queue):
+    """Of a producer whose clock is wrong: every run ended there at once, with success."""
+    fill(broker, queue, 1)
+    with JmsClient(broker) as client:
+        core = client._session.getCoreSession()
+        message = core.createMessage(True)
+        message.setTimestamp(int(time.time() * 1000) + 365 * 86_400_000)
+        message.putStringProperty("n", "-1")
+        core.createProducer(queue).send(message)
+    fill(broker, queue, 9, first=1)
+    with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
+        assert read_until(receiver, 0, 11) == [0, -1, *range(1, 10)]
+
+
+def test_a_later_message_on_one_queue_does_not_end_the_draining_of_another(broker, queue):
+    early, late = f"{queue}.early", f"{queue}.late"
+    fill(broker, early, 10)
+    fill(broker, late, 10, first=100)
+    options = {"drain": True, "idleTimeout": "300ms", "maxMessagesPerTrigger": 4, "windowBytes": 1000}
+    with receiving(broker, f'["{late}", "{early}"]', **options) as receiver:
+        time.sleep(1.2)
+        fill(broker, late, 5, first=200)
+        assert sorted(read_until(receiver, 0, 20)) == [*range(10), *range(100, 110)]
+        assert receiver.admit() == 20
+    assert (broker.message_count(early), broker.message_count(late)) == (0, 5)
+
+
+def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 200)
+    with receiving(broker, "q", maxMessagesPerTrigger=50) as receiver:
+        arrived(receiver, 200)
+        first = receiver.admit()
+        second = receiver.admit()
+        seen = numbers(receiver, 0, first) + numbers(receiver, first, second)
+        broker.kill()
+        broker.start()
+        receiver.settle(first)
+        found = seen + read_until(receiver, second, 100)
+        receiver.settle(200)
+        assert found == list(range(200))
+        assert receiver.admit() == 200
+        assert left(broker, "q", 0) == 0
+        figures = receiver.progress()
+        assert (figures["reconnects"], figures["recognised"]) == (1, 100)
+
+
+def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
+    """Twice, with batches planned and not done; the acknowledged count and the queue agree in the end."""
+    fill(broker, queue, 300)
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, brokerUrl=proxy.url, maxMessagesPerTrigger=50) as receiver,
+    ):
+        found, end = [], 0
+        for done_before_the_cut in (False, True):
+            arrived(receiver, 300 - receiver.progress()["acknowledged"])
+            start, end = end, receiver.admit()
+            found += numbers(receiver, start, end)
+            if done_before_the_cut:
+                receiver.settle(end)
+            proxy.cut()
+            wait_until(lambda: receiver._consumers[0].connection.down, what="the end of the connection")
+        found += read_until(receiver, end, 300 - end)
+        assert sorted(found) == list(range(300))
+        assert left(broker, queue, 0) == 0
+        assert receiver.progress()["reconnects"] == 2
+
+
+def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 10)
+    with receiving(broker, "q", drain=True, idleTimeout="300ms") as receiver:
+        arrived(receiver, 10)
+        assert receiver.admit() == 10
+        time.sleep(1.2)
+        fill(broker, "q", 5, first=10)
+        assert receiver.admit() == 10  # a later message: the end
+        broker.kill()
+        broker.start()
+        receiver.settle(10)
+        assert receiver.admit() == 10
+        assert left(broker, "q", 5) == 5
+    assert broker.message_count("q") == 5
+
+
+@contextlib.contextmanager
+def sending_on_and_on(broker, queue):
+    enough = threading.Event()
+
+    def send():
+        with RawStomp(broker) as client:
+            for n in itertools.count(1000):
+                client.send(queue, [([("n", str(n))], "later")])
+                if enough.wait(0.02):
+                    return
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(broker, queue):
+    fill(broker, queue, 10)
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, drain=True, idleTimeout="300ms", brokerUrl=proxy.url) as receiver,
+    ):
+        arrived(receiver, 10)
+        assert receiver.admit() == 10
+        time.sleep(1.2)
+        fill(broker, queue, 5, first=10)
+        assert receiver.admit() == 10  # a later message: the end
+        proxy.refuse()
+        proxy.cut()
+        wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
+        with RawStomp(broker) as other:
+            other.read(queue, wanted=15)
+        proxy.accept()
+        with sending_on_and_on(broker, queue):
+            receiver.settle(10)
+            assert receiver.admit() == 10
+            assert receiver.admit() == 10
+        assert receiver.progress()["recognised"] == 0
+    assert set(broker.delivery_counts(queue)) == {0}
+    broker.purge(queue)
+
+
+def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
+    broker = fresh_broker()
+    fill(broker, "q", 10)
+    other = fresh_broker()
+    fill(other, "q", 10, first=100)
+    with receiving(broker, "q") as receiver:
+        arrived(receiver, 10)
+        assert receiver.admit() == 10
+        port = broker.port
+        broker.stop()
+        other.stop()
+        moved = fresh_broker(directory=other.directory, port=port)
+        with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
+            read_until(receiver, 10, 1)
+        assert moved.message_count("q") == 10
+
+
+def test_gives_up_after_reconnect_timeout(fresh_broker):
+    broker = fresh_broker()
+    with receiving(broker, "q", reconnectTimeout="2s") as receiver:
+        broker.kill()
+        began = time.monotonic()
+        with pytest.raises(Exception, match=r"JMS_BROKER_UNREACHABLE.*connection refused"):
+            receiver.admit()
+        assert time.monotonic() - began > 1
+
+
+@pytest.mark.parametrize("name", ["reconnectTimeout", "reconnectAttempts"])
+def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker, name):
+    broker = fresh_broker()
+    with receiving(broker, "q", **{name: 0}) as receiver:
+        broker.kill()
+        with pytest.raises(ConnectionLostError):
+            receiver.admit()
+
+
+def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_broker):
+    broker = fresh_broker()
+    with receiving(broker, "q") as receiver:
+        directory, port = broker.directory, broker.port
+        broker.kill()
+        fresh_broker(directory=directory, port=port, password="other")
+        with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
+            receiver.admit()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(fresh_broker, restarted):
+    """For a new query a wrong address is more likely, and is told at once."""
+    broker = fresh_broker()
+    fill(broker, "q", 3)
+    broker.kill()
+    receiver = Receiver(options(broker, "q", reconnectTimeout="60s"), StopRequest())
+    starter = threading.Timer(3, broker.start)
+    starter.start()
+    try:
+        if restarted:
+            receiver.open(0, restarted=True)
+            assert read_until(receiver, 0, 3) == [0, 1, 2]
+        else:
+            with pytest.raises(BrokerUnreachableError):
+                receiver.open(0)
+    finally:
+        starter.join()
+        receiver.close()
+
+
+def test_a_query_that_waits_for_its_broker_can_be_stopped(broker, queue):
+    stop = StopRequest()
+    receiver = Receiver(options(broker, queue, brokerUrl="stomp://127.0.0.1:1", reconnectTimeout="forever"), stop)
+    threading.Timer(1, lambda: setattr(stop, "made", True)).start()
+    with pytest.raises(StoppedError):
+        receiver.open(0, restarted=True)
+
+
+def test_a_wrong_password_is_said_at_once(broker, queue):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": "wrong-secret", "queue": queue}
+    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
+    with pytest.raises(JMSSecurityError, match="JMS_SECURITY") as caught:
+        receiver.open(0)
+    assert "wrong-secret" not in str(caught.value)
+
+
+def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
+    stop = StopRequest()
+    receiver = Receiver(options(broker, queue), stop)
+    receiver.open(0)
+    try:
+        stop.made = True
+        with pytest.raises(StoppedError):
+            receiver.admit()
+    finally:
+        receiver.close()
+
+
+def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delivery_attempt(broker, queue):
+    with RawStomp(broker) as client:
+        bodies = ["small", "x" * 3_000_000, b"y" * 9_000_000, "small"]
+        client.send(queue, [([("n", str(n))], body) for n, body in enumerate(bodies)])
+    with (
+        pytest.raises(MessageTooLargeError, match=r"3,000,000 bytes exceeds maxMessageBytes \(2,097,152\)"),
+        receiving(broker, queue, maxMessageBytes="2m") as receiver,
+    ):
+        read_until(receiver, 0, 4)
+    assert broker.message_count(queue) in {3, 4}  # the first may have been read and settled
+    assert set(broker.delivery_counts(queue)) == {0}
+
+
+def test_a_topic_is_read_while_subscribed(broker, queue):
+    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "topic": queue}
+    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
+    receiver.open(0)
+    try:
+        with RawStomp(broker) as client:
+            client.send(queue, [([("n", str(n))], "x") for n in range(20)], topic=True)
+        assert read_until(receiver, 0, 20) == list(range(20))
+        assert "at-most-once" in receiver.progress()["guarantee"]
+    finally:
+        receiver.close()
+
+
+def test_counts_what_the_broker_calls_redelivered(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([("n", "0")], "\nredelivered:true\n"), ([("n", "1")], "plain")])
+    with RawStomp(broker) as client:
+        client.read(queue, wanted=2, ack=False)
+    with receiving(broker, queue) as receiver:
+        read_until(receiver, 0, 2)
+        assert receiver.progress()["redelivered"] == 0  # UNSUBSCRIBE gave them back untouched

@@ -1,0 +1,521 @@
+"""Frames as Artemis 2.44 and 2.55 wrote them, and whole rows against the plain decoder."""
+
+import datetime as dt
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import plain_decoder
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_decoder import message, segment
+
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
+from pyspark_jms.stomp.columns.decode import decode
+from pyspark_jms.stomp.dialects import ARTEMIS
+
+QUEUE = Destination.parse("queue://orders")
+TOPIC = Destination.parse("topic://prices.#")
+ANYCAST = "destination-type:ANYCAST"
+FROM_STOMP = message(
+    *("subscription:1", "content-length:2", "message-id:27,31", "destination:q1", "expires:0", "redelivered:false"),
+    *("priority:4", "persistent:true", "timestamp:1795242783276", ANYCAST, "receipt:r2", ANYCAST, "ack:27,31"),
+    body="m0",
+)
+FROM_JAVA = message(
+    *("subscription:1", "message-id:1,2147483700", "destination:q1", "correlation-id:c-1", "expires:1795242800000"),
+    *("redelivered:true", "priority:9", "persistent:true", r"reply-to:queue\c//rq", "timestamp:1795242783276"),
+    *("type:order", "JMSXUserID:bob", ANYCAST, r"url:http\c//x/?a=1", "n:-3", "none:", "flag:true"),
+    *("_AMQ_GROUP_ID:g1", "_AMQ_GROUP_SEQUENCE:3", "_AMQ_SCHED_DELIVERY:1795242790000", "__AMQ_CID:7f", "ack:1,2"),
+    *("content-length:13",),
+    body="Grüße, 世界"[:9],
+)
+
+
+def read(frames, *, source=QUEUE, body_type="auto", first_sequence=0):
+    """The rows, after Arrow itself has found nothing wrong with them."""
+    batch = decode(*segment(frames), dialect=ARTEMIS, source=source, first_sequence=first_sequence, body_type=body_type)
+    batch.validate(full=True)
+    assert batch.schema == ARROW_SCHEMA
+    return batch.to_pylist()
+
+
+def plain(frames, *, source=QUEUE, body_type="auto", first_sequence=0):
+    return plain_decoder.rows(
+        frames, dialect=ARTEMIS, source=source, first_sequence=first_sequence, body_type=body_type
+    )
+
+
+def utc(milliseconds):
+    return dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC) + dt.timedelta(milliseconds=milliseconds % 1000)
+
+
+def test_a_message_sent_over_stomp():
+    (row,) = read([FROM_STOMP], first_sequence=41)
+    assert row == {
+        "sequence": 41,
+        "JMSMessageID": None,
+        "JMSDestination": "queue://orders",
+        "JMSTimestamp": utc(1795242783276),
+        "JMSCorrelationID": None,
+        "JMSType": None,
+        "JMSReplyTo": None,
+        "JMSDeliveryMode": 2,
+        "JMSPriority": 4,
+        "JMSExpiration": None,
+        "JMSDeliveryTime": None,
+        "JMSRedelivered": False,
+        "properties": [],
+        "property_types": None,
+        "body_type": "bytes",
+        "text": None,
+        "bytes": b"m0",
+        "map": None,
+        "stream": None,
+        "content_type": None,
+        "body_error": None,
+        "delivery_id": "orders/31",
+    }
+
+
+def test_a_java_text_message_with_every_header():
+    (row,) = read([FROM_JAVA])
+    assert row == {
+        "sequence": 0,
+        "JMSMessageID": None,
+        "JMSDestination": "queue://orders",
+        "JMSTimestamp": utc(1795242783276),
+        "JMSCorrelationID": "c-1",
+        "JMSType": "order",
+        "JMSReplyTo": "queue://rq",
+        "JMSDeliveryMode": 2,
+        "JMSPriority": 9,
+        "JMSExpiration": utc(1795242800000),
+        "JMSDeliveryTime": utc(1795242790000),
+        "JMSRedelivered": True,
+        "properties": [
+            ("JMSXUserID", "bob"),
+            ("url", "http://x/?a=1"),
+            ("n", "-3"),
+            ("none", ""),
+            ("flag", "true"),
+            ("JMSXGroupID", "g1"),
+            ("JMSXGroupSeq", "3"),
+        ],
+        "property_types": None,
+        "body_type": "text",
+        "text": "Grüße, 世界",
+        "bytes": None,
+        "map": None,
+        "stream": None,
+        "content_type": None,
+        "body_error": None,
+        "delivery_id": "orders/2147483700",
+    }
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "expected"),
+    [
+        (("subscription:1", "message-id:1,2", "ack:1,2", "content-length:3"), "abc", ("text", "abc", None)),
+        (("subscription:1", "message-id:1,2", "ack:1,2"), "", ("text", "", None)),
+        (("subscription:1", "content-length:2", "message-id:1,2"), b"\0\xff", ("bytes", None, b"\0\xff")),
+        (("subscription:1", "content-length:4", "message-id:1,2"), bytes(4), ("bytes", None, bytes(4))),
+        (("subscription:1", "message-id:1,2", "content-length:0", "ack:1,2"), b"", ("bytes", None, b"")),
+        (("subscription:1", "message-id:1,2", "content-length:3"), "a\0b", ("text", "a\0b", None)),
+        (("subscription:1", "message-id:1,2", "content-length:7"), "\0\nMESSA", ("text", "\0\nMESSA", None)),
+    ],
+)
+def test_bodies_as_artemis_writes_them(headers, body, expected):
+    (row,) = read([message(*headers, body=body)])
+    assert (row["body_type"], row["text"], row["bytes"]) == expected
+    assert row["body_error"] is None
+
+
+@pytest.mark.parametrize(("body_type", "expected"), [("text", ("text", "m0", None)), ("bytes", ("bytes", None, b"m0"))])
+def test_body_type_of_the_option(body_type, expected):
+    (row,) = read([FROM_STOMP], body_type=body_type)
+    assert (row["body_type"], row["text"], row["bytes"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("extra", "column", "value"),
+    [
+        ("timestamp:0", "JMSTimestamp", None),
+        ("timestamp:253402300799999", "JMSTimestamp", utc(253402300799999)),
+        ("timestamp:253402300800000", "JMSTimestamp", None),
+        ("timestamp:-62135596800000", "JMSTimestamp", dt.datetime(1, 1, 1, tzinfo=dt.UTC)),
+        ("timestamp:-62135596800001", "JMSTimestamp", None),
+        ("expires:9223372036854775807", "JMSExpiration", None),
+        ("expires:" + "9" * 5000, "JMSExpiration", None),
+        ("timestamp:0000000000000000000000000007", "JMSTimestamp", utc(7)),
+        ("priority:-2147483648", "JMSPriority", -(2**31)),
+        ("priority:2147483648", "JMSPriority", None),
+        ("persistent:TRUE", "JMSDeliveryMode", 2),
+        ("persistent:false", "JMSDeliveryMode", 1),
+        ("x:y", "JMSDeliveryMode", 1),
+        ("redelivered:True", "JMSRedelivered", True),
+        ("content-type:application/json", "content_type", "application/json"),
+        ("correlation-id:", "JMSCorrelationID", ""),
+        (r"reply-to:topic\c//rt", "JMSReplyTo", "topic://rt"),
+        (r"reply-to:temp-queue\c//8a-b", "JMSReplyTo", "queue://8a-b"),
+        (r"reply-to:temp-topic\c//t", "JMSReplyTo", "topic://t"),
+        ("reply-to:literal/name", "JMSReplyTo", "queue://literal/name"),
+        ("reply-to:", "JMSReplyTo", None),
+        (r"reply-to:queue\c//", "JMSReplyTo", None),
+        (r"message-id:1\c2,3,4", "delivery_id", "orders/3,4"),
+        ("message-id:17", "delivery_id", None),
+        ("message-id:17,", "delivery_id", None),
+        ("message-id:", "delivery_id", None),
+    ],
+)
+def test_one_header(extra, column, value):
+    frame = message("subscription:1", extra)
+    (row,) = read([frame])
+    assert row[column] == value
+    assert row["body_error"] is None
+    assert read([FROM_STOMP, frame, FROM_JAVA])[1] == row | {"sequence": 1}
+
+
+def test_what_the_producer_set_under_a_header_name_is_a_property():
+    names = ("timestamp", "priority", "message-id", "subscription", "redelivered", "persistent", "expires", "type")
+    brokers = [f"{name}:1" for name in names]
+    (row,) = read([message(*brokers, *(f"{name}:mine" for name in names), *(f"{name}:third" for name in names))])
+    assert row["properties"] == [(name, "mine") for name in names]
+    assert (row["JMSTimestamp"], row["JMSPriority"], row["JMSType"]) == (utc(1), 1, "1")
+    assert row["body_error"] is None
+
+
+def test_of_several_ack_headers_the_last_is_the_brokers():
+    frames = [message("ack:mine", "ack:also mine", "a:b", "ack:1,2"), message("ack:1,2")]
+    assert [row["properties"] for row in read(frames)] == [[("ack", "mine"), ("a", "b")], []]
+    assert read(frames[:1]) == read(frames)[:1]
+
+
+def test_of_properties_with_one_name_the_first_counts():
+    frame = message("a:1", "JMSXGroupID:mine", "a:2", "_AMQ_GROUP_ID:brokers", r"\c:x", r"\c:y")
+    expected = [("a", "1"), ("JMSXGroupID", "mine"), (":", "x")]
+    assert read([frame])[0]["properties"] == expected
+    assert read([frame, FROM_STOMP])[0]["properties"] == expected
+
+
+def test_plumbing_is_neither_column_nor_property():
+    noise = [f"{name}:x" for name in sorted(ARTEMIS.noise - {BODY_MARKER, TYPES_MARKER})]
+    assert read([message("destination:q", *noise, *noise)])[0]["properties"] == []
+
+
+def test_a_topic_subscription_tells_the_topic_of_each_message():
+    frames = [message("destination:prices.de"), message("subscription:1"), message("destination:prices.fr")]
+    destinations = [row["JMSDestination"] for row in read(frames, source=TOPIC)]
+    assert destinations == ["topic://prices.de", "topic://prices.#", "topic://prices.fr"]
+
+
+def test_text_that_is_not_utf8_stays_raw():
+    frames = [message("a:1", body=body) for body in (b"ok", b"caf\xe9", b"\xc3", b"\xa9", "é")]
+    assert [(row["text"], row["bytes"], row["body_error"], row["body_type"]) for row in read(frames)] == [
+        ("ok", None, None, "text"),
+        (None, b"caf\xe9", "text is not valid UTF-8", "text"),
+        (None, b"\xc3", "text is not valid UTF-8", "text"),
+        (None, b"\xa9", "text is not valid UTF-8", "text"),
+        ("é", None, None, "text"),
+    ]
+
+
+def test_all_that_is_wrong_with_a_message_is_told_in_order():
+    frame = message(
+        *(rb"a\tb:1", b"no colon", b"caf\xe9:\xff", b"timestamp:soon", b"priority:", rb"both\x:" + b"\xc3"),
+        body=b"\xff",
+    )
+    (row,) = read([frame])
+    assert row["body_error"] == (
+        r"header 'a\\tb' holds an escape that STOMP 1.2 does not define; header line 2 has no colon; "
+        r"header 'caf�' is not valid UTF-8; header 'both\\x' holds an escape that STOMP 1.2 does not define; "
+        r"header 'both\\x' is not valid UTF-8; header 'timestamp' is not a number; header 'priority' is not a number; "
+        "text is not valid UTF-8"
+    )
+    assert row["properties"] == [(r"a\tb", "1"), ("caf�", "�"), (r"both\x", "�")]
+    assert (row["JMSTimestamp"], row["JMSPriority"], row["bytes"]) == (None, None, b"\xff")
+    assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
+
+
+@pytest.mark.parametrize("count", [9, 10, 11, 30])
+@pytest.mark.parametrize("lines", [["z"], [r"a:\x"], [b"a:\xff"], ["z", r"a:\x", b"a:\xff", "timestamp:x"]])
+def test_of_many_faults_only_some_are_told(lines, count):
+    frames = [FROM_STOMP, message(*lines * count), message(*lines), FROM_JAVA]
+    assert read(frames) == plain(frames)
+    assert (read(frames)[1]["body_error"].count("; ") == 10) == (count * len(lines) > 10)
+
+
+# --- envelopes ----------------------------------------------------------------------------------
+
+MAP_BODY = '{"map":[{"name":"n","type":"int","value":"3"},{"name":"x","type":"bytes","value":"AAEC"}]}'
+STREAM_BODY = '{"stream":[{"type":"char","value":"x"},{"type":"string"}]}'
+
+
+def from_java(kind, body, *more):
+    """As a Java producer's envelope comes: a TextMessage with a property."""
+    lines = ("subscription:1", "message-id:1,2", f"{BODY_MARKER}:{kind}", *more, "a:1", "ack:1,2")
+    return message(*lines, f"content-length:{len(body)}", body=body)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "given"),
+    [
+        ("map", MAP_BODY, {"map": [("n", {"type": "int", "value": "3"}), ("x", {"type": "bytes", "value": "AAEC"})]}),
+        ("stream", STREAM_BODY, {"stream": [{"type": "char", "value": "x"}, {"type": "string", "value": None}]}),
+        ("object", b"\xac\xed\0\5", {"bytes": b"\xac\xed\0\5"}),
+        ("message", b"", {}),
+        ("text", "t", {"text": "t"}),
+        ("bytes", b"\xff", {"bytes": b"\xff"}),
+    ],
+)
+def test_an_envelope_is_read_as_what_is_in_it(kind, body, given):
+    frame = from_java(kind, body)
+    (row,) = read([frame])
+    bodies = {name: row[name] for name in ("text", "bytes", "map", "stream") if row[name] is not None}
+    assert (row["body_type"], bodies, row["body_error"]) == (kind, given, None)
+    assert row["properties"] == [("a", "1")]
+    assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "body_type", "reason"),
+    [
+        ("map", "{", "map", "body is no JSON of a map"),
+        ("map", STREAM_BODY, "map", "body is no JSON of a map"),
+        ("stream", b"\xff", "stream", "text is not valid UTF-8"),
+        ("map", MAP_BODY.replace("3", "x"), "map", "element 1 of the map is no int"),
+        ("message", "x", "message", "a message without a body has one"),
+        ("record", "x", "text", "property 'spark_jms_body' names no body type"),
+    ],
+)
+def test_an_envelope_that_cannot_be_read_is_raw_octets_and_a_reason(kind, body, body_type, reason):
+    frame = from_java(kind, body)
+    (row,) = read([frame])
+    assert (row["body_type"], row["body_error"]) == (body_type, reason)
+    assert row["bytes"] == (body if isinstance(body, bytes) else body.encode())
+    assert (row["text"], row["map"], row["stream"]) == (None, None, None)
+    assert read([FROM_JAVA, frame, FROM_STOMP])[1] == row | {"sequence": 1}
+
+
+@pytest.mark.parametrize("body_type", ["auto", "text", "bytes"])
+def test_a_large_body_that_the_broker_lost_is_told(body_type):
+    lost, whole = (
+        message("_AMQ_LARGE_SIZE:400585", "content-length:1", body="\0"),
+        message("_AMQ_LARGE_SIZE:7", body="a"),
+    )
+    rows = read([FROM_STOMP, lost, whole], body_type=body_type)
+    assert [row["body_error"] for row in rows] == [
+        None,
+        "the broker did not send the body: it is neither text nor bytes",
+        None,
+    ]
+    assert (rows[1]["text"], rows[1]["bytes"]) == (None, b"\0")
+    assert rows == plain([FROM_STOMP, lost, whole], body_type=body_type)
+
+
+@pytest.mark.parametrize("body_type", ["text", "bytes"])
+def test_the_option_is_above_the_marker_which_stays_a_property(body_type):
+    body = "{" + MAP_BODY
+    rows = read([from_java("map", body), FROM_STOMP, from_java("x", body)], body_type=body_type)
+    expected = body if body_type == "text" else body.encode()
+    for row, kind in ((rows[0], "map"), (rows[2], "x")):
+        assert (row["body_type"], row[body_type], row["map"], row["body_error"]) == (body_type, expected, None, None)
+        assert row["properties"] == [(BODY_MARKER, kind), ("a", "1")]
+
+
+def test_types_of_properties_are_a_column_and_bad_ones_stay_a_property():
+    good, bad = r'spark_jms_types:{"a"\c"int"}', r'spark_jms_types:{"a"\c"Integer"}'
+    rows = read([from_java("map", MAP_BODY, good), from_java("map", MAP_BODY, bad), FROM_JAVA])
+    assert [row["property_types"] for row in rows] == [[("a", "int")], None, None]
+    assert [row["properties"] for row in rows[:2]] == [[("a", "1")], [(TYPES_MARKER, '{"a":"Integer"}'), ("a", "1")]]
+    assert [row["body_error"] for row in rows] == [None] * 3
+
+
+def test_nothing_to_decode():
+    assert read([]) == []
+
+
+def test_a_column_that_would_not_fit_is_refused():
+    source = Destination(QUEUE.kind, "q" * 10_000_000)
+    with pytest.raises(IllegalStateError, match="do not fit into one Arrow column"):
+        read([FROM_JAVA] * 250, source=source)
+
+
+@pytest.mark.parametrize("octets", [bytes, bytearray, memoryview])
+def test_octets_of_any_kind_stay_as_they_are(octets):
+    raw, heads, ends = segment([FROM_JAVA, FROM_STOMP])
+    given_octets = octets(raw)
+    batch = decode(given_octets, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+    assert bytes(given_octets) == raw
+    if octets is bytearray:
+        given_octets[:] = bytes(len(raw) + 1)  # the batch neither shares them nor keeps them from growing
+    assert batch.to_pylist() == plain([FROM_JAVA, FROM_STOMP])
+
+
+# --- against the plain decoder -------------------------------------------------------------------
+
+ODD = [
+    "\\",
+    "\\c",
+    "\\n",
+    "\\r",
+    "\\\\",
+    "\\x",
+    ":",
+    "*",
+    "\x1a",
+    "\r",
+    "\0",
+    "é",
+    "世",
+    " ",
+    "a",
+    "7",
+    "-",
+    "0",
+    "true",
+    ",",
+]
+NAMES = st.one_of(
+    st.sampled_from(
+        [*ARTEMIS.message_headers, *sorted(ARTEMIS.noise), *ARTEMIS.property_names, "JMSXGroupID", "a", "b"]
+    ),
+    st.lists(st.sampled_from(ODD), max_size=4).map("".join),
+)
+MARKS = [
+    *(kind.value.encode() for kind in BodyType),
+    *(b"Map", b"{}", rb'{"a"\c"int","b"\c"string"}', rb'{"a"\c"char"}', rb'{"a"\c"int","a"\c"int"}', b"[]"),
+]
+VALUES = st.one_of(
+    st.sampled_from(MARKS),
+    st.lists(st.sampled_from(ODD), max_size=6).map(lambda parts: "".join(parts).encode()),
+    st.integers(-(2**70), 2**70).map(lambda number: str(number).encode()),
+    st.sampled_from(
+        [b"queue\\c//a", b"topic\\c//b", b"temp-queue\\c//c", b"1,2", b"true", b"\xff", b"\xc3", b"\xe4\xb8"]
+    ),
+)
+HEADERS = st.lists(
+    st.one_of(
+        st.tuples(NAMES, VALUES).map(lambda pair: pair[0].encode() + b":" + pair[1]),
+        st.sampled_from([b"no colon", b"\xff", b"caf\xe9:1", b"\r", b"\\", b"x\\:y"]),
+    ),
+    max_size=12,
+)
+BODIES = st.one_of(
+    st.binary(max_size=20),
+    st.text(max_size=20).map(lambda text: text.encode(errors="replace")),
+    st.sampled_from([b"\n\n", b"\0\nMESSAGE\n\n\0\n", b"\xc3", b"\xa9"]),
+    st.sampled_from([MAP_BODY.encode(), STREAM_BODY.encode(), b'{"map":[]}', b'{"map":[{"name":"\\u0000"}]}']),
+)
+FRAMES = st.one_of(
+    st.builds(lambda headers, body: message(*headers, body=body), HEADERS, BODIES),
+    st.builds(
+        lambda kind, body, headers: from_java(kind, body, *headers),
+        st.sampled_from([*BodyType, "Map"]),
+        BODIES.filter(lambda body: b"\n\n" not in body),
+        HEADERS,
+    ),
+)
+ONE_LAYOUT = st.builds(
+    lambda names, values, bodies: [
+        message(*(name.encode() + b":" + value for name, value in zip(names, row, strict=False)), body=body)
+        for row, body in zip(values, bodies, strict=False)
+    ],
+    st.lists(NAMES, min_size=1, max_size=8),
+    st.lists(st.lists(VALUES, min_size=8, max_size=8), min_size=1, max_size=6),
+    st.lists(BODIES, min_size=6, max_size=6),
+)
+HOW = {"source": st.sampled_from([QUEUE, TOPIC]), "body_type": st.sampled_from(["auto", "text", "bytes"])}
+
+
+@settings(max_examples=400)
+@given(frames=st.lists(FRAMES, max_size=8), first=st.integers(0, 2**62), **HOW)
+def test_any_mix_of_frames_reads_as_the_plain_decoder_reads_it(frames, first, source, body_type):
+    how = {"source": source, "body_type": body_type, "first_sequence": first}
+    assert read(frames, **how) == plain(frames, **how)
+
+
+@settings(max_examples=400)
+@given(frames=ONE_LAYOUT, **HOW)
+def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, source, body_type):
+    how = {"source": source, "body_type": body_type}
+    assert read(frames, **how) == plain(frames, **how)
+    assert read([*frames, FROM_JAVA], **how)[:-1] == plain(frames, **how)
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_a_wrong_index_is_refused_or_harmless(data):
+    octets, heads, ends = segment([FROM_JAVA, FROM_STOMP, FROM_JAVA])
+    for index in (heads, ends):
+        for at in data.draw(st.lists(st.integers(0, 2), max_size=2)):
+            index[at] = data.draw(st.one_of(st.integers(-3, len(octets) + 3), st.integers(-(2**63), 2**63 - 1)))
+    try:
+        batch = decode(octets, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+    except IllegalStateError:
+        return
+    batch.validate(full=True)
+
+
+def test_mutated_octets_never_end_the_process():
+    """In a process of its own: a segmentation fault must be seen as a failure."""
+    done = subprocess.run(
+        [sys.executable, __file__, "1500"], check=False, capture_output=True, text=True, timeout=240, env=_environment()
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "1500 inputs"), done.stderr[-2000:]
+
+
+def _environment():
+    return {"PYTHONPATH": str(Path(plain_decoder.__file__).parent), "PATH": ""}
+
+
+def mutated(random_, octets):
+    """A few octets flipped, dropped, doubled or put in, mostly those that mean something."""
+    octets = bytearray(octets)
+    for _ in range(random_.randint(1, 12)):
+        at = random_.randrange(len(octets))
+        match random_.randrange(4):
+            case 0:
+                octets[at] = random_.choice(b"\n\0:\\\r\xffc0M")
+            case 1:
+                octets[at] = random_.randrange(256)
+            case 2:
+                del octets[at : at + random_.randint(1, 9)]
+            case _:
+                octets[at:at] = octets[at : at + random_.randint(1, 30)]
+    return bytes(octets)
+
+
+KINDS = [
+    FROM_JAVA,
+    FROM_STOMP,
+    from_java("map", MAP_BODY, r'spark_jms_types:{"a"\c"int"}'),
+    from_java("stream", STREAM_BODY),
+    from_java("object", b"\xac\xed\0\5"),
+]
+
+
+def fuzz(times):
+    for seed in range(times):
+        random_ = random.Random(seed)
+        base = [random_.choice(KINDS) for _ in range(random_.randint(1, 6))]
+        frames = plain_decoder.frames_in(mutated(random_, b"".join(base)))
+        assert read(frames) == plain(frames), seed
+        octets, heads, ends = segment(frames)
+        spoiled = mutated(random_, octets) if octets else octets
+        try:
+            decode(spoiled, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto").validate(
+                full=True
+            )
+        except IllegalStateError:
+            continue
+    print(f"{times} inputs")  # noqa: T201 - read by the test
+
+
+if __name__ == "__main__":
+    fuzz(int(sys.argv[1]))

@@ -1,0 +1,154 @@
+"""The digest against its definition, frame by frame; what must and what must not change it; its cost."""
+
+import hashlib
+import random
+import time
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.stomp.columns.digest import RowsDigest, counts_from_now
+from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.dialects import ARTEMIS
+
+DEFAULTS = SendDefaults(
+    destination=Destination(DestinationKind.QUEUE, "q"),
+    delivery_mode=DeliveryMode.PERSISTENT,
+    priority=4,
+    time_to_live_ms=0,
+    delivery_delay_ms=0,
+)
+ORDERS = pa.record_batch({"text": ["one", "two", "", "two"], "JMSCorrelationID": ["a", "b", "c", "b"]})
+
+
+def frames(batch, now_ms=0, defaults=DEFAULTS):
+    return encode(batch, dialect=ARTEMIS, defaults=defaults, transaction="t", now_ms=now_ms, max_frame_bytes=100 << 20)
+
+
+def digest(*batches):
+    found = RowsDigest()
+    for batch in batches:
+        found.add(frames(batch), batch.num_rows)
+    return found.text()
+
+
+def by_definition(octets):
+    """``octets``: each frame without its NUL."""
+    sums = [0] * 4
+    for frame in octets:
+        hashed = hashlib.sha256(frame).digest()
+        for lane in range(4):
+            sums[lane] += int.from_bytes(hashed[8 * lane : 8 * lane + 8], "little")
+    packed = b"".join((total % 2**64).to_bytes(8, "little") for total in [*sums, len(octets)])
+    return "1-" + hashlib.sha256(packed).hexdigest()[:32]
+
+
+def added(octets, cuts=()):
+    """The same frames in one buffer, or in several."""
+    found = RowsDigest()
+    bounds = [0, *sorted(cuts), len(octets)]
+    buffers = [
+        memoryview(b"".join(frame + b"\0" for frame in octets[start:stop]))
+        for start, stop in pairwise(bounds)
+        if start < stop
+    ]
+    found.add(buffers, len(octets))
+    return found.text()
+
+
+def frame(body, *, stated=True):
+    length = b"\ncontent-length:%d" % len(body) if stated else b""
+    return b"SEND\ndestination:q" + length + b"\n\n" + body
+
+
+BODIES = st.lists(
+    st.one_of(
+        st.binary(max_size=40),
+        st.sampled_from([b"", b"\0", b"\0SEND\n", b"x\0SEND\n\n\0", b"\n\n", b"\ncontent-length:3\n\n", b"SEND\n"]),
+    ),
+    max_size=8,
+)
+
+
+@given(BODIES, st.lists(st.integers(0, 8), max_size=3), st.randoms(use_true_random=False))
+def test_is_what_its_definition_says_whatever_the_bodies_hold(bodies, cuts, shuffle):
+    octets = [frame(body) for body in bodies]
+    expected = by_definition(octets)
+    assert added(octets, [cut for cut in cuts if cut <= len(octets)]) == expected
+    shuffle.shuffle(octets)
+    assert added(octets) == expected
+
+
+def test_text_frames_have_no_length():
+    octets = [frame(b"one", stated=False), frame(b"", stated=False), frame(b"\0\0", stated=True)]
+    assert added(octets) == by_definition(octets)
+
+
+def test_is_pinned():
+    """Entries of one release are read by the next: another value here needs another version."""
+    assert digest(ORDERS) == "1-c6b54cd86a3991d3951ddce918bf00f1"
+
+
+def test_order_and_batches_leave_no_trace():
+    rows = pa.record_batch({"text": [f"row {n}" for n in range(2_000)]})
+    mixed = rows.take(pa.array(random.Random(7).sample(range(2_000), 2_000)))
+    assert digest(rows) == digest(mixed) == digest(mixed.slice(0, 3), mixed.slice(3, 1_000), mixed.slice(1_003))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": ["one", "two", "", "twO"], "JMSCorrelationID": ["a", "b", "c", "b"]},
+        {"text": ["one", "two", ""], "JMSCorrelationID": ["a", "b", "c"]},  # one of two equal rows is missing
+        {"text": ["two", "one", "", "two"], "JMSCorrelationID": ["a", "b", "c", "b"]},  # values between rows
+        {"text": ["one", "two", None, "two"], "JMSCorrelationID": ["a", "b", None, "b"]},
+        {"text": ["one", "two", "", "two"], "JMSType": ["a", "b", "c", "b"]},
+    ],
+)
+def test_every_difference_shows(other):
+    assert digest(pa.record_batch(other)) != digest(ORDERS)
+
+
+def test_several_buffers_of_one_batch_are_all_counted():
+    rows = pa.record_batch({"text": [f"{n:06}" + "x" * 9_000_000 for n in range(3)]})
+    buffers = frames(rows)
+    assert len(buffers) == 3
+    assert digest(rows) == by_definition([bytes(buffer[:-1]) for buffer in buffers])
+
+
+@pytest.mark.parametrize(
+    ("columns", "defaults", "counts"),
+    [
+        (["text"], {}, False),
+        (["text", "JMSExpiration", "JMSDeliveryTime", "delivery_delay"], {}, False),
+        (["text", "time_to_live"], {}, True),
+        (["text", "Time_To_Live"], {}, True),
+        (["text"], {"time_to_live_ms": 5}, True),
+    ],
+)
+def test_knows_which_frames_hold_a_time_counted_from_now(columns, defaults, counts):
+    values = {"delivery_delay": 5_000, "time_to_live": 5_000, "Time_To_Live": 5_000}
+    times = {name: pa.array([10**15] * 2, pa.timestamp("us")) for name in ("JMSExpiration", "JMSDeliveryTime")}
+    rows = pa.record_batch({name: times.get(name, pa.array([values.get(name, "x")] * 2)) for name in columns})
+    said = SendDefaults(**{name: getattr(DEFAULTS, name) for name in DEFAULTS.__slots__} | defaults)
+    assert counts_from_now(rows.schema, ARTEMIS, said) is counts
+    now, later = (b"".join(frames(rows, now_ms=now, defaults=said)) for now in (10**12, 10**12 + 1))
+    assert (now != later) is counts
+
+
+def test_costs(report):
+    for body in (100, 1_000):
+        rows = pa.record_batch({"text": [f"{n:08}" + "x" * (body - 8) for n in range(10_000)]})
+        buffers = frames(rows)
+        best = min(_seconds(buffers) for _ in range(7))
+        report(f"digest: {best / rows.num_rows * 1e6:.2f} µs of CPU a row with {body} octets of text")
+
+
+def _seconds(buffers):
+    start = time.thread_time()
+    RowsDigest().add(buffers, 10_000)
+    return time.thread_time() - start

@@ -1,0 +1,332 @@
+import base64
+import itertools
+import re
+from dataclasses import replace
+
+import plain_encoder
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.stomp.columns import encode as module
+from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.dialects import ARTEMIS
+
+DEFAULTS = SendDefaults(
+    destination=Destination.parse(plain_encoder.DEFAULTS["destination"]),
+    delivery_mode=DeliveryMode.PERSISTENT,
+    priority=4,
+    time_to_live_ms=0,
+    delivery_delay_ms=0,
+)
+NOW_MS = 1_760_000_000_000
+TYPES = {
+    "destination": pa.string(),
+    "JMSCorrelationID": pa.string(),
+    "JMSType": pa.string(),
+    "JMSReplyTo": pa.string(),
+    "JMSDeliveryMode": pa.int32(),
+    "JMSPriority": pa.int8(),
+    "JMSExpiration": pa.timestamp("ms", tz="UTC"),
+    "JMSDeliveryTime": pa.timestamp("ms", tz="UTC"),
+    "time_to_live": pa.int64(),
+    "delivery_delay": pa.int64(),
+    "properties": pa.map_(pa.string(), pa.string()),
+    "property_types": pa.map_(pa.string(), pa.string()),
+    "body_type": pa.string(),
+    "text": pa.string(),
+    "bytes": pa.binary(),
+    "map": pa.map_(pa.string(), TYPED_VALUE),
+    "stream": pa.list_(TYPED_VALUE),
+    "content_type": pa.string(),
+    "sequence": pa.int64(),
+}
+NASTY = ["", "\0", ":", "\\", "\r", "\n", "\r\n\n", "\\c", "a:b", "\n\n\0SEND\n", "é", "雪", "🐘", "\u2028", "\x85"]
+
+
+def batch_of(rows, columns=None):
+    names = columns or sorted({name for row in rows for name in row}) or ["text"]
+    return pa.record_batch({name: pa.array([row.get(name) for row in rows], TYPES[name]) for name in names})
+
+
+def encoded(batch, **changed):
+    arguments = {
+        "dialect": ARTEMIS,
+        "defaults": DEFAULTS,
+        "transaction": None,
+        "now_ms": NOW_MS,
+        "max_frame_bytes": 1 << 20,
+    }
+    return [bytes(buffer) for buffer in encode(batch, **arguments | changed)]
+
+
+def frames_of(rows, **changed):
+    return plain_encoder.read_frames(b"".join(encoded(batch_of(rows), **changed)))
+
+
+# --- against the plain encoder -----------------------------------------------------------------------
+
+anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
+without_nul = anything.map(lambda text: text.replace("\0", ""))
+destinations = without_nul.filter(lambda text: text and "://" not in text)
+own_names = st.text("ab_$é雪\0\x1b\u200b", max_size=6).map("p".__add__)  # identifiers, ignorable characters and all
+name_lists = st.lists(own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "ack"]), max_size=4, unique=True)
+VALUES = {
+    "boolean": st.sampled_from(["true", "false"]),
+    "byte": st.integers(-128, 127).map(str),
+    "short": st.integers(-(2**15), 2**15 - 1).map(str),
+    "int": st.integers(-(2**31), 2**31 - 1).map(str),
+    "long": st.integers(-(2**63), 2**63 - 1).map(str),
+    "float": st.sampled_from(["1.0", "-0.0", "NaN", "3.4028235E38"]),
+    "double": st.sampled_from(["1.0", "-Infinity", "4.9E-324"])
+    | st.floats(allow_nan=False, allow_infinity=False).map(str),
+    "string": anything,
+}
+ELEMENT_VALUES = VALUES | {
+    "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]) | st.sampled_from(["\0", '"', "\\"]),
+    "bytes": st.binary(max_size=8).map(lambda octets: base64.b64encode(octets).decode()),
+}
+
+
+@st.composite
+def typed(draw, values):
+    kind = draw(st.sampled_from(sorted(values)))
+    return {"type": kind, "value": draw(st.none() | values[kind])}
+
+
+elements = typed(ELEMENT_VALUES) | st.none() | st.just({"type": None, "value": None})
+item_names = anything.filter(bool)
+instants = st.integers(-(10**13), 10**14)
+COLUMN_VALUES = {
+    "destination": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://"]), destinations),
+    "JMSCorrelationID": anything,
+    "JMSType": anything,
+    "JMSReplyTo": anything | st.builds("queue://{}".format, anything),
+    "JMSDeliveryMode": st.integers(1, 2),
+    "JMSPriority": st.integers(0, 9),
+    "JMSExpiration": instants,
+    "JMSDeliveryTime": instants,
+    "time_to_live": st.integers(0, 10**12),
+    "delivery_delay": st.integers(0, 10**12),
+    "content_type": anything,
+    "sequence": st.integers(0, 10),
+}
+
+
+@st.composite
+def rows_of_columns(draw):
+    """Rows over any subset of the columns, with nulls anywhere, property names often the same in every row."""
+    columns = draw(st.lists(st.sampled_from(sorted(TYPES)), unique=True, min_size=1))
+    shared = draw(st.none() | name_lists)
+    rows = draw(st.lists(st.builds(dict), min_size=1, max_size=6))
+    for row, name in itertools.product(rows, columns):
+        if name in COLUMN_VALUES:
+            row[name] = draw(st.none() | COLUMN_VALUES[name])
+    if "properties" in columns:
+        for row in rows:
+            names = shared if shared is not None else draw(name_lists)
+            row["properties"] = draw(st.none() | st.just([(name, draw(st.none() | anything)) for name in names]))
+        if "property_types" in columns:
+            draw_types(draw, rows)
+    for row in rows:
+        draw_body(draw, row, columns)
+    return columns, rows
+
+
+def draw_types(draw, rows):
+    """Types for some of the properties, in any order, and values to match."""
+    for row in rows:
+        values = dict(row["properties"] or [])
+        names = draw(st.lists(st.sampled_from(sorted(values)), unique=True)) if values else []
+        types = [(name, draw(st.none() | st.sampled_from(sorted(VALUES)))) for name in names]
+        values |= {name: draw(VALUES[kind]) for name, kind in types if kind and values[name] is not None}
+        row["properties"] = row["properties"] and list(values.items())
+        row["property_types"] = draw(st.none() | st.just(types))
+
+
+BODIES = {
+    "text": without_nul,
+    "bytes": st.binary(max_size=20),
+    "map": st.dictionaries(item_names, elements, max_size=3).map(lambda items: list(items.items())),
+    "stream": st.lists(elements, max_size=3),
+}
+
+
+def draw_body(draw, row, columns):
+    kinds = [kind for kind in BODIES if kind in columns]
+    kind = draw(st.sampled_from([*kinds, None]))
+    if kind:
+        row[kind] = draw(BODIES[kind])
+    if "body_type" in columns:
+        stated = [kind or "message", None] + ["object"] * (kind == "bytes")
+        row["body_type"] = draw(st.sampled_from(stated))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    rows_of_columns(),
+    st.tuples(st.integers(0, 9), st.integers(0, 3)),
+    st.sampled_from([1, 600, 1 << 24]),
+    st.none() | anything,
+)
+def test_agrees_with_the_plain_encoder(drawn, padding, buffer_bytes, transaction):
+    columns, rows = drawn
+    before, after = padding
+    whole = batch_of([*rows[:1] * before, *rows, *rows[:1] * after], columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BUFFER_BYTES", buffer_bytes)
+        buffers = encoded(whole.slice(before, len(rows)), transaction=transaction)
+    found = [frame for buffer in buffers for frame in plain_encoder.read_frames(buffer)]
+    wanted = [plain_encoder.expected_frame(row, transaction=transaction, now_ms=NOW_MS) for row in rows]
+    assert found == wanted
+
+
+texts = st.text(max_size=4) | anything
+anything_by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
+any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
+ANY_COLUMNS = dict.fromkeys(
+    ["destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type"], texts
+) | {
+    "properties": anything_by_name,
+    "property_types": anything_by_name,
+    "bytes": st.binary(max_size=8),
+    "map": st.dictionaries(texts, any_elements, max_size=2).map(lambda found: list(found.items())),
+    "stream": st.lists(any_elements, max_size=2),
+}
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
+@example([{"text": "a\0SEND\ndestination:x\n\nforged"}])
+@example([{"properties": [("content-length", "1")], "text": "abc"}])
+@example([{"properties": [("a\n\n\0SEND\ndestination", "x")]}])
+@example([{"destination": "q\ndestination-type:MULTICAST"}])
+def test_nothing_a_row_holds_can_add_a_header_or_a_frame(rows):
+    """Each row becomes its one frame, or is refused with an error that has a code and names the row."""
+    try:
+        found = frames_of(rows)
+    except JMSError as error:
+        assert re.search(r"[Rr]ow \d+ of the task", str(error))  # noqa: PT017  some rows are fine, so no raises()
+        return
+    assert found == [plain_encoder.expected_frame(row, now_ms=NOW_MS) for row in rows]
+
+
+# --- buffers -----------------------------------------------------------------------------------------
+
+
+def test_no_rows_make_no_buffer():
+    assert encoded(batch_of([{"text": "a"}]).slice(0, 0)) == []
+
+
+def test_a_batch_without_columns_the_sink_reads_sends_empty_texts():
+    assert frames_of([{"sequence": 1}, {"sequence": 2}]) == [plain_encoder.expected_frame({})] * 2
+
+
+def test_buffers_hold_whole_frames_in_order_and_keep_to_their_size(monkeypatch):
+    monkeypatch.setattr(module, "BUFFER_BYTES", 10_000)
+    rows = [{"text": f"{i}" * (i % 700)} for i in range(300)] + [{"text": "x" * 50_000}, {"text": "last"}]
+    buffers = encoded(batch_of(rows))
+    frames = [plain_encoder.read_frames(buffer) for buffer in buffers]
+    assert list(itertools.chain(*frames)) == [plain_encoder.expected_frame(row) for row in rows]
+    assert len(buffers) > 10
+    assert all(len(buffer) <= 10_000 or len(found) == 1 for buffer, found in zip(buffers, frames, strict=True))
+
+
+def test_buffers_are_contiguous_octets():
+    (buffer,) = encode(
+        batch_of([{"text": "a"}]),
+        dialect=ARTEMIS,
+        defaults=DEFAULTS,
+        transaction=None,
+        now_ms=0,
+        max_frame_bytes=1000,
+    )
+    assert isinstance(buffer, memoryview)
+    assert (buffer.contiguous, buffer.itemsize) == (True, 1)
+
+
+def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
+    monkeypatch.setattr(module, "BUFFER_BYTES", 1)
+    rows = [{"text": "a"}] * 5 + [{"text": "b\0"}]
+    with pytest.raises(MessageFormatError, match=r"Row 105 of the task has U\+0000"):
+        encoded(batch_of(rows), first_row=100)
+
+
+# --- limits ------------------------------------------------------------------------------------------
+
+
+def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_octet_refused():
+    rows = [{"text": "a"}, {"text": "x" * 1000, "JMSType": ":" * 10}]
+    size = len(encoded(batch_of(rows[1:]))[0])
+    assert len(frames_of(rows, max_frame_bytes=size)) == 2
+    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} octets; the limit is {size - 1}"):
+        encoded(batch_of(rows), max_frame_bytes=size - 1, first_row=7)
+
+
+def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
+    monkeypatch.setattr(module, "MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr(module, "BUFFER_BYTES", 100)
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 octets; the limit is 1000"):
+        encoded(batch_of([{"text": "a"}, {"text": "x" * 1001}]))
+
+
+def test_errors_do_not_show_what_a_row_holds():
+    secret = "s3cr3t"
+    bad = [
+        {"text": f"{secret}\0"},
+        {"text": secret, "bytes": secret.encode()},
+        {"properties": [("content-length", secret)]},
+        {"destination": f"ftp://{secret}"},
+        {"body_type": secret},
+        {"text": secret * 10_000},
+    ]
+    for row in bad:
+        with pytest.raises(JMSError) as caught:
+            encoded(batch_of([row]), max_frame_bytes=10_000)
+        assert secret not in str(caught.value)
+
+
+def test_another_dialect_names_its_own_headers():
+    other = replace(
+        ARTEMIS,
+        send_types={kind: {} for kind in ARTEMIS.send_types},
+        send_headers=replace(ARTEMIS.send_headers, type="kind", priority=None),
+        send_property_names={"JMSXGroupID": "group"},
+    )
+    ((headers, _),) = frames_of([{"JMSType": "t", "properties": [("JMSXGroupID", "g")]}], dialect=other)
+    assert headers == [
+        ("destination", "default"),
+        ("spark_jms_body", "message"),
+        ("persistent", "true"),
+        ("kind", "t"),
+        ("group", "g"),
+    ]
+
+
+# --- the broker's opinion ----------------------------------------------------------------------------
+
+
+@pytest.mark.broker
+def test_artemis_reads_each_frame_as_one_message(broker, queue):
+    """Names, values and bodies of every kind arrive as they were, NUL in headers included, and nothing besides."""
+    from rawstomp import RawStomp
+
+    rows = [
+        {"destination": queue, "JMSType": nasty, "JMSCorrelationID": nasty, "properties": [("p\0é", nasty)]}
+        | ({"bytes": nasty.encode()} if i % 2 else {"text": nasty.replace("\0", "")})
+        for i, nasty in enumerate(NASTY)
+    ]
+    with RawStomp(broker) as client:
+        client.request("BEGIN", [("transaction", "t")])
+        for buffer in encoded(batch_of(rows), transaction="t"):
+            client.write(buffer)
+        client.request("COMMIT", [("transaction", "t")])
+        found = client.read(queue, wanted=len(rows)) + client.read(queue, quiet=0.5)
+    assert len(found) == len(rows)
+    for message, row, nasty in zip(found, rows, NASTY, strict=True):
+        assert message.body == (row["bytes"] if "bytes" in row else row["text"].encode())
+        wanted = {"type": nasty, "correlation-id": nasty, "p\0é": nasty, "persistent": "true"}
+        assert wanted.items() <= message.headers.items()

@@ -1,0 +1,156 @@
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.sink_columns import sink_columns
+from pyspark_jms.errors import MessageFormatError, UnsupportedError
+from pyspark_jms.stomp.columns.encode_body import body_of
+from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
+
+ELEMENT = {"type": "int", "value": "1"}
+MAP, STREAM, OBJECT, MESSAGE = (f"\nspark_jms_body:{kind}".encode() for kind in ("map", "stream", "object", "message"))
+UNTYPED = replace(ARTEMIS, envelopes=False)
+
+
+def bodies_of(*rows, dialect=ARTEMIS):
+    names = ["sequence", *{name for row in rows for name in row}]
+    batch = pa.record_batch(
+        {name: pa.array([row.get(name) for row in rows], ARROW_SCHEMA.field(name).type) for name in names}
+    )
+    lines, body = body_of(Rows(columns=sink_columns(batch), first=3, count=len(rows)), dialect)
+    return [tuple(entry.split(b"|", 1)) for entry in join_rows([*lines, b"|", body]).to_pylist()]
+
+
+BYTES, TEXT = b"\nspark_jms_body:bytes", b"\nspark_jms_body:text"
+OCTETS = "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ([{"text": "a"}], [b""]),
+        ([{"bytes": b"a"}], [b"\ncontent-length:1" + BYTES]),
+        ([{"text": "a", "content_type": "text/plain"}, {"text": "b"}], [b"", b""]),
+        ([{"text": "a", "content_type": OCTETS}, {"text": "b"}], [TEXT, b""]),
+        ([{"text": "a"}, {"bytes": b"b"}, {}], [b"", b"\ncontent-length:1" + BYTES, MESSAGE]),
+        ([{"bytes": b"a", "content_type": OCTETS}, {"bytes": b"b"}], [b"\ncontent-length:1" + BYTES] * 2),
+    ],
+)
+def test_where_text_and_bytes_are_one_octets_say_so_and_so_does_a_text_that_would_pass_for_them(rows, lines):
+    assert [line for line, _ in bodies_of(*rows, dialect=RABBITMQ)] == lines
+
+
+@pytest.mark.parametrize(
+    ("row", "lines", "body"),
+    [
+        ({"text": "a"}, b"", b"a"),
+        ({"text": ""}, b"", b""),
+        ({"text": "é\n\n:\\"}, b"", "é\n\n:\\".encode()),
+        ({"bytes": b"a\0b"}, b"\ncontent-length:3", b"a\0b"),
+        ({"bytes": b""}, b"\ncontent-length:0", b""),
+        ({"bytes": b"\xff" * 12}, b"\ncontent-length:12", b"\xff" * 12),
+        ({}, MESSAGE, b""),
+        ({"body_type": "text"}, b"", b""),
+        ({"body_type": "message"}, MESSAGE, b""),
+        ({"body_type": "bytes"}, b"\ncontent-length:0", b""),
+        ({"body_type": "text", "text": "a"}, b"", b"a"),
+        ({"body_type": "bytes", "bytes": b"\0"}, b"\ncontent-length:1", b"\0"),
+        ({"body_type": "text", "text": "a", "bytes": b"b"}, b"", b"a"),
+        ({"body_type": "bytes", "text": "a\0", "bytes": b"b"}, b"\ncontent-length:1", b"b"),
+        ({"map": [("k", ELEMENT)]}, MAP, b'{"map":[{"name":"k","type":"int","value":"1"}]}'),
+        ({"map": []}, MAP, b'{"map":[]}'),
+        ({"body_type": "map"}, MAP, b'{"map":[]}'),
+        ({"body_type": "map", "map": [], "text": "a\0", "bytes": b"b"}, MAP, b'{"map":[]}'),
+        ({"stream": [ELEMENT]}, STREAM, b'{"stream":[{"type":"int","value":"1"}]}'),
+        ({"stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream"}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": [], "map": [("", ELEMENT)]}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "object", "bytes": b"\xac\xed\0"}, b"\ncontent-length:3" + OBJECT, b"\xac\xed\0"),
+        ({"body_type": "object", "bytes": b""}, b"\ncontent-length:0" + OBJECT, b""),
+        ({"body_type": "object"}, b"\ncontent-length:0" + OBJECT, b""),
+    ],
+)
+def test_a_body_is_sent_as_its_type(row, lines, body):
+    assert bodies_of(row) == [(lines, body)]
+    assert bodies_of(row, row) == [(lines, body)] * 2
+    neighbours = ({"text": "t"}, {"bytes": b"yy"}, {}, {"map": [("z", ELEMENT)]})
+    beside = [
+        (b"", b"t"),
+        (b"\ncontent-length:2", b"yy"),
+        (MESSAGE, b""),
+        (MAP, b'{"map":[{"name":"z","type":"int","value":"1"}]}'),
+    ]
+    assert bodies_of(row, *neighbours) == [(lines, body), *beside]
+    assert bodies_of(*neighbours, row) == [*beside, (lines, body)]
+    for neighbour, wanted in zip(neighbours, beside, strict=True):
+        assert bodies_of(neighbour, row, neighbour) == [wanted, (lines, body), wanted]
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "é\0"])
+def test_nul_ends_a_text_so_it_is_refused(text):
+    with pytest.raises(MessageFormatError, match=r"Row 4 of the task has U\+0000 in its text.*Send it as bytes"):
+        bodies_of({"text": "a"}, {"text": text})
+    with pytest.raises(MessageFormatError, match="Row 4 of the task"):
+        bodies_of({"bytes": b"\0"}, {"text": text}, {"body_type": "bytes", "text": "\0", "bytes": b""})
+
+
+def test_a_text_that_is_not_utf8_is_refused():
+    column = pa.array([b"a", "é".encode(), b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(MessageFormatError, match="Row 2 of the task has a text that is not UTF-8"):
+        body_of(Rows(columns={"text": column}, first=0, count=3), ARTEMIS)
+
+
+def test_a_text_that_is_not_sent_is_not_judged():
+    texts = pa.array([b"a", b"\xff\0"], pa.binary()).view(pa.string())
+    columns = {"text": texts, "bytes": pa.array([None, b"b"]), "body_type": pa.array(["text", "bytes"])}
+    lines, body = body_of(Rows(columns=columns, first=0, count=2), ARTEMIS)
+    assert join_rows([*lines, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
+
+
+@pytest.mark.parametrize(
+    "row", [{"text": "", "bytes": b""}, {"text": "a", "map": [("k", ELEMENT)]}, {"bytes": b"", "stream": []}]
+)
+def test_two_bodies_without_a_body_type_are_refused(row):
+    with pytest.raises(MessageFormatError, match="Row 4 of the task has more than one body"):
+        bodies_of({"text": "a"}, row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"body_type": "text", "bytes": b"a"},
+        {"body_type": "bytes", "text": "a"},
+        {"body_type": "message", "text": ""},
+        {"body_type": "message", "bytes": b""},
+        {"body_type": "text", "stream": [ELEMENT]},
+        {"body_type": "object", "text": "a"},
+    ],
+)
+def test_a_body_its_type_does_not_speak_of_is_not_lost_silently(row):
+    with pytest.raises(MessageFormatError, match=r"Row 4 of the task says body_type .* in another column"):
+        bodies_of({"text": "a"}, row)
+
+
+@pytest.mark.parametrize("body_type", ["TEXT", "", "json", "text ", "text\0"])
+def test_an_unknown_body_type_is_refused(body_type):
+    with pytest.raises(MessageFormatError, match="Row 4 of the task has an unknown body_type"):
+        bodies_of({"body_type": None, "text": "a"}, {"body_type": body_type, "text": "a"})
+
+
+@pytest.mark.parametrize(
+    ("row", "body_type"),
+    [
+        ({"map": [("k", ELEMENT)]}, "map"),
+        ({"stream": []}, "stream"),
+        ({"body_type": "object", "bytes": b"\xac\xed"}, "object"),
+    ],
+)
+def test_a_broker_without_envelopes_gets_text_and_bytes_only(row, body_type):
+    with pytest.raises(UnsupportedError, match=f"Row 4 of the task has a {body_type} body"):
+        bodies_of({"text": "a"}, row, dialect=UNTYPED)
+    assert bodies_of({"text": "a"}, {}, dialect=UNTYPED) == [(b"", b"a"), (b"", b"")]

@@ -1,0 +1,255 @@
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_columns import sink_columns
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, MessageFormatError, UnsupportedError
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.stomp.columns.encode_headers import SendDefaults, destination_lines, header_lines
+from pyspark_jms.stomp.dialects import ARTEMIS
+
+NOW_MS = 1_000_000
+MILLISECONDS = pa.timestamp("ms", tz="UTC")
+TYPES = {
+    "sequence": pa.int64(),
+    "JMSDeliveryMode": pa.int32(),
+    "JMSPriority": pa.int32(),
+    "JMSExpiration": MILLISECONDS,
+    "JMSDeliveryTime": MILLISECONDS,
+    "time_to_live": pa.int64(),
+    "delivery_delay": pa.int64(),
+}
+RELATIVE = replace(ARTEMIS, send_headers=replace(ARTEMIS.send_headers, delivery_time=None))
+ABSOLUTE = replace(ARTEMIS, send_headers=replace(ARTEMIS.send_headers, delivery_delay=None))
+BARE = replace(
+    ARTEMIS,
+    send_headers=replace(
+        ARTEMIS.send_headers, type=None, reply_to=None, delivery_delay=None, delivery_time=None, expiration=None
+    ),
+)
+
+
+def defaults(**changed):
+    usual = {"destination": None, "delivery_mode": DeliveryMode.PERSISTENT, "priority": 4}
+    return SendDefaults(**usual | {"time_to_live_ms": 0, "delivery_delay_ms": 0} | changed)
+
+
+def rows_of(columns, first=10):
+    columns = {"sequence": [0] * len(next(iter(columns.values())))} | columns
+    arrays = {name: pa.array(values, TYPES.get(name, pa.string())) for name, values in columns.items()}
+    batch = pa.record_batch(arrays)
+    return Rows(columns=sink_columns(batch), first=first, count=batch.num_rows)
+
+
+def lines(pieces, count):
+    body = pa.repeat(pa.scalar(b"", pa.binary()), count)
+    return [entry.decode() for entry in join_rows([*pieces, body]).to_pylist()]
+
+
+def headers_of(columns, *, dialect=ARTEMIS, transaction=None, **changed):
+    """The lines of each row after what every row says."""
+    rows = rows_of(columns)
+    found = lines(header_lines(rows, dialect, defaults(**changed), transaction, NOW_MS), rows.count)
+    return [line.removeprefix("\npersistent:true\npriority:4") for line in found]
+
+
+def destinations_of(texts, default=None):
+    rows = rows_of({"destination": texts})
+    return lines([destination_lines(rows, ARTEMIS, default)], rows.count)
+
+
+# --- defaults ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"priority": 10}, {"priority": -1}, {"time_to_live_ms": -1}, {"delivery_delay_ms": -1}]
+)
+def test_defaults_that_no_message_may_have_are_refused(wrong):
+    with pytest.raises(InvalidOptionError):
+        defaults(**wrong)
+
+
+# --- destination -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("queue://a", "\ndestination:a\ndestination-type:ANYCAST"),
+        ("topic://a", "\ndestination:a\ndestination-type:MULTICAST"),
+        ("a", "\ndestination:a\ndestination-type:ANYCAST"),
+        ("queue://address::queue", "\ndestination:address\\c\\cqueue\ndestination-type:ANYCAST"),
+        ("a\ndestination-type:MULTICAST", "\ndestination:a\\ndestination-type\\cMULTICAST\ndestination-type:ANYCAST"),
+        ("topic://é🐘", "\ndestination:é🐘\ndestination-type:MULTICAST"),
+    ],
+)
+def test_a_destination_says_its_kind(text, line):
+    assert destinations_of([text, "b", text])[::2] == [line, line]
+    assert destinations_of([text, text]) == [line, line]
+
+
+def test_a_row_without_destination_takes_the_default():
+    default = Destination.parse("topic://d")
+    wanted = "\ndestination:d\ndestination-type:MULTICAST"
+    assert destinations_of([None, None], default) == [wanted] * 2
+    assert destinations_of(["a", None, "a"], default)[1] == wanted
+
+
+@pytest.mark.parametrize("texts", [[None, None], ["a", None]])
+def test_no_destination_at_all_is_refused_with_the_remedy(texts):
+    row = 10 + texts.index(None)
+    with pytest.raises(
+        InvalidDestinationError, match=f"Row {row} of the task has no destination.*option queue or topic"
+    ):
+        destinations_of(texts)
+
+
+@pytest.mark.parametrize("text", ["", "queue://", "topic://", "ftp://x", "Queue://x", "a\0b", "queue://\0"])
+def test_a_malformed_destination_is_refused(text):
+    with pytest.raises(InvalidDestinationError, match="destination of row 12 of the task is neither"):
+        destinations_of(["a", None, text, text], Destination.parse("queue://d"))
+
+
+def test_a_row_that_names_management_is_refused_and_the_option_is_not():
+    management = Destination.parse("queue://activemq.management")
+    said = r"The destination of row 11 of the task is refused: .* reserved for management requests .*Use another name"
+    with pytest.raises(InvalidDestinationError, match=said):
+        destinations_of(["a", "activemq.management", "b", "queue://activemq.management"])
+    assert destinations_of(["a", None], default=management)[1].startswith("\ndestination:activemq.management\n")
+
+
+def test_a_destination_that_is_not_utf8_is_refused():
+    column = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(InvalidDestinationError, match="row 1 of"):
+        destination_lines(Rows(columns={"destination": column}, first=0, count=2), ARTEMIS, None)
+
+
+# --- mode and priority -------------------------------------------------------------------------------
+
+
+def test_mode_and_priority_are_always_said():
+    assert headers_of({"sequence": [1, 2]}) == ["", ""]
+    changed = headers_of({"sequence": [1]}, delivery_mode=DeliveryMode.NON_PERSISTENT, priority=9)
+    assert changed == ["\npersistent:false\npriority:9"]
+
+
+def test_each_row_may_say_its_own_mode_and_priority():
+    found = headers_of({"JMSDeliveryMode": [1, None, 2, 1], "JMSPriority": [0, 9, None, None]})
+    wanted = [("false", 0), ("true", 9), ("true", 4), ("false", 4)]
+    assert found == [
+        f"\npersistent:{mode}\npriority:{priority}".removeprefix("\npersistent:true\npriority:4")
+        for mode, priority in wanted
+    ]
+
+
+@pytest.mark.parametrize("mode", [0, 3, -1, 2**31 - 1])
+def test_another_delivery_mode_is_refused(mode):
+    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSDeliveryMode"):
+        headers_of({"JMSDeliveryMode": [None, mode]})
+
+
+@pytest.mark.parametrize("priority", [10, -1, 127, 200, -(2**31)])
+def test_a_priority_that_artemis_would_drop_is_refused(priority):
+    with pytest.raises(MessageFormatError, match="Row 12 of the task has a JMSPriority outside 0 to 9"):
+        headers_of({"JMSPriority": [0, 9, priority]})
+
+
+# --- text headers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [
+        ("JMSCorrelationID", "correlation-id"),
+        ("JMSType", "type"),
+        ("JMSReplyTo", "reply-to"),
+        ("content_type", "content-type"),
+    ],
+)
+def test_a_text_header_is_escaped_and_left_out_when_null(column, header):
+    assert headers_of({column: ["a:b\n", None, ""]}) == [f"\n{header}:a\\cb\\n", "", f"\n{header}:"]
+
+
+@pytest.mark.parametrize("column", ["JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type"])
+def test_a_text_header_that_is_not_utf8_is_refused(column):
+    array = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(MessageFormatError, match=f"Row 1 of the task has a {column} that is not UTF-8"):
+        header_lines(Rows(columns={column: array}, first=0, count=2), ARTEMIS, defaults(), None, NOW_MS)
+
+
+def test_the_transaction_is_said_escaped():
+    assert headers_of({"sequence": [1]}, transaction="a:b") == ["\ntransaction:a\\cb"]
+
+
+def test_reply_to_is_written_as_the_dialect_spells_it():
+    other = replace(
+        ARTEMIS, reply_to_prefixes={"/queue/": "queue://", "/temp-queue/": "queue://", "/topic/": "topic://"}
+    )
+    replies = ["queue://a", "topic://b", "bare", None, "x queue://a"]
+    wanted = ["\nreply-to:/queue/a", "\nreply-to:/topic/b", "\nreply-to:bare", "", "\nreply-to:x queue\\c//a"]
+    assert headers_of({"JMSReplyTo": replies}, dialect=other) == wanted
+    kept = ["queue\\c//a", "topic\\c//b", "bare", None, "x queue\\c//a"]
+    assert headers_of({"JMSReplyTo": replies}) == ["" if text is None else f"\nreply-to:{text}" for text in kept]
+
+
+# --- times -------------------------------------------------------------------------------------------
+
+
+def test_what_a_row_says_of_its_end_goes_before_the_default():
+    columns = {"time_to_live": [None, 0, 5, 5, None], "JMSExpiration": [None, 77, None, 77, -3]}
+    wanted = ["", "\nexpires:77", "\nexpires:1000005", "\nexpires:1000005", "\nexpires:1"]
+    assert headers_of(columns) == wanted
+    assert headers_of(columns, time_to_live_ms=9) == ["\nexpires:1000009", *wanted[1:]]
+    assert headers_of({"sequence": [1]}, time_to_live_ms=9) == ["\nexpires:1000009"]
+
+
+def test_what_a_row_says_of_its_delivery_goes_before_the_default():
+    columns = {"delivery_delay": [None, 0, 5, 5, None], "JMSDeliveryTime": [None, 77, None, 77, -3]}
+    wanted = ["", "\nAMQ_SCHEDULED_TIME:77", *["\nAMQ_SCHEDULED_DELAY:5"] * 2, "\nAMQ_SCHEDULED_TIME:1"]
+    assert headers_of(columns) == wanted
+    assert headers_of(columns, delivery_delay_ms=9) == ["\nAMQ_SCHEDULED_DELAY:9", *wanted[1:]]
+
+
+def test_a_broker_with_one_header_for_delivery_gets_the_other_converted():
+    columns = {"delivery_delay": [5, None, None], "JMSDeliveryTime": [None, NOW_MS + 7, NOW_MS - 7]}
+    relative = ["\nAMQ_SCHEDULED_DELAY:5", "\nAMQ_SCHEDULED_DELAY:7", ""]
+    absolute = [f"\nAMQ_SCHEDULED_TIME:{NOW_MS + ms}" for ms in (5, 7, -7)]
+    assert headers_of(columns, dialect=RELATIVE) == relative
+    assert headers_of(columns, dialect=ABSOLUTE) == absolute
+
+
+@pytest.mark.parametrize("column", ["time_to_live", "delivery_delay"])
+def test_a_negative_length_of_time_is_refused(column):
+    with pytest.raises(MessageFormatError, match=f"Row 11 of the task has a negative {column}"):
+        headers_of({column: [1, -1]})
+
+
+def test_a_time_to_live_beyond_all_time_does_not_wrap_around():
+    assert headers_of({"time_to_live": [2**63 - 1]}) == [f"\nexpires:{2**63 - 1}"]
+
+
+# --- what a broker lacks -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("JMSType", "t"),
+        ("JMSReplyTo", "queue://r"),
+        ("delivery_delay", 5),
+        ("JMSDeliveryTime", NOW_MS + 1),
+        ("JMSExpiration", 5),
+    ],
+)
+def test_a_header_the_broker_has_not_is_refused(column, value):
+    assert headers_of({column: [None, None]}, dialect=BARE) == ["", ""]
+    said = {"JMSExpiration": "time_to_live|JMSExpiration"}.get(column, column)
+    with pytest.raises(UnsupportedError, match=f"Row 11 of the task has a ({said}), "):
+        headers_of({column: [None, value]}, dialect=BARE)
+
+
+def test_a_delivery_time_that_has_passed_asks_nothing_of_the_broker():
+    assert headers_of({"JMSDeliveryTime": [NOW_MS - 1, NOW_MS]}, dialect=BARE) == ["", ""]

@@ -1,0 +1,97 @@
+import pytest
+
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.stomp.dialects.addresses import Addresses, Refused, reads_too
+
+QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
+PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}
+
+
+def spelled(addresses, text, *, sending=True):
+    return addresses.spelled(Destination.parse(text), sending=sending)
+
+
+def test_by_default_a_name_is_itself():
+    assert spelled(Addresses(), "queue://a/b,c?") == "a/b,c?"
+
+
+def test_prefixes():
+    addresses = Addresses(prefixes=PREFIXED)
+    assert spelled(addresses, "queue://orders") == "/queue/orders"
+    assert spelled(addresses, "topic://orders") == "/topic/orders"
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"), [("a/b", "a%2Fb"), ("a%2Fb", "a%252Fb"), ("ä b", "%C3%A4%20b"), ("a.b-c_d~e", "a.b-c_d~e")]
+)
+def test_percent_encoding(name, wire):
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True)
+    assert spelled(addresses, f"queue://{name}") == f"/queue/{wire}"
+
+
+def test_temporary_names_have_a_prefix_of_their_own():
+    addresses = Addresses(prefixes=PREFIXED, temporary={QUEUE: ("ID:", "/temp/")})
+    assert spelled(addresses, "queue://ID:1") == "/temp/ID:1"
+    assert spelled(addresses, "queue://xID:1") == "/queue/xID:1"
+    assert spelled(addresses, "topic://ID:1") == "/topic/ID:1"
+
+
+def test_the_broker_s_own_spelling_goes_as_it_is():
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, literal={QUEUE: ("/amq/queue/",)})
+    assert spelled(addresses, "queue:///amq/queue/a%2Fb") == "/amq/queue/a%2Fb"
+    assert spelled(addresses, "queue:///amq/other") == "/queue/%2Famq%2Fother"
+    assert spelled(addresses, "topic:///amq/queue/a") == "/topic/%2Famq%2Fqueue%2Fa"
+
+
+def test_what_would_be_read_otherwise_is_refused():
+    addresses = Addresses(
+        refused=(Refused(pattern=",", because="is two"), Refused(pattern=">", because="is many", when_reading=False))
+    )
+    with pytest.raises(InvalidDestinationError, match=r"'a,b' is two\. Use another name"):
+        spelled(addresses, "queue://a,b", sending=False)
+    with pytest.raises(InvalidDestinationError, match="'a>' is many"):
+        spelled(addresses, "queue://a>")
+    assert spelled(addresses, "queue://a>", sending=False) == "a>"
+
+
+def test_a_reader_s_wildcards_stay_in_a_percent_encoded_topic():
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, wildcards="#*")
+    assert spelled(addresses, "topic://a b.#.*", sending=False) == "/topic/a%20b.#.*"
+    assert spelled(addresses, "topic://a.#") == "/topic/a.%23"
+    assert spelled(addresses, "queue://a.#", sending=False) == "/queue/a.%23"
+
+
+def test_what_is_closed_to_rows_is_open_to_options():
+    closed = Refused(pattern="^admin$", because="acts", remedy="Ask somebody.")
+    addresses = Addresses(closed_to_rows=(closed,))
+    admin = Destination.parse("queue://admin")
+    assert addresses.spelled(admin, sending=True) == "admin"
+    with pytest.raises(InvalidDestinationError, match=r"'admin' acts\. Ask somebody\."):
+        addresses.spelled(admin, sending=True, by_row=True)
+
+
+@pytest.mark.parametrize("name", ["pyspark-jms.commits.x", "a::pyspark-jms.commits.x", "pyspark-jms.management"])
+def test_a_row_does_not_write_into_our_own_queues(name):
+    destination = Destination(QUEUE, name)
+    assert Addresses().spelled(destination, sending=True) == name
+    with pytest.raises(
+        InvalidDestinationError, match="reserved for this connector's own queues, so rows must not name it"
+    ):
+        Addresses().spelled(destination, sending=True, by_row=True)
+
+
+@pytest.mark.parametrize(
+    ("read", "queue", "does"),
+    [
+        ("orders", "orders", True), ("orders", "orders.dead", False), ("orders", "dead", False),
+        ("orders.*", "orders.dead", True), ("orders.*", "orders", False), ("orders.*", "orders.dead.eu", False),
+        ("orders.#", "orders.dead.eu", True), ("orders.#", "orders", True), ("orders.#", "order.dead", False),
+        ("orders.>", "orders.dead", True), ("*.dead", "orders.dead", True), ("#.eu", "orders.dead.eu", True),
+        ("#.eu", "orders.eu.dead", False), ("#", "anything", True),
+        ("q", "q::q", True), ("q::q", "q", True), ("a::q", "a", True), ("a::q", "a::other", True),
+        ("a::q", "b", False), ("a.#::q", "a.dead", True),
+    ],
+)  # fmt: skip
+def test_what_a_reader_receives_too(read, queue, does):
+    assert reads_too(read, queue) is does

@@ -1,0 +1,31 @@
+"""What every dialect that answers questions must say about them."""
+
+import pytest
+
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.stomp.dialects import DIALECTS
+from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT
+
+every_management = pytest.mark.parametrize(
+    "words", [dialect.management for dialect in DIALECTS.values() if dialect.management is not None]
+)
+
+
+@every_management
+def test_every_body_has_one_code(words):
+    assert sorted(words.body_types.values()) == sorted(BodyType)
+
+
+@every_management
+def test_text_and_bytes_are_never_lost(words):
+    assert not {BodyType.TEXT, BodyType.BYTES} & words.losses.keys()
+
+
+@every_management
+def test_four_headers_that_are_not_each_other(words):
+    headers = {words.resource_header, words.attribute_header, words.operation_header, words.success_header}
+    assert len(headers) == 4
+
+
+def test_artemis_answers():
+    assert DIALECTS["artemis"].management is ARTEMIS_MANAGEMENT

@@ -1,0 +1,455 @@
+"""Sessions that come about, that do not, and that end: each with one clear error, within its limit."""
+
+import contextlib
+import dataclasses
+import logging
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from proxy import Proxy
+from rawstomp import RawStomp
+from waiting import wait_until
+
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    InvalidOptionError,
+    JMSError,
+    JMSSecurityError,
+    MalformedFrameError,
+    ReceiptTimeoutError,
+    TlsError,
+    UnknownBrokerError,
+)
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import TlsSettings
+from pyspark_jms.stomp.link import connection as module
+from pyspark_jms.stomp.link.connection import connect
+from pyspark_jms.stomp.wire.frame import Frame, encode_frame
+from pyspark_jms.testing.ports import free_port
+
+SECRET = "s3cr3t"
+SHORT = 0.5
+CONNECTED = b"CONNECTED\nversion:1.2\nserver:ActiveMQ-Artemis/2.44.0\nheart-beat:0,0\n\n\0\n"
+
+
+@contextlib.contextmanager
+def peer(conversation):
+    """A TCP server that need not be a broker: ``conversation(link)``, then silence. Yields its address."""
+    server = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def serve():
+        with contextlib.suppress(OSError):
+            link, _ = server.accept()
+            with conversation(link) or link, link:
+                over.wait(30)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield Address(*server.getsockname())
+    finally:
+        over.set()
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join(30)
+
+
+@pytest.fixture
+def settings(broker, settings_for):
+    return lambda **changes: settings_for(broker, **changes)
+
+
+def refused(settings, error, match):
+    with pytest.raises(error, match=match) as caught:
+        connect(settings)
+    return caught.value
+
+
+# --- made --------------------------------------------------------------------------------------------
+
+
+def test_a_session(broker, settings):
+    connection = connect(settings())
+    assert connection.server.startswith("ActiveMQ-Artemis/")
+    assert connection.dialect.name == "artemis"
+    assert not connection.down
+    connection.check()
+    connection.request("BEGIN", {"transaction": "t"})
+    connection.close()
+    assert connection.down
+    connection.close()
+    with pytest.raises(ConnectionLostError):
+        connection.frame("ABORT", {"transaction": "t"})
+
+
+def test_headers_are_escaped(broker, queue, settings):
+    connection = connect(settings())
+    value = "a:b\\c\r\nd"
+    connection.request(
+        "SEND", {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "x:y": value}
+    )
+    connection.close()
+    with RawStomp(broker) as client:
+        assert client.read(queue, wanted=1)[0].headers["x:y"] == value
+
+
+def test_the_broker_may_be_named(settings):
+    connection = connect(settings(broker="artemis"))
+    assert connection.dialect.name == "artemis"
+    connection.close()
+
+
+def test_the_log_tells_events_and_no_secret(settings, caplog):
+    caplog.set_level(logging.DEBUG)
+    connection = connect(settings())
+    connection.close()
+    refused(settings(password=SECRET), JMSSecurityError, "password")
+    assert "connected to stomp://" in caplog.text
+    assert SECRET not in caplog.text
+    assert "passcode" not in caplog.text
+
+
+# --- not made ----------------------------------------------------------------------------------------
+
+
+def test_a_wrong_password(settings):
+    error = refused(settings(password=SECRET), JMSSecurityError, r"JMS_SECURITY.*password is invalid.*Check user")
+    assert SECRET not in str(error)
+
+
+@pytest.mark.parametrize("changes", [{"user": "a\nb"}, {"password": "a\rb"}, {"client_id": "a\0b"}])
+def test_connect_has_no_escapes(settings, changes):
+    refused(settings(**changes), InvalidOptionError, "holds a line end or NUL")
+
+
+def test_a_wrong_port(settings):
+    refused(
+        settings(addresses=(Address("127.0.0.1", free_port("127.0.0.1")),)),
+        BrokerUnreachableError,
+        r"JMS_BROKER_UNREACHABLE.*connection refused. Check host and port",
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "why"), [("no-such-host.invalid", "the host name is not known"), ("a..b", "not valid"), ("x" * 70, "not")]
+)
+def test_an_unknown_host(settings, host, why):
+    refused(settings(addresses=(Address(host, 61613),)), BrokerUnreachableError, why)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_silent_server(settings, tls):
+    with peer(lambda link: None) as address:
+        error = refused(
+            settings(addresses=(Address(address.host, address.port, tls),), connect_timeout=SHORT),
+            BrokerUnreachableError,
+            "no answer within connectTimeout" if tls else r"sent no CONNECTED within 0.5 s",
+        )
+    assert error.remedy
+
+
+def test_a_server_that_speaks_http(settings):
+    def http(link):
+        link.recv(1 << 16)
+        link.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n")
+
+    with peer(http) as address:
+        refused(settings(addresses=(address,)), MalformedFrameError, r"does not speak STOMP.*the STOMP port")
+
+
+def test_a_server_that_hangs_up(settings):
+    with peer(lambda link: link.shutdown(socket.SHUT_RDWR)) as address:
+        refused(settings(addresses=(address,)), BrokerUnreachableError, "closed the connection before CONNECTED")
+
+
+def test_an_unknown_broker_is_let_go(settings):
+    with peer(lambda link: link.sendall(CONNECTED.replace(b"ActiveMQ-Artemis", b"Another"))) as address:
+        before = set(threading.enumerate())
+        refused(settings(addresses=(address,)), UnknownBrokerError, r"calls itself 'Another/2.44.0'.*option broker")
+        assert set(threading.enumerate()) <= before
+
+
+def test_an_error_with_the_answer_in_one_read(settings):
+    error = b"ERROR\nmessage:Security Error occurred\ncontent-length:3\n\nno\0\0\n"
+    with peer(lambda link: link.sendall(error)) as address:
+        refused(settings(addresses=(address,)), JMSSecurityError, "Security Error occurred")
+
+
+# --- failover lists ----------------------------------------------------------------------------------
+
+
+def dead():
+    return Address("127.0.0.1", free_port("127.0.0.1"))
+
+
+def test_the_first_address_that_answers(settings):
+    live = settings().addresses
+    connection = connect(settings(addresses=(dead(), *live, dead())))
+    assert connection.address == live[0]
+    connection.close()
+
+
+def test_when_none_answers_all_reasons_are_told(settings):
+    one, two = dead(), dead()
+    error = refused(settings(addresses=(one, two)), BrokerUnreachableError, "No address of brokerUrl answers")
+    assert str(one) in error.fact
+    assert str(two) in error.fact
+
+
+def test_what_another_address_cannot_cure_is_told_at_once(settings):
+    live = settings().addresses
+    error = refused(settings(addresses=(dead(), *live, dead()), password=SECRET), JMSSecurityError, "password")
+    assert str(live[0]) in error.fact
+
+
+# --- TLS ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trusting(secured, settings_for, authority):
+    """Settings for the TLS port of ``secured``, with our CA unless told otherwise."""
+
+    def trusting(*, host="localhost", port=None, **tls):
+        settings = settings_for(secured, port=port, tls=TlsSettings(**{"ca_file": authority.cert} | tls))
+        return settings_for(secured, tls=settings.tls, addresses=(Address(host, settings.addresses[0].port, tls=True),))
+
+    return trusting
+
+
+def test_tls(trusting):
+    connection = connect(trusting())
+    connection.request("BEGIN", {"transaction": "t"})
+    connection.close()
+
+
+def test_an_authority_that_is_not_trusted(trusting, other_authority):
+    for settings in (trusting(ca_file=other_authority.cert), trusting(ca_file=None)):
+        refused(settings, TlsError, r"JMS_TLS.*certificate of .* is not accepted: .*sslCaFile")
+
+
+def test_a_name_that_is_not_in_the_certificate(trusting):
+    refused(trusting(host="127.0.0.1"), TlsError, r"is not accepted: IP address mismatch.*name that stands in it")
+    connection = connect(trusting(host="127.0.0.1", verify_hostname=False))
+    connection.close()
+
+
+def test_the_authority_counts_even_without_the_name(trusting, other_authority):
+    refused(trusting(ca_file=other_authority.cert, verify_hostname=False), TlsError, "is not accepted")
+
+
+def test_a_certificate_that_has_expired(settings, authority):
+    pair = authority.issue("old", hosts=["localhost"], expired=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pair.cert, pair.key)
+
+    def old(link):
+        context.wrap_socket(link, server_side=True).close()
+
+    with peer(old) as address:
+        there = (Address("localhost", address.port, tls=True),)
+        trust = TlsSettings(ca_file=authority.cert)
+        refused(settings(addresses=there, tls=trust), TlsError, "is not accepted: certificate has expired")
+
+
+def test_mutual_tls(trusting, wary_port, authority):
+    pair = authority.issue("client")
+    connection = connect(trusting(port=wary_port, cert_file=pair.cert, key_file=pair.key))
+    connection.request("BEGIN", {"transaction": "t"})
+    connection.close()
+
+
+def test_mutual_tls_without_or_with_a_foreign_certificate(trusting, wary_port, other_authority):
+    foreign = other_authority.issue("client")
+    for given in ({}, {"cert_file": foreign.cert, "key_file": foreign.key}):
+        with pytest.raises((TlsError, BrokerUnreachableError), match="client certificate"):
+            connect(trusting(port=wary_port, **given))
+
+
+def test_tls_to_a_plain_port(trusting, secured):
+    """Artemis waits for the end of a frame, and so says nothing."""
+    settings = dataclasses.replace(trusting(port=secured.plain_port), connect_timeout=1.0)
+    refused(settings, BrokerUnreachableError, r"no answer within connectTimeout; a port without TLS wants stomp://")
+
+
+def test_plain_to_a_tls_port(secured, settings_for):
+    refused(settings_for(secured, port=secured.port), JMSError, r"a TLS port wants stomp\+ssl://|does not speak STOMP")
+
+
+# --- lost --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def proxy(broker):
+    with Proxy(broker.host, broker.port) as proxy:
+        yield proxy
+
+
+def test_a_cut_link_is_noticed_and_said(proxy, settings):
+    connection = connect(settings(url=proxy.url))
+    proxy.cut()
+    wait_until(lambda: connection.down)
+    for use in (connection.check, lambda: connection.send(b"\n"), lambda: connection.request("BEGIN", {})):
+        with pytest.raises(ConnectionLostError, match=r"JMS_CONNECTION_LOST.*is gone.*stays with the broker"):
+            use()
+    connection.close()
+
+
+def test_waiting_ends_with_the_link(proxy, settings):
+    proxy.to_broker.cut_at(b"receipt:r1")
+    connection = connect(settings(url=proxy.url))
+    with pytest.raises(ConnectionLostError):
+        connection.request("BEGIN", {"transaction": "t"})
+    connection.close()
+
+
+def test_a_receipt_that_does_not_come(proxy, settings):
+    connection = connect(settings(url=proxy.url, receipt_timeout=SHORT))
+    proxy.to_client.stall()
+    with pytest.raises(ReceiptTimeoutError, match=r"JMS_RECEIPT_TIMEOUT.*receipt r1 within 0.5 s.*receiptTimeout"):
+        connection.request("BEGIN", {"transaction": "t"})
+    proxy.to_client.resume()
+    connection.await_receipt("r1", 20)
+    connection.close()
+
+
+def test_close_waits_for_nobody_for_long(proxy, settings, monkeypatch):
+    monkeypatch.setattr(module, "_DISCONNECT_SECONDS", SHORT)
+    connection = connect(settings(url=proxy.url))
+    proxy.to_broker.stall()
+    connection.close()
+    assert connection.down
+
+
+def send_megabytes(connection, count):
+    for _ in range(count):
+        connection.send(b"\n" * (1 << 20))
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_peer_that_takes_nothing(settings, authority, tls):
+    """What is written has to go somewhere: an error, not a wait for ever, and not all of it in memory."""
+    pair = authority.issue("deaf", hosts=["localhost"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pair.cert, pair.key)
+
+    def deaf(link):
+        if tls:
+            link.settimeout(10)
+            link = context.wrap_socket(link, server_side=True)
+            link.recv(1 << 16)
+        link.sendall(CONNECTED)
+        return link
+
+    with peer(deaf) as address:
+        there = (Address("localhost" if tls else address.host, address.port, tls),)
+        trust = TlsSettings(ca_file=authority.cert)
+        connection = connect(settings(addresses=there, receipt_timeout=SHORT, tls=trust))
+        with pytest.raises(ReceiptTimeoutError, match=r"took nothing for 0.5 s"):
+            send_megabytes(connection, 64)
+        assert connection.down
+
+
+# --- heart-beats -------------------------------------------------------------------------------------
+
+
+def test_heart_beats_keep_an_idle_session(broker, settings):
+    """Artemis closes a session that is silent for twice the interval it announced: here, one beside ours."""
+    connection = connect(settings(heartbeat=0.5))
+    login = (("login", broker.user), ("passcode", broker.password))
+    with socket.create_connection((broker.host, broker.port), 30) as silent:
+        silent.sendall(encode_frame(Frame("CONNECT", (("accept-version", "1.2"), ("heart-beat", "500,0"), *login))))
+        octets = b""
+        while more := silent.recv(1024):
+            octets += more
+    assert octets.startswith(b"CONNECTED\n")
+    assert b"AMQ229014" in octets
+    connection.request("BEGIN", {"transaction": "t"})
+    connection.close()
+
+
+def test_a_dead_network_is_noticed(proxy, settings):
+    connection = connect(settings(url=proxy.url, heartbeat=0.5))
+    proxy.to_client.stall()
+    proxy.to_broker.stall()
+    wait_until(lambda: connection.down)
+    with pytest.raises(ConnectionLostError):
+        connection.check()
+    connection.close()
+
+
+def test_silence_towards_the_broker_is_a_lost_session_and_not_a_refusal(proxy, settings):
+    """Artemis sends an ERROR then; the user did nothing wrong, and another session would do."""
+    connection = connect(settings(url=proxy.url, heartbeat=0.5))
+    proxy.to_broker.stall()
+    wait_until(lambda: connection.down)
+    with pytest.raises(ConnectionLostError) as error:
+        connection.check()
+    assert error.value.transient
+    connection.close()
+
+
+def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
+    broker = fresh_broker()
+    consumer = consume(settings_for(broker), queue)
+    connection = connect(settings_for(broker))
+    connection.frame("BEGIN", {"transaction": "t"})
+    send = {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "transaction": "t"}
+    connection.request("SEND", send)
+    broker.kill()
+    wait_until(lambda: connection.down and consumer.connection.down)
+    with pytest.raises(ConnectionLostError):
+        connection.request("COMMIT", {"transaction": "t"})
+    with pytest.raises(BrokerUnreachableError, match="connection refused"):
+        connect(settings_for(broker))
+    broker.start()
+    assert broker.message_count(queue) == 0
+    connection.close()
+
+
+def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, queue):
+    broker = fresh_broker()
+    consumer = consume(settings_for(broker), queue)
+    broker.stop()
+    wait_until(lambda: consumer.connection.down)
+    with pytest.raises(ConnectionLostError):
+        consumer.connection.check()
+
+
+def test_what_a_broker_says_before_it_hangs_up_is_heard(secured, settings_for):
+    """Though a write fails before it is read: nothing can be noted here until ``send`` itself waits for it."""
+    connection = connect(settings_for(secured))
+    with connection.changed, pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"):
+        write_until_it_fails(connection, {"destination": "closed.unheard", "destination-type": "ANYCAST"})
+    connection.drop()
+
+
+def write_until_it_fails(connection, headers):
+    connection.frame("SEND", headers)
+    for _ in range(10_000):
+        connection.send(b"\n")
+        time.sleep(0.001)
+
+
+# --- what an ERROR must not show ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b"x", b"x" * 300_000], ids=["small", "large"])
+@pytest.mark.parametrize("user", ["reader", "nobody"])
+def test_a_refused_message_is_not_shown(secured, queue, settings_for, user, body):
+    secured.create_queue(queue)
+    connection = connect(settings_for(secured, user=user))
+    headers = {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "card": SECRET}
+    connection.send(encode_frame(Frame("SEND", (*headers.items(), ("receipt", "x1")), SECRET.encode() + body)))
+    with pytest.raises(JMSError, match="JMS_") as error:
+        connection.await_receipt("x1")
+    shown = f"{error.value} {error.value!r}"
+    assert SECRET not in shown
+    assert "TypedProperties" not in shown
+    assert "may not send" in shown
+    connection.close()

@@ -1,0 +1,147 @@
+"""Figures beside a real reader, and what becomes of them when the broker or the permission is gone."""
+
+import datetime as dt
+import logging
+import re
+
+import pytest
+from proxy import Proxy
+from waiting import wait_until
+
+from pyspark_jms.stomp.link.queue_watch import QueueWatch
+from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
+
+SOON = 0.1
+
+
+@pytest.fixture
+def watch():
+    """``watch(settings, queues, held)``: closed at the end."""
+    watches = []
+
+    def watch(settings, queues, held=lambda: 0):
+        watches.append(QueueWatch(settings, queues, held, every=SOON))
+        return watches[-1]
+
+    yield watch
+    for started in watches:
+        started.close()
+
+
+def depths(watched):
+    return {name: value for name, value in watched.figures().items() if name not in {"consumers", "depthTime"}}
+
+
+def test_the_consumers_and_when_the_broker_was_asked(broker, queue, settings_for, consume, watch):
+    broker.create_queue(queue)
+    watched = watch(settings_for(broker), [queue])
+    wait_until(lambda: watched.figures().get("consumers") == 0)
+    asked = dt.datetime.fromisoformat(watched.figures()["depthTime"])
+    assert abs((dt.datetime.now(dt.UTC) - asked).total_seconds()) < 60
+    consume(settings_for(broker), queue)
+    wait_until(lambda: watched.figures().get("consumers") == 1)
+    assert dt.datetime.fromisoformat(watched.figures()["depthTime"]) > asked
+
+
+def test_what_is_held_and_what_is_stuck(broker, queue, settings_for, consume, watch):
+    with JmsClient(broker) as java:
+        for body in ("text", ["never put on the wire"], b"octets", [True]):
+            java.send(queue, body)
+    reader = consume(settings_for(broker), queue)
+    watched = watch(settings_for(broker), [queue], held=lambda: reader.waiting()[0])
+    wait_until(lambda: depths(watched) == {"depth": 4, "delivering": 4, "stuckInDelivery": 2})
+    reader.close()
+    wait_until(lambda: depths(watched) == {"depth": 4, "delivering": 0})  # nobody reads: none can be stuck
+
+
+def test_several_queues_add_up_and_another_reader_makes_it_unknown(broker, queue, settings_for, consume, watch):
+    names = [f"{queue}.a", f"{queue}.b"]
+    with JmsClient(broker) as java:
+        for name in names:
+            java.send(name, "text")
+    readers = [consume(settings_for(broker), name) for name in names]
+    watched = watch(settings_for(broker), names, held=lambda: sum(reader.waiting()[0] for reader in readers))
+    wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2, "stuckInDelivery": 0})
+    consume(settings_for(broker), names[0])
+    wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2})
+
+
+def test_a_fully_qualified_name(broker, queue, settings_for, watch):
+    broker.create_queue(queue)
+    watched = watch(settings_for(broker), [f"{queue}::{queue}"])
+    wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+
+
+def test_who_may_not_ask_is_told_once(settings_for, watch, caplog):
+    caplog.set_level(logging.INFO, "pyspark_jms.link")
+    with EmbeddedArtemis(users=[User("reader", "pw", permissions={"consume", "browse"})]) as broker:
+        watched = watch(settings_for(broker, user="reader"), ["DLQ"])
+        wait_until(lambda: not watched._thread.is_alive())
+    assert watched.figures() == {}
+    told = [record.getMessage() for record in caplog.records if "no figures" in record.getMessage()]
+    assert len(told) == 1
+    assert "permission manage" in told[0]
+
+
+def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_for, watch):
+    broker.create_queue(queue)
+    with Proxy(broker.host, broker.port) as proxy:
+        watched = watch(settings_for(broker, url=f"stomp://{proxy.host}:{proxy.port}"), [queue])
+        wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+        proxy.refuse()
+        proxy.cut()
+        wait_until(lambda: watched.figures() == {})
+        proxy.accept()
+        wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+        watched.close()
+
+
+def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch):
+    watched = watch(settings_for(broker), [queue])
+    assert watched.figures() == {}
+    broker.create_queue(queue)
+    wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+
+
+def _answered(body):
+    """The answer ``[0]`` of a real broker, with another body."""
+
+    def alter(octets):
+        return re.sub(rb"content-length:3\n\n\[0\]", b"content-length:%d\n\n%b" % (len(body), body), octets)
+
+    return alter
+
+
+ODD = [b'["many"]', b"[null]", b'"5"', b"[1, 2]", b"[", b"{}", b"[true]", b"[" * 20_000, b"\xff\xfe", b"[1e999]"]
+
+
+@pytest.mark.parametrize("body", ODD, ids=lambda body: repr(body[:9]))
+def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, settings_for, watch, caplog, body):
+    broker.create_queue(queue)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_client.alter = _answered(body)
+        watched = watch(settings_for(broker, url=proxy.url), [queue])
+        wait_until(lambda: proxy.accepted > 3)
+        assert watched.figures() == {}
+        proxy.to_client.alter = lambda octets: octets
+        wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+        watched.close()
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert told[0].startswith("! no figures of the broker in progress for now: The broker")
+
+
+def test_what_nobody_expected_is_one_line_too(broker, queue, settings_for, watch, caplog):
+    broker.create_queue(queue)
+    fails = [ZeroDivisionError, RecursionError, KeyError]
+
+    def held():
+        if fails:
+            raise fails.pop()
+        return 0
+
+    watched = watch(settings_for(broker), [queue], held)
+    wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "! no figures of the broker in progress for now: KeyError while its answer was read."
+    ]

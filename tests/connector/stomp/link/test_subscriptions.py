@@ -1,0 +1,82 @@
+"""Durable subscriptions of a real Artemis: what one was made with, and how it ends."""
+
+import dataclasses
+import logging
+
+import pytest
+
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSSecurityError,
+    SelectorChangedError,
+    SubscriptionInUseError,
+)
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.subscriptions import end_subscription, require_as_asked
+from pyspark_jms.testing import EmbeddedArtemis, User
+
+WITHOUT_MANAGE = {"send", "consume", "browse", "createAddress", "createDurableQueue", "deleteDurableQueue"}
+
+
+@pytest.fixture
+def topic(queue):
+    return Destination.parse(f"topic://{queue}")
+
+
+@pytest.fixture
+def mine(queue):
+    return DurableSubscription("daily", f"app-{queue}")
+
+
+def reader(settings, topic, durable, selector=None):
+    settings = dataclasses.replace(settings, client_id=durable.client_id)
+    subscription = Subscription(destination=topic, window_bytes=1000, durable=durable, selector=lambda _: selector)
+    return Consumer(settings, subscription)
+
+
+@pytest.mark.parametrize("selector", [None, "colour = 'red'"])
+def test_a_subscription_as_it_was_made(broker, settings_for, topic, mine, selector):
+    reader(settings_for(broker), topic, mine, selector).close()
+    settings = settings_for(broker)
+    require_as_asked(settings, mine, topic, selector)
+    with pytest.raises(SelectorChangedError, match=f"{mine} was made with another selector.*Nothing was read"):
+        require_as_asked(settings, mine, topic, "colour = 'blue'")
+    with pytest.raises(InvalidDestinationError, match=f"is one to topic {topic.name}"):
+        require_as_asked(settings, mine, Destination.parse("topic://other"), selector)
+
+
+def test_who_may_not_ask_is_told_that_nobody_looked(settings_for, topic, mine, caplog):
+    with EmbeddedArtemis(users=[User("worker", "pw", permissions=WITHOUT_MANAGE)]) as broker:
+        settings = settings_for(broker, user="worker", password="pw")
+        reader(settings, topic, mine, "colour = 'red'").close()
+        with caplog.at_level(logging.WARNING, "pyspark_jms"):
+            require_as_asked(settings, mine, topic, "colour = 'blue'")
+        assert f"whether subscription {mine} has this topic and selector is not known" in caplog.text
+        shared = DurableSubscription("ours", shared=True)
+        reader(settings, topic, shared).close()
+        with pytest.raises(JMSSecurityError, match="may not ask"):
+            end_subscription(settings, topic, shared)
+        caplog.clear()
+        end_subscription(dataclasses.replace(settings, client_id=mine.client_id), topic, mine)
+        assert f"whether there is a durable subscription {mine} is not known: User worker may not ask" in caplog.text
+        assert not broker.has_queue(str(mine))
+        assert broker.has_queue("ours")
+
+
+@pytest.mark.parametrize("client", ["app", None])
+def test_it_ends_when_nobody_reads_it(broker, settings_for, topic, queue, client):
+    durable = DurableSubscription(f"s-{queue}", client, shared=client is None)
+    settings = dataclasses.replace(settings_for(broker), client_id=client)
+    consumer = reader(settings, topic, durable)
+    with pytest.raises(SubscriptionInUseError):
+        end_subscription(settings, topic, durable)
+    consumer.close()
+    assert broker.has_queue(str(durable))
+    with pytest.raises(InvalidDestinationError, match=f"is one to topic {topic.name}. Nothing was ended"):
+        end_subscription(settings, Destination.parse("topic://other"), durable)
+    assert broker.has_queue(str(durable))
+    end_subscription(settings, topic, durable)
+    assert not broker.has_queue(str(durable))
+    with pytest.raises(InvalidDestinationError, match=f"There is no durable subscription {durable}. Nothing was ended"):
+        end_subscription(settings, topic, durable)
