@@ -18,7 +18,7 @@ _AXIS_ROUNDS = 3
 _WARM_UP = 9
 """Times ``--seconds``; after that the JVM's compilers take a tenth of what they take at first."""
 _LARGE_IN_A_SMALL = 5
-"""So many times fewer of the large messages, so that a round moves about as many octets."""
+"""So many times fewer of the large messages, so that a round moves about as many bytes."""
 
 
 def main() -> None:

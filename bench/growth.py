@@ -14,9 +14,9 @@ from bench.spark_read import Reading
 __all__ = ["AXES", "PAGED", "PAGING_BYTES", "Point", "measured_points", "sized"]
 
 PAGED, PAGING_BYTES = "backlog", 100 << 20
-"""For that axis, a broker that pages an address above so many octets."""
+"""For that axis, a broker that pages an address above so many bytes."""
 
-_OCTETS_A_ROUND = 200 << 20
+_BYTES_A_ROUND = 200 << 20
 _SLOWEST = 1000  # messages a second that a point may take before it counts as stuck
 _SAMPLE_SECONDS = 0.25
 
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What was measured there; CPU in seconds and peaks of memory in octets by role. ``raw_per_s``: the raw drain."""
+    """What was measured there; CPU in seconds and peaks of memory in bytes by role. ``raw_per_s``: the raw drain."""
 
     axis: str
     value: str
@@ -52,7 +52,7 @@ class Point:
 
 def sized(job: Job, body_bytes: int) -> Job:
     """As many messages of that size as a round can move: at most the job's own number, at least 20."""
-    messages = max(20, min(job.messages, _OCTETS_A_ROUND // (body_bytes + 300)))
+    messages = max(20, min(job.messages, _BYTES_A_ROUND // (body_bytes + 300)))
     return replace(job, body_bytes=body_bytes, messages=messages, per_transaction=-(-messages // 8))
 
 

@@ -45,7 +45,7 @@ def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend:
 
 
 class Sampler:
-    """``with Sampler(roles, every=1) as sampler: …`` and then ``samples``: seconds since the start, octets by role."""
+    """``with Sampler(roles, every=1) as sampler: …`` and then ``samples``: seconds since the start, bytes by role."""
 
     def __init__(self, roles: Callable[[], dict[int, str]], *, every: float) -> None:
         self._roles, self._every = roles, every

@@ -75,7 +75,7 @@ class SparkSide:
         return jvm.java
 
     def used_heap(self) -> int:
-        """Octets that live after a collection: what a leak would raise."""
+        """Bytes that live after a collection: what a leak would raise."""
         self._java.lang.System.gc()
         memory = self._java.lang.management.ManagementFactory.getMemoryMXBean()
         return int(memory.getHeapMemoryUsage().getUsed())

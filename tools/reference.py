@@ -77,7 +77,7 @@ def _selectors(dialect: Dialect) -> str:
 
 def _window(dialect: Dialect) -> str:
     most = f", at most {dialect.largest_window:,}" if dialect.largest_window < _UNBOUNDED else ""
-    unit = "messages, one for 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "octets"
+    unit = "messages, one for 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "bytes"
     return f"`{dialect.window_header}`, {unit}{most}"
 
 

@@ -20,7 +20,7 @@
     │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
     │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame that says none of the above
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
-    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the octets are not STOMP 1.2
+    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2
     ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered what was not asked for
     ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
     ├── MessageError                  one message or row

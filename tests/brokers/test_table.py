@@ -131,7 +131,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
 
 @slow
 def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, said):
-    """While the first batch is held. Messages of 1,000 octets, of which 64 KB are at most 65 and one that passes it."""
+    """While the first batch is held. Messages of 1,000 bytes, of which 64 KB are at most 65 and one that passes it."""
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], "x" * 1_000)] * 400)

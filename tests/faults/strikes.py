@@ -87,7 +87,7 @@ def _stall(stage):
 
 
 def _disk_full(stage):
-    """No file of the runner may grow beyond the books' size and some octets: a segment is cut short, a line torn.
+    """No file of the runner may grow beyond the books' size and some bytes: a segment is cut short, a line torn.
 
     Set on the living process (RLIMIT_FSIZE); the next one has the room it needs, as after a clean-up.
     """

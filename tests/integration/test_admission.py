@@ -75,7 +75,7 @@ def test_the_smaller_of_both_limits_bounds_a_batch(spark, broker, queue, tmp_pat
     frame = read(spark, broker, queue=queue, **options, **journal(tmp_path, journaled))
     rows = run(frame, tmp_path)
     assert rows.numbers == list(range(60))
-    assert max(rows.sizes) <= 12  # 1,000 octets of text and a header each: fewer than 12 in 12 k
+    assert max(rows.sizes) <= 12  # 1,000 bytes of text and a header each: fewer than 12 in 12 k
     assert left(broker, queue) == 0
     fill(broker, queue, 60, first=60, size=10)
     rows = run(frame, tmp_path)

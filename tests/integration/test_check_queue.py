@@ -26,7 +26,7 @@ def check(broker, queue, *options, user=None, password=None):
 
 def send_mixed(broker, queue):
     with JmsClient(broker) as java:
-        for body in ("text", b"octets", {"a": 1}, [7], [7, "x"], broker.jvm.java.util.HashMap(), None):
+        for body in ("text", b"bytes", {"a": 1}, [7], [7, "x"], broker.jvm.java.util.HashMap(), None):
             java.send(queue, body)
 
 

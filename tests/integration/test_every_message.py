@@ -1,4 +1,4 @@
-"""100,000 mixed messages: each in Spark once, octet for octet; the same through source and sink and back.
+"""100,000 mixed messages: each in Spark once, byte for byte; the same through source and sink and back.
 
 Most are under 2 KB, 100 are 1 MB, some are empty. Text has any unicode, bytes have NULs, property values have
 colons, line ends, backslashes, are empty or 64 KB long.
@@ -25,7 +25,7 @@ VALUES = ("", "plain", "a:b", "line\nline", "cr\rlf\r\n", "back\\slash\\n\\c", "
 
 
 def messages(seed):
-    """(headers, body): body str is text, bytes is octets. The property n tells each one."""
+    """(headers, body): body str is text, bytes is bytes. The property n tells each one."""
     chance = random.Random(seed)
     text = "".join(chance.choices(ALPHABET, k=1 << 16))
     octets = chance.randbytes(1 << 16)

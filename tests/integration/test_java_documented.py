@@ -211,7 +211,7 @@ def test_jms_converts_properties_for_who_asks(java, queue, send):
 
 @pytest.mark.spark
 def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
-    """What Java sends goes through a query to Java: texts, octets, headers and properties as they were."""
+    """What Java sends goes through a query to Java: texts, bytes, headers and properties as they were."""
 
     def look(message):
         return documented("told", message), message.getJMSExpiration() - message.getJMSTimestamp()

@@ -37,16 +37,16 @@ def rows(broker, queue):
 # --- Java to source: bodies --------------------------------------------------------------------------
 
 TEXTS = ["héllo", "", "a\0b\n\r\t😀", "\ufeff", "x" * LARGE, "é" * LARGE]
-OCTETS = [b"\0\xff", b"\0", b"text", b"\n\0\n", bytes(range(256)), b"\xff" * LARGE]
+BYTES = [b"\0\xff", b"\0", b"text", b"\n\0\n", bytes(range(256)), b"\xff" * LARGE]
 
 
-def test_texts_and_octets_come_as_they_are(java, queue, rows):
-    for body in TEXTS + OCTETS:
+def test_texts_and_bytes_come_as_they_are(java, queue, rows):
+    for body in TEXTS + BYTES:
         java.send(queue, body)
     found = rows()
-    assert [row["body_type"] for row in found] == ["text"] * len(TEXTS) + ["bytes"] * len(OCTETS)
+    assert [row["body_type"] for row in found] == ["text"] * len(TEXTS) + ["bytes"] * len(BYTES)
     assert [row["text"] for row in found[: len(TEXTS)]] == TEXTS
-    assert [row["bytes"] for row in found[len(TEXTS) :]] == OCTETS
+    assert [row["bytes"] for row in found[len(TEXTS) :]] == BYTES
     assert {row["body_error"] for row in found} == {None}
 
 
@@ -72,7 +72,7 @@ def test_bytes_that_are_empty(java, queue, rows):
     assert sorted(map(seen, rows()), key=str) == [("bytes", b"\0" * 4, None), ("text", "", None)]
 
 
-def test_what_has_no_text_and_no_octets_comes_as_an_empty_text(broker, java, queue, rows):
+def test_what_has_no_text_and_no_bytes_comes_as_an_empty_text(broker, java, queue, rows):
     for kind in ("Map", "Stream", "Object", ""):
         untouched(java, queue, kind)
     for body in (broker.jvm.java.util.UUID.randomUUID(), broker.jvm.java.util.HashMap(), None, {"one": 1}, {}):
@@ -111,7 +111,7 @@ SMALL = {
 
 
 def test_streams_that_come_and_streams_that_never_do(broker, java, queue, rows):
-    """Artemis reads a text out of the stream's first octets, or fails to, and then sends nothing at all."""
+    """Artemis reads a text out of the stream's first bytes, or fails to, and then sends nothing at all."""
     never = [[Typed(kind, value), 7] for kind, value in SMALL.items()] + [[None, 7], [Typed("int", -1), 7], [7]]
     for body in never:
         java.send(queue, body)
@@ -240,7 +240,7 @@ def test_correlation_ids(java, queue, rows, correlation):
     assert (row["JMSCorrelationID"], row["JMSType"]) == (correlation, correlation)
 
 
-def test_a_correlation_id_of_octets_is_lost(broker, java, queue, rows):
+def test_a_correlation_id_of_bytes_is_lost(broker, java, queue, rows):
     message = java._session.createTextMessage("x")
     message.setJMSCorrelationIDAsBytes(b"\1\2\3")
     java._producer.send(java._destination(queue), message)

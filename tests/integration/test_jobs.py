@@ -96,14 +96,14 @@ def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue,
 @pytest.mark.spark
 def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     with RawStomp(broker) as client:
-        client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"octets\0{n}".encode()) for n in range(500)])
+        client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"bytes\0{n}".encode()) for n in range(500)])
     run("jms_to_parquet.py", "--output", "out", "--checkpoint", "checkpoint", "--max-messages", 200)
     found = {
         int(dict(row["properties"])["n"]): row["text"] if row["text"] is not None else row["bytes"]
         for row in rows(tmp_path / "out")
     }
     assert len(rows(tmp_path / "out")) == 500
-    assert found == {n: f"text {n}" if n % 2 else f"octets\0{n}".encode() for n in range(500)}
+    assert found == {n: f"text {n}" if n % 2 else f"bytes\0{n}".encode() for n in range(500)}
 
 
 @pytest.mark.broker
@@ -126,7 +126,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
         client.send(queue, [([("correlation-id", "octets")], b"\xff\0not JSON")])
         # As stomp.py and many others send a text: with a content-length.
         octets = json.dumps(orders["review"]).encode()
-        client.send(queue, [([("correlation-id", "octets of JSON")], octets)])
+        client.send(queue, [([("correlation-id", "bytes of JSON")], octets)])
     run("jms_to_jms.py", "--checkpoint", "checkpoint", password=("--password-file", secret))
     with RawStomp(broker) as client:
         wanted = {"europe": 1, "world": 1, "review": 2, "invalid": 2}

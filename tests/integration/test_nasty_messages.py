@@ -1,4 +1,4 @@
-"""Nothing that a producer puts into a message adds a row or a header, whatever octets the broker makes of it.
+"""Nothing that a producer puts into a message adds a row or a header, whatever bytes the broker makes of it.
 
 Names, values and bodies that look like frames, header lines and markers, from a STOMP and from a Java producer,
 through a real broker: every message is one row, and that row holds what was set and nothing else.

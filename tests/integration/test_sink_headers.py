@@ -260,7 +260,7 @@ def test_each_body_is_a_message_of_java_s(send, java, queue):
     assert found[3].body == '{"stream":[{"type":"int","value":"3"},{"type":"char","value":"\\""}]}'
 
 
-def test_an_object_s_octets_are_those_that_java_wrote(send, java, broker, queue):
+def test_an_object_s_bytes_are_those_that_java_wrote(send, java, broker, queue):
     """Java reads the object back; nothing here ever does."""
     io, encoder = broker.jvm.java.io, broker.jvm.java.util.Base64.getEncoder()
     buffer = io.ByteArrayOutputStream()

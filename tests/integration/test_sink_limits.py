@@ -136,7 +136,7 @@ def test_a_full_address_that_drops_loses_rows_and_confirms_them(strict, queue):
 def test_a_row_beyond_the_limit_is_named_with_its_size_before_it_is_sent(strict, queue, transaction, there):
     rows = pa.record_batch({"text": ["a", "x" * 70_000, "b"]})
     options = options_of(strict, queue=f"open.{queue}", maxMessageBytes="64k", transaction=transaction)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 70\d{3} octets; .* is 65536"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 70\d{3} bytes; .* is 65536"):
         send_at_least_once(options, iter([rows]))
     assert strict.message_count(f"open.{queue}") == there
 

@@ -22,7 +22,7 @@ class Died(BaseException):
 @dataclass(eq=False)
 class _File:
     synced: int = 0
-    """Octets that outlive a power failure."""
+    """Bytes that outlive a power failure."""
     content: bytes = b""
     """When it has no name any more."""
 

@@ -18,7 +18,7 @@ import java.util.function.Function;
 
 public class Documented {
 %s
-    /** Name, class and value of each element: octets in base64, floating-point numbers by their bits. */
+    /** Name, class and value of each element: bytes in base64, floating-point numbers by their bits. */
     public static String told(TextMessage message) throws Exception {
         StringBuilder told = new StringBuilder();
         for (Map.Entry<Object, Object> entry : values(message).entrySet()) {

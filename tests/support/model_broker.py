@@ -16,7 +16,7 @@ from pyspark_jms.delivery.recognition import Recognition
 
 @dataclass
 class Run:
-    """What a connection delivered: ids as ``consumer,message``, contents, and their octets with an index."""
+    """What a connection delivered: ids as ``consumer,message``, contents, and their bytes with an index."""
 
     ids: list
     contents: list
@@ -40,12 +40,12 @@ def text(message, size=10, prefix=b""):
 
 
 def numbers(octets):
-    """The messages in these octets."""
+    """The messages in these bytes."""
     return [int(part.lstrip(b"x")) for part in bytes(octets).split(b";")[:-1]]
 
 
 def run(consumer, *messages, size=10, prefix=b""):
-    """``run(1, 5, 6)``: messages 5 and 6 as consumer 1 gets them, ten octets each."""
+    """``run(1, 5, 6)``: messages 5 and 6 as consumer 1 gets them, ten bytes each."""
     return Run([b"%d,%d" % (consumer, m) for m in messages], [text(m, size, prefix) for m in messages])
 
 

@@ -18,14 +18,14 @@ COLUMNS_IN_ORDER = ("JMSTimestamp", "JMSPriority", "JMSExpiration", "JMSDelivery
 
 
 def message(*headers, body=b""):
-    """A MESSAGE frame; headers and body as they stand on the wire, text or octets."""
+    """A MESSAGE frame; headers and body as they stand on the wire, text or bytes."""
     lines = [header.encode() if isinstance(header, str) else header for header in headers]
     octets = body.encode() if isinstance(body, str) else body
     return b"MESSAGE\n" + b"".join(line + b"\n" for line in lines) + b"\n" + octets + b"\0\n"
 
 
 def segment(frames):
-    """Octets, heads and ends of whole frames."""
+    """Bytes, heads and ends of whole frames."""
     heads, ends, size = array("q"), array("q"), 0
     for frame in frames:
         heads.append(size + frame.index(b"\n\n"))
@@ -35,7 +35,7 @@ def segment(frames):
 
 
 def frames_in(octets):
-    """Every whole frame that can be made out in octets, however broken, each with NUL LF at its end."""
+    """Every whole frame that can be made out in bytes, however broken, each with NUL LF at its end."""
     frames, start = [], octets.find(b"MESSAGE\n")
     while start >= 0:
         end = _end(octets, start)
@@ -209,7 +209,7 @@ def _types(text):
 
 
 def _is_lost(octets, stored):
-    """Whether a body of Artemis is neither a text nor octets; it stores n UTF-16 units of text in 2n + 5 octets."""
+    """Whether a body of Artemis is neither a text nor bytes; it stores n UTF-16 units of text in 2n + 5 bytes."""
     if not re.fullmatch("-?[0-9]{1,600}", stored) or int(stored) >= 2**62:
         return False
     return max(len(octets), 2 * len(octets) + 5) < int(stored)

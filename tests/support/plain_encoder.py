@@ -113,7 +113,7 @@ def _element(value):
 
 
 def read_frames(octets):
-    """Every SEND in a buffer, which holds nothing else: no octet between frames, none after the last."""
+    """Every SEND in a buffer, which holds nothing else: no byte between frames, none after the last."""
     frames, start = [], 0
     while start < len(octets):
         head = octets.index(b"\n\n", start)

@@ -1,4 +1,4 @@
-"""A TCP proxy before a broker: forwards, stalls, cuts, now or when given octets pass.
+"""A TCP proxy before a broker: forwards, stalls, cuts, now or when given bytes pass.
 
     with Proxy(broker.host, broker.port) as proxy:
         connect to proxy.url …
@@ -8,7 +8,7 @@
         proxy.cut()                                  # every connection, at once
         proxy.leave_open()                           # a client that dies is not missed by the broker
 
-It knows no STOMP: patterns are octets, found wherever they are split. With TLS it sees only cipher text.
+It knows no STOMP: patterns are bytes, found wherever they are split. With TLS it sees only cipher text.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class _Trap:
     released: threading.Event = field(default_factory=threading.Event)
 
     def springs_at(self, tail, octets):
-        """Where in tail + octets, or None. Counts down."""
+        """Where in tail + bytes, or None. Counts down."""
         at = (tail + octets).find(self.pattern)
         while at >= 0:
             self.left -= 1
@@ -46,7 +46,7 @@ class _Trap:
 
 
 class Direction:
-    """What one way of all connections does. ``octets`` have passed."""
+    """What one way of all connections does. ``bytes`` have passed."""
 
     def __init__(self):
         self.octets = 0
@@ -74,11 +74,11 @@ class Direction:
         self._flowing.set()
 
     def cut_at(self, pattern, *, included=False, nth=1):
-        """End the connection in which these octets come next; ``included``: right after they went through."""
+        """End the connection in which these bytes come next; ``included``: right after they went through."""
         self._set(_Trap(pattern, included, nth, cuts=True))
 
     def hold_at(self, pattern, *, included=False, nth=1, link=None, outlives=True):
-        """Keep back these octets and all that follow in their connection (``included``: what follows them).
+        """Keep back these bytes and all that follow in their connection (``included``: what follows them).
 
         ``link``: in that connection only. ``release`` lets them go on; after ``Proxy.cut`` they go nowhere, nor without
         ``outlives`` if their client has gone.

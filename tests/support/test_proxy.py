@@ -1,4 +1,4 @@
-"""The proxy itself, before a server that answers every octet with itself."""
+"""The proxy itself, before a server that answers every byte with itself."""
 
 import contextlib
 import socket

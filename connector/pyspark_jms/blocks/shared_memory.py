@@ -1,6 +1,6 @@
-"""Batches in memory of the runner that tasks on its machine map, instead of octets that travel inside the tasks.
+"""Batches in memory of the runner that tasks on its machine map, instead of bytes that travel inside the tasks.
 
-Octets in a task pass runner → Java virtual machine → worker, and are copied some ten times on that way; a
+Bytes in a task pass runner → Java virtual machine → worker, and are copied some ten times on that way; a
 path passes for nothing. The memory has no name that could be left over: it is gone with the runner.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.source.frames import Piece, index_of, octets_of
+from pyspark_jms.source.frames import Piece, bytes_of, index_of
 from pyspark_jms.stomp.dialects import Dialect
 
 __all__ = ["MappedPiece", "SharedMemory", "memory_path", "new_memory"]
@@ -20,7 +20,7 @@ __all__ = ["MappedPiece", "SharedMemory", "memory_path", "new_memory"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MappedPiece:
-    """A ``Piece`` that lies in the runner's memory: heads, ends, octets, from ``offset`` on."""
+    """A ``Piece`` that lies in the runner's memory: heads, ends, bytes, from ``offset`` on."""
 
     source: str
     dialect: str
@@ -85,7 +85,7 @@ class SharedMemory:
         descriptor = self._batches[-1][1]
         offset = -(-os.lseek(descriptor, 0, os.SEEK_END) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
         heads, ends = index_of(span)
-        octets = octets_of(span)
+        octets = bytes_of(span)
         _write(descriptor, offset, [heads, ends, octets])
         return MappedPiece(
             source=str(source),

@@ -30,7 +30,7 @@ SCRATCH_QUEUE = "pyspark-jms.check"
 _PROPERTY = "check"
 _QUIET_SECONDS, _POLL_SECONDS = 1.0, 0.05
 _WINDOW_BYTES, _BODY_BYTES, _MESSAGES = 4_096, 1_000, 16
-_BODIES: tuple[tuple[str, bytes], ...] = (("text", b"text"), ("bytes", b"octets"), ("text", b""), ("bytes", b""))
+_BODIES: tuple[tuple[str, bytes], ...] = (("text", b"text"), ("bytes", b"bytes"), ("text", b""), ("bytes", b""))
 _NOT_TRIED = "Let this user create queues, or name one it may read and write with --scratch-queue."
 
 

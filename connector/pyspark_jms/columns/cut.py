@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = [
-    "MAX_OCTETS",
+    "MAX_BYTES",
     "Bools",
+    "ByteArray",
     "Ints",
-    "Octets",
     "Pieces",
     "all_begin_with",
     "contents",
@@ -26,19 +26,19 @@ __all__ = [
 ]
 
 Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
-Octets: TypeAlias = npt.NDArray[np.uint8]
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _SHORT = 32
-MAX_OCTETS = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """Offsets of Arrow's ``string`` and ``binary`` are 32 bits wide, and Spark reads no wider ones."""
 
 
 def require_offsets(total: int) -> None:
     """Refuse a column that 32-bit offsets cannot hold."""
-    if total > MAX_OCTETS:
+    if total > MAX_BYTES:
         raise IllegalStateError(
-            f"{total:,} octets do not fit into one Arrow column ({MAX_OCTETS:,}).",
+            f"{total:,} bytes do not fit into one Arrow column ({MAX_BYTES:,}).",
             "Lower partitionBytes or maxMessageBytes.",
         )
 
@@ -79,7 +79,7 @@ class Pieces:
         return all_begin_with(one.to_pybytes(), np.frombuffer(self._array.buffers()[2], np.uint8), starts)
 
 
-def all_begin_with(text: bytes, octets: Octets, starts: Ints) -> bool:
+def all_begin_with(text: bytes, octets: ByteArray, starts: Ints) -> bool:
     """Whether ``text`` stands at each of ``starts``, of which there are some."""
     words = np.ndarray((max(0, len(octets) - 7),), "<u8", octets.data, strides=(1,))
     last = int(starts.max())
@@ -112,7 +112,7 @@ def cut(buffer: pa.Buffer, starts: Ints, ends: Ints, keep: Bools | None = None) 
 
 
 def contents(column: pa.Array) -> tuple[pa.Buffer, Ints]:
-    """The octets of a freshly made string column, and where in them each value begins and the last one ends."""
+    """The bytes of a freshly made string column, and where in them each value begins and the last one ends."""
     _, offsets, data = column.buffers()
     positions = np.frombuffer(offsets, np.int32)[: len(column) + 1]
     return (pa.py_buffer(b"") if data is None else data), positions.astype(np.int64)

@@ -34,8 +34,8 @@ _AT_ONCE = 256
 _FEW = 16
 """So few texts are faster read one by one."""
 
-_MOST_OCTETS = 1 << 30
-"""Of texts at once: Arrow counts the octets in 31 bits."""
+_MOST_BYTES = 1 << 30
+"""Of texts at once: Arrow counts the bytes in 31 bits."""
 
 _KEYS = {BodyType.MAP: ("name", "type", "value"), BodyType.STREAM: ("type", "value")}
 _LISTS = {kind: pa.list_(pa.struct([pa.field(key, pa.string()) for key in keys])) for kind, keys in _KEYS.items()}
@@ -181,10 +181,10 @@ def _parsed(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
 
 
 def _table(lines: pa.Array, schema: pa.Schema) -> pa.Table:
-    """One object after the other, each with the schema's keys and no other; octets that are UTF-8."""
+    """One object after the other, each with the schema's keys and no other; bytes that are UTF-8."""
     data, limits = contents(lines)
     size = int(limits[-1])
-    if size > _MOST_OCTETS:
+    if size > _MOST_BYTES:
         raise pa.ArrowInvalid
     table = pj.read_json(
         pa.BufferReader(data.slice(0, size)),

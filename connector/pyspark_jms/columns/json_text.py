@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.columns.ragged import (
-    Octets,
+    ByteArray,
+    bytes_of,
     first_not_utf8,
-    octets_of,
     offsets_of,
     with_nulls_of,
 )
@@ -21,19 +21,19 @@ from pyspark_jms.columns.ragged import (
 __all__ = ["LARGEST_TEXT", "json_escaped", "json_text"]
 
 LARGEST_TEXT = (1 << 31) - (1 << 24)
-"""Octets that an array of strings can hold, less than what JSON adds around them."""
+"""Bytes that an array of strings can hold, less than what JSON adds around them."""
 
 # RFC 8259 §7: a quotation mark and a backslash are escaped by a backslash, control characters by their number.
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(ord(" "))} | {ord(plain): f"\\{plain}" for plain in '"\\'}
 
-# The same by octet: all but the last character, and the last.
+# The same by byte: all but the last character, and the last.
 _PREFIX = np.zeros((256, 5), np.uint8)
 _PREFIX_LENGTH = np.zeros(256, np.int64)
 _LAST = np.arange(256, dtype=np.uint8)
-for _octet, _text in _ESCAPES.items():
-    _PREFIX[_octet, : len(_text) - 1] = list(_text[:-1].encode())
-    _PREFIX_LENGTH[_octet] = len(_text) - 1
-    _LAST[_octet] = ord(_text[-1])
+for _byte, _text in _ESCAPES.items():
+    _PREFIX[_byte, : len(_text) - 1] = list(_text[:-1].encode())
+    _PREFIX_LENGTH[_byte] = len(_text) - 1
+    _LAST[_byte] = ord(_text[-1])
 
 
 def json_text(text: str) -> str:
@@ -49,7 +49,7 @@ def json_escaped(array: pa.Array, not_utf8: Callable[[int], NoReturn], too_long:
     wrong = first_not_utf8(array)
     if wrong is not None:
         not_utf8(wrong)
-    octets = octets_of(array)
+    octets = bytes_of(array)
     positions = np.flatnonzero((octets < ord(" ")) | (octets == ord('"')) | (octets == ord("\\")))
     if not len(positions):
         return array
@@ -63,8 +63,8 @@ def json_escaped(array: pa.Array, not_utf8: Callable[[int], NoReturn], too_long:
     return with_nulls_of(array, offsets.astype(np.int32), pa.py_buffer(data))
 
 
-def _prefixes(octets: Octets) -> Octets:
-    """The prefixes of these octets, one after the other."""
+def _prefixes(octets: ByteArray) -> ByteArray:
+    """The prefixes of these bytes, one after the other."""
     rows = _PREFIX[octets]
-    inside: Octets = rows[np.arange(rows.shape[1]) < _PREFIX_LENGTH[octets][:, None]]
+    inside: ByteArray = rows[np.arange(rows.shape[1]) < _PREFIX_LENGTH[octets][:, None]]
     return inside

@@ -1,4 +1,4 @@
-"""Strings of an Arrow array in, header octets of the same array out: escapes, lines, joins, all vectorised.
+"""Strings of an Arrow array in, header bytes of the same array out: escapes, lines, joins, all vectorised.
 
 Knows STOMP 1.2's value encoding and Arrow's layout of strings; knows no column and no header.
 """
@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 __all__ = [
+    "ByteArray",
     "Int64s",
     "Mask",
-    "Octets",
     "Offsets",
     "Piece",
+    "bytes_of",
     "escaped",
     "first_not_utf8",
     "first_true",
@@ -25,7 +26,6 @@ __all__ = [
     "is_ascii_text",
     "join_rows",
     "mask_of",
-    "octets_of",
     "offsets_of",
     "repeated",
     "slices_of",
@@ -35,11 +35,11 @@ __all__ = [
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Offsets: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-Octets: TypeAlias = npt.NDArray[np.uint8]
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Piece: TypeAlias = bytes | pa.Array
-"""Part of a frame: the same octets for every row, or a binary array. Header lines begin with their LF: so two
+"""Part of a frame: the same bytes for every row, or a binary array. Header lines begin with their LF: so two
 pieces make a line, and Arrow's join costs by the piece."""
 
 _BINARY = pa.binary()
@@ -75,8 +75,8 @@ def to_binary(array: pa.Array) -> pa.Array:
     return array.view(_BINARY)
 
 
-def octets_of(array: pa.Array) -> Octets:
-    """All octets of a binary array's entries, one after the other, those hidden under a null included."""
+def bytes_of(array: pa.Array) -> ByteArray:
+    """All bytes of a binary array's entries, one after the other, those hidden under a null included."""
     offsets = offsets_of(array)
     data = array.buffers()[2]
     if data is None or offsets[-1] == offsets[0]:
@@ -85,15 +85,15 @@ def octets_of(array: pa.Array) -> Octets:
 
 
 def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
-    """Entry i spans ``array[bounds[i]:bounds[i + 1]]``, octets end to end; shares the data."""
+    """Entry i spans ``array[bounds[i]:bounds[i + 1]]``, bytes end to end; shares the data."""
     offsets = np.ascontiguousarray(offsets_of(array)[bounds], np.int32)
     data = array.buffers()[2] or pa.py_buffer(b"")
     return pa.Array.from_buffers(_BINARY, len(bounds) - 1, [None, pa.py_buffer(offsets), data])
 
 
 def is_ascii_text(array: pa.Array) -> bool:
-    """Whether no entry of a binary array holds a NUL or an octet above 127: one pass that spares two others."""
-    octets = octets_of(array)
+    """Whether no entry of a binary array holds a NUL or an byte above 127: one pass that spares two others."""
+    octets = bytes_of(array)
     return not len(octets) or bool(octets.view(np.int8).min() > 0)
 
 
@@ -118,7 +118,7 @@ def _is_utf8(octets: bytes) -> bool:
 
 def first_with_nul(array: pa.Array) -> int | None:
     """The first entry of a binary array that holds a NUL."""
-    octets = octets_of(array)
+    octets = bytes_of(array)
     if not len(octets) or octets.min():
         return None
     return first_true(mask_of(pc.match_substring(array, "\0")))
@@ -139,12 +139,12 @@ def escaped(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
     wrong = first_not_utf8(array)
     if wrong is not None:
         refuse(wrong)
-    octets = octets_of(array)
+    octets = bytes_of(array)
     positions, codes = _to_escape(octets)
     return _with_escapes(array, octets, positions, codes) if len(positions) else array
 
 
-def _to_escape(octets: Octets) -> tuple[Int64s, Octets]:
+def _to_escape(octets: ByteArray) -> tuple[Int64s, ByteArray]:
     """Positions of CR, LF, colon and backslash, and their codes; other control characters are sorted out last."""
     suspects = np.flatnonzero((octets <= ord("\r")) | (octets == ord(":")) | (octets == ord("\\")))
     codes = _ESCAPE_CODE[octets[suspects]]
@@ -152,8 +152,8 @@ def _to_escape(octets: Octets) -> tuple[Int64s, Octets]:
     return (suspects, codes) if needed.all() else (suspects[needed], codes[needed])
 
 
-def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s, codes: Octets) -> pa.Array:
-    """Put each code in its octet's place, cut before it, and join the cuts by backslashes."""
+def _with_escapes(array: pa.Array, octets: ByteArray, positions: Int64s, codes: ByteArray) -> pa.Array:
+    """Put each code in its byte's place, cut before it, and join the cuts by backslashes."""
     coded = octets.copy()
     coded[positions] = codes
     cuts = np.concatenate([[0], positions, [len(octets)]])
@@ -164,7 +164,7 @@ def _with_escapes(array: pa.Array, octets: Octets, positions: Int64s, codes: Oct
     return with_nulls_of(array, offsets, joined.buffers()[2])
 
 
-def _binary_array(offsets: Offsets, octets: Octets) -> pa.Array:
+def _binary_array(offsets: Offsets, octets: ByteArray) -> pa.Array:
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(octets)]
     return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
@@ -186,7 +186,7 @@ def with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Arra
 
 def repeated(array: pa.Array, times: int) -> pa.Array:
     """A binary array without nulls, ``times`` times over."""
-    octets, width = octets_of(array), len(array)
+    octets, width = bytes_of(array), len(array)
     ends = (offsets_of(array)[1:] - offsets_of(array)[0]).astype(np.int32)
     offsets = np.zeros(times * width + 1, np.int32)
     np.add.outer(np.arange(times, dtype=np.int32) * np.int32(len(octets)), ends, out=offsets[1:].reshape(times, width))

@@ -21,7 +21,7 @@ def _is_text(found: pa.DataType) -> bool:
     return found in {pa.string(), pa.large_string()}
 
 
-def _is_octets(found: pa.DataType) -> bool:
+def _is_bytes(found: pa.DataType) -> bool:
     return found in {pa.binary(), pa.large_binary()}
 
 
@@ -67,7 +67,7 @@ _ACCEPTS: dict[str, _Accepts] = {
     "property_types": _PROPERTIES,
     "body_type": _STRING,
     "text": _STRING,
-    "bytes": ("binary", _is_octets),
+    "bytes": ("binary", _is_bytes),
     "map": ("map<string,struct<type:string,value:string>>", _is_typed_map),
     "stream": ("array<struct<type:string,value:string>>", _is_typed_list),
     "content_type": _STRING,
@@ -145,15 +145,15 @@ def sink_columns(batch: pa.RecordBatch, property_columns: Collection[str] = ()) 
 
 
 def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
-    """Where each row would end if its columns' octets stood one after the other, unescaped.
+    """Where each row would end if its columns' bytes stood one after the other, unescaped.
 
-    Octets hidden under a null count here, though no frame will carry them: good to cut by, not to judge by.
+    Bytes hidden under a null count here, though no frame will carry them: good to cut by, not to judge by.
     """
     ends = np.zeros(count + 1, np.int64)
     for array in columns.values():
         if pa.types.is_map(array.type) or pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
             ends += _entry_ends(array)
-        elif _is_text(array.type) or _is_octets(array.type):
+        elif _is_text(array.type) or _is_bytes(array.type):
             ends += offsets_of(array)
     return ends
 

@@ -1,6 +1,6 @@
 """How large the messages are that wait to be offered, and how many of them fit into a batch. Pure.
 
-Of a journal's backlog only this is in memory: 8 octets a message.
+Of a journal's backlog only this is in memory: 8 bytes a message.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ class Backlog:
     """First in, first out."""
 
     def __init__(self) -> None:
-        self._ends: deque[Index] = deque()  # of each stretch: octets up to each of its messages
+        self._ends: deque[Index] = deque()  # of each stretch: bytes up to each of its messages
         self.messages = 0
         self.octets = 0
 
@@ -27,15 +27,15 @@ class Backlog:
             self.messages += len(ends)
             self.octets += int(ends[-1])
 
-    def take(self, *, max_messages: int | None, max_octets: int | None) -> Index:
+    def take(self, *, max_messages: int | None, max_bytes: int | None) -> Index:
         """Where each message of the next batch ends. The first fits always."""
         taken: list[Index] = []
         messages, octets = 0, 0
         while self._ends:
             ends = self._ends[0]
             fits = len(ends) if max_messages is None else min(len(ends), max_messages - messages)
-            if max_octets is not None:
-                fits = min(fits, int(np.searchsorted(ends, max_octets - octets, side="right")))
+            if max_bytes is not None:
+                fits = min(fits, int(np.searchsorted(ends, max_bytes - octets, side="right")))
             fits = fits if messages else max(1, fits)
             if fits <= 0:
                 break

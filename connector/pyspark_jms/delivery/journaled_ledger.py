@@ -44,7 +44,7 @@ class DurableLedger(Lanes[_Durable]):
     """``sources``: of each lane what it reads, the dialect of its frames, and how a message is known again.
 
     ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
-    there on, unless that is allowed. ``partition_octets``: how a new batch is cut.
+    there on, unless that is allowed. ``partition_bytes``: how a new batch is cut.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class DurableLedger(Lanes[_Durable]):
         sources: Sequence[tuple[str, str, Recognition]],
         start: int,
         *,
-        partition_octets: int,
+        partition_bytes: int,
         fail_on_data_loss: bool,
     ) -> None:
         super().__init__([Lane(WITH_JOURNAL, recognition) for _, _, recognition in sources])
         self._store = store
         self._sources = list(sources)
-        self._partition_octets = partition_octets
+        self._partition_bytes = partition_bytes
         self._received: list[list[Span]] = [[] for _ in sources]
         self._backlog = Backlog()
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
@@ -102,7 +102,7 @@ class DurableLedger(Lanes[_Durable]):
         return self._backlog.messages + sum(len(span) for spans in self._received for span in spans)
 
     @property
-    def waiting_octets(self) -> int:
+    def waiting_bytes(self) -> int:
         return self._backlog.octets + sum(span.octets for spans in self._received for span in spans)
 
     @property
@@ -112,7 +112,7 @@ class DurableLedger(Lanes[_Durable]):
         return received + sum(len(due.ids) for lane in self._lanes for due in lane.unconfirmed)
 
     @property
-    def in_flight_octets(self) -> int:
+    def in_flight_bytes(self) -> int:
         received = sum(span.octets for spans in self._received for span in spans)
         return received + sum(due.what.octets for lane in self._lanes for due in lane.unconfirmed)
 
@@ -155,7 +155,7 @@ class DurableLedger(Lanes[_Durable]):
     def _segment(self, lane: int, span: Span) -> Segment:
         source, dialect, recognition = self._sources[lane]
         return Segment.of_run(
-            span.run,  # type: ignore[arg-type]  # a run of frames, octets and all
+            span.run,  # type: ignore[arg-type]  # a run of frames, bytes and all
             span.first,
             span.last,
             source=source,
@@ -178,9 +178,9 @@ class DurableLedger(Lanes[_Durable]):
 
     # --- offered -------------------------------------------------------------------------------
 
-    def offer(self, *, max_messages: int | None, max_octets: int | None) -> int:
+    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """Cut the next batch from what is durable, at least one message of it, and record it with its cut."""
-        ends = self._backlog.take(max_messages=max_messages, max_octets=max_octets)
+        ends = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
         if len(ends):
             IN_JOURNAL.after(State.DURABLE, Event.OFFER)
             end = self.offered + len(ends)
@@ -192,7 +192,7 @@ class DurableLedger(Lanes[_Durable]):
     def _cuts(self, ends: Index) -> list[int]:
         """The sequences at which a partition begins, after the first."""
         cuts, begin, at = [], 0, 0
-        while (at := max(at + 1, int(ends.searchsorted(begin + self._partition_octets, side="right")))) < len(ends):
+        while (at := max(at + 1, int(ends.searchsorted(begin + self._partition_bytes, side="right")))) < len(ends):
             cuts.append(self.offered + at)
             begin = int(ends[at - 1])
         return cuts

@@ -46,10 +46,10 @@ class Ledger(Lanes[_Done]):
         self._start = start
         self.offered = self.done = start
         self.waiting_messages = 0
-        self.waiting_octets = 0
+        self.waiting_bytes = 0
         self.in_flight_messages = 0
         """Received and not acknowledged, as far as we know."""
-        self.in_flight_octets = 0
+        self.in_flight_bytes = 0
 
     # --- received ------------------------------------------------------------------------------
 
@@ -81,13 +81,13 @@ class Ledger(Lanes[_Done]):
 
     # --- offered -------------------------------------------------------------------------------
 
-    def offer(self, *, max_messages: int | None, max_octets: int | None) -> int:
+    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """Cut the next batch from what waits, at least one message of it, and return its end."""
         spans: list[Span] = []
         messages, octets = 0, 0
         while self._waiting:
             span = self._waiting[0]
-            room = self._room(span, messages, octets, max_messages, max_octets)
+            room = self._room(span, messages, octets, max_messages, max_bytes)
             if room <= 0:
                 break
             taken, rest = span.cut(room)
@@ -100,19 +100,19 @@ class Ledger(Lanes[_Done]):
             octets += taken.octets
         if spans:
             self.waiting_messages -= messages
-            self.waiting_octets -= octets
+            self.waiting_bytes -= octets
             self._batches.append(Batch(self.offered, self.offered + messages, tuple(spans)))
             self.offered += messages
         return self.offered
 
     @staticmethod
-    def _room(span: Span, messages: int, octets: int, max_messages: int | None, max_octets: int | None) -> int:
+    def _room(span: Span, messages: int, octets: int, max_messages: int | None, max_bytes: int | None) -> int:
         """How many of the span's messages still fit; a first message always does."""
         room = len(span)
         if max_messages is not None:
             room = min(room, max_messages - messages)
-        if max_octets is not None:
-            fits = bisect_right(span.run.ends, span.begin + max_octets - octets, span.first, span.last) - span.first
+        if max_bytes is not None:
+            fits = bisect_right(span.run.ends, span.begin + max_bytes - octets, span.first, span.last) - span.first
             room = min(room, fits)
         return room if messages else max(1, room)
 
@@ -200,7 +200,7 @@ class Ledger(Lanes[_Done]):
         for span in forgotten:
             span.state = WITHOUT_JOURNAL.after(span.state, Event.LOSE)
         self.waiting_messages -= sum(len(span) for span in forgotten)
-        self.waiting_octets -= sum(span.octets for span in forgotten)
+        self.waiting_bytes -= sum(span.octets for span in forgotten)
         self._drop(forgotten)
 
     @staticmethod
@@ -227,10 +227,10 @@ class Ledger(Lanes[_Done]):
     def _add(self, span: Span) -> None:
         self._waiting.append(span)
         self.waiting_messages += len(span)
-        self.waiting_octets += span.octets
+        self.waiting_bytes += span.octets
         self.in_flight_messages += len(span)
-        self.in_flight_octets += span.octets
+        self.in_flight_bytes += span.octets
 
     def _drop(self, spans: list[Span]) -> None:
         self.in_flight_messages -= sum(len(span) for span in spans)
-        self.in_flight_octets -= sum(span.octets for span in spans)
+        self.in_flight_bytes -= sum(span.octets for span in spans)

@@ -35,7 +35,7 @@ class Span:
 
     @property
     def begin(self) -> int:
-        """Where in the run's octets the first message begins."""
+        """Where in the run's bytes the first message begins."""
         return self.run.ends[self.first - 1] if self.first else 0
 
     @property

@@ -131,14 +131,14 @@ def parse(text: str, as_type: ValueType) -> JmsValue:
         case _T.CHAR:
             raise MessageFormatError("The text of a char is not one character of 16 bits.")
         case _T.BYTES:
-            return _octets(text)
+            return _bytes(text)
     value = parse_java(text, Kind(as_type))
     if value is None:
         raise NumberFormatError(_UNREADABLE.format(as_type))
     return value
 
 
-def _octets(text: str) -> bytes:
+def _bytes(text: str) -> bytes:
     if not _BASE64.fullmatch(text):
         raise MessageFormatError("The text of a bytes value is not base64.")
     return base64.b64decode(text)

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["octets", "seconds"]
+__all__ = ["parse_bytes", "parse_seconds"]
 
 _SIZE = re.compile(r"(\d{1,18})\s*(b|k|kb|m|mb|g|gb|t|tb)?", re.IGNORECASE | re.ASCII)
 _TIME = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(ms|s|m|min|h|d)", re.IGNORECASE | re.ASCII)
@@ -10,7 +10,7 @@ _SIZES = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _TIMES = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def octets(text: str) -> int:
+def parse_bytes(text: str) -> int:
     """``65536``, ``64k``, ``64m``, ``1gb``: powers of 1,024, as in Spark. Else a ``ValueError``."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
@@ -18,7 +18,7 @@ def octets(text: str) -> int:
     return int(match[1]) << _SIZES[(match[2] or "")[:1].lower()]
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """``500ms``, ``10s``, ``15m``, ``1h``. A number without a unit is a ``ValueError``: of what, nobody knows."""
     match = _TIME.fullmatch(text.strip())
     if not match:

@@ -72,7 +72,7 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
     location: str
-    max_octets: int
+    max_bytes: int
     shared: bool
 
 
@@ -85,13 +85,13 @@ class SourceOptions:
     journal: Journal | None
     fail_on_data_loss: bool
     max_messages: int | None
-    max_octets: int
+    max_bytes: int
     min_messages: int | None
     max_delay: float
     peek_messages: int
-    peek_octets: int
-    window_octets: int
-    partition_octets: int
+    peek_bytes: int
+    window_bytes: int
+    partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]
     on_bad_message: Literal["keep", "fail", "deadLetter"]
     dead_letter_queue: str | None
@@ -116,13 +116,13 @@ class SourceOptions:
             journal=_journal(values),
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
-            max_octets=values["maxBytesPerTrigger"],
+            max_bytes=values["maxBytesPerTrigger"],
             min_messages=values["minMessagesPerTrigger"],
             max_delay=values["maxTriggerDelay"],
             peek_messages=values["maxMessages"],
-            peek_octets=values["maxBytes"],
-            window_octets=_window(values, explicit_octets="maxbytespertrigger" in {key.lower() for key in raw}),
-            partition_octets=values["partitionBytes"],
+            peek_bytes=values["maxBytes"],
+            window_bytes=_window(values, explicit_bytes="maxbytespertrigger" in {key.lower() for key in raw}),
+            partition_bytes=values["partitionBytes"],
             body_type=values["bodyType"],
             on_bad_message=values["onBadMessage"],
             dead_letter_queue=_dead_letter_queue(values, reading),
@@ -281,7 +281,7 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
         require_stable_ids(dialect)
     return Journal(
         location=values["journalLocation"],
-        max_octets=values["maxJournalBytes"],
+        max_bytes=values["maxJournalBytes"],
         shared=values["journalShared"],
     )
 
@@ -372,10 +372,10 @@ def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
     return durable
 
 
-def _window(values: Mapping[str, Any], *, explicit_octets: bool) -> int:
+def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:
     if values["windowBytes"] is not None:
         return int(values["windowBytes"])
-    if values["maxMessagesPerTrigger"] is not None and not explicit_octets:
+    if values["maxMessagesPerTrigger"] is not None and not explicit_bytes:
         wanted = 2 * values["maxMessagesPerTrigger"] * ASSUMED_MESSAGE_BYTES
         return int(min(max(SMALLEST_WINDOW, wanted), 2 * values["maxBytesPerTrigger"]))
     return int(2 * values["maxBytesPerTrigger"])

@@ -15,7 +15,7 @@ from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText
-from pyspark_jms.jms.units import octets, seconds
+from pyspark_jms.jms.units import parse_bytes, parse_seconds
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.stomp.dialects import DIALECTS
 
@@ -100,9 +100,9 @@ def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
 
 def _size(smallest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        number = octets(text)
+        number = parse_bytes(text)
         if not smallest <= number <= _LARGEST_SIZE:
-            raise ValueError(f"a size of at least {smallest} octets and at most 8,192t")
+            raise ValueError(f"a size of at least {smallest} bytes and at most 8,192t")
         return number
 
     return parse
@@ -110,7 +110,7 @@ def _size(smallest: int) -> Callable[[str], int]:
 
 def _duration(smallest: float = 0.001) -> Callable[[str], float]:
     def parse(text: str) -> float:
-        number = seconds(text)
+        number = parse_seconds(text)
         if not smallest <= number <= _LONGEST_WAIT:
             raise ValueError(f"a time from {smallest * 1000:g}ms to 30d")
         return number
@@ -135,7 +135,7 @@ def _milliseconds(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         number = int(text)
     else:
-        number = round(seconds(text) * 1000)
+        number = round(parse_seconds(text) * 1000)
     if number > _LARGEST_TIME:
         raise ValueError("a time of less than 285,000 years")
     return number

@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from pyspark_jms.jms.units import octets
+from pyspark_jms.jms.units import parse_bytes
 
 __all__ = ["HEAP_PER_MESSAGE", "driver_heap", "warn_of_small_heap"]
 
@@ -25,7 +25,7 @@ def driver_heap() -> int | None:
     except OSError:
         return None
     found = [match[1] for argument in arguments if (match := _XMX.fullmatch(argument))]
-    return octets(found[-1].decode()) if found else None  # of several the last one counts
+    return parse_bytes(found[-1].decode()) if found else None  # of several the last one counts
 
 
 def warn_of_small_heap(max_message_bytes: int, heap: int | None) -> None:

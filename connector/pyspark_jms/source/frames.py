@@ -16,7 +16,7 @@ from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.stomp.dialects import Dialect, dialect_named
 from pyspark_jms.stomp.wire.scan import FrameRun
 
-__all__ = ["Piece", "StoredPiece", "dropped_of", "fitting", "index_of", "may_drop", "octets_of", "piece_of", "rows_of"]
+__all__ = ["Piece", "StoredPiece", "bytes_of", "dropped_of", "fitting", "index_of", "may_drop", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,19 +67,19 @@ class StoredPiece:
 
 
 def fitting(span: Span, room: int, *, at_least_one: bool) -> int:
-    """How many of the span's messages fit into so many octets."""
+    """How many of the span's messages fit into so many bytes."""
     ends = np.frombuffer(span.run.ends, np.int64)[span.first : span.last]
     fits = int(np.searchsorted(ends, span.begin + room, side="right"))
     return max(1, fits) if at_least_one else fits
 
 
-def octets_of(span: Span) -> memoryview:
+def bytes_of(span: Span) -> memoryview:
     assert isinstance(span.run, FrameRun)
     return memoryview(span.run.octets)[span.begin : span.end]
 
 
 def index_of(span: Span) -> tuple[memoryview, memoryview]:
-    """Heads and ends of the span's frames, counted from its first octet."""
+    """Heads and ends of the span's frames, counted from its first byte."""
     assert isinstance(span.run, FrameRun)
     every = (np.frombuffer(index, np.int64)[span.first : span.last] for index in (span.run.heads, span.run.ends))
     heads, ends = ((index - span.begin).data.cast("B") for index in every)
@@ -88,7 +88,7 @@ def index_of(span: Span) -> tuple[memoryview, memoryview]:
 
 def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
     heads, ends = index_of(span)
-    octets = bytes(octets_of(span))
+    octets = bytes(bytes_of(span))
     return Piece(str(source), dialect.name, first_sequence, octets, bytes(heads), bytes(ends))
 
 

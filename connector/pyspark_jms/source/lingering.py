@@ -12,7 +12,7 @@ LINGER_SECONDS = 0.01
 """A batch is cut when nothing came for this long …"""
 _LONGEST_SECONDS = 0.03
 """… or this long after its first message, whatever still comes."""
-_POURING_MESSAGES, _POURING_OCTETS = 10_000, 16 << 20
+_POURING_MESSAGES, _POURING_BYTES = 10_000, 16 << 20
 """A second: more, of either, is a backlog or a flood …"""
 _POURING_SECONDS, _POURING_QUIET_SECONDS = 1.0, 0.1
 """… and its batch is cut after so long, or when nothing came for so long: a broker may be collecting its garbage."""
@@ -42,4 +42,4 @@ class Linger:
         """In the mean since the first look: what waited by then may have come at any time."""
         assert self._at_first is not None
         messages, octets = (seen - first for seen, first in zip(self._seen, self._at_first, strict=True))
-        return age > 0 and (messages >= _POURING_MESSAGES * age or octets >= _POURING_OCTETS * age)
+        return age > 0 and (messages >= _POURING_MESSAGES * age or octets >= _POURING_BYTES * age)

@@ -156,7 +156,7 @@ class Receiver:
                 for c in self._consumers
             ],
             start,
-            partition_octets=self._options.partition_octets,
+            partition_bytes=self._options.partition_bytes,
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
@@ -166,7 +166,7 @@ class Receiver:
         )
 
     def _subscribe(self, destination: Destination) -> Consumer:
-        window = max(1, self._options.window_octets // len(self._options.destinations))
+        window = max(1, self._options.window_bytes // len(self._options.destinations))
         subscription = Subscription(
             destination=destination,
             window_bytes=window,
@@ -288,7 +288,7 @@ class Receiver:
             else:
                 self._arrivals.pause(_POLL_SECONDS)
         self._last_batch = time.monotonic()
-        return self._ledger.offer(max_messages=self._options.max_messages, max_octets=self._options.max_octets)
+        return self._ledger.offer(max_messages=self._options.max_messages, max_bytes=self._options.max_bytes)
 
     def _received_bytes(self) -> int:
         """On the lanes that are read: a large message on its way is no silence."""
@@ -296,12 +296,12 @@ class Receiver:
 
     def _enough(self, messages: int, octets: int, *, lingered: bool) -> bool:
         most = self._options.max_messages
-        if octets >= self._options.max_octets or (most is not None and messages >= most):
+        if octets >= self._options.max_bytes or (most is not None and messages >= most):
             return True
         if self._below_minimum(messages):
             return False
         # Nothing comes behind a full window. What is done was acknowledged before, so what waits is all that fills it.
-        return lingered or self.journal_is_full or octets >= self._options.window_octets
+        return lingered or self.journal_is_full or octets >= self._options.window_bytes
 
     def _below_minimum(self, messages: int) -> bool:
         """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
@@ -309,12 +309,12 @@ class Receiver:
         if least is None or messages >= least or self._draining is not None:
             return False
         # A broker sends while there is credit, so a full window holds at least as much as it says.
-        held = self._ledger.in_flight_octets + sum(consumer.waiting()[1] for consumer in self._consumers)
-        full = held >= self._options.window_octets // len(self._consumers) or self.journal_is_full
+        held = self._ledger.in_flight_bytes + sum(consumer.waiting()[1] for consumer in self._consumers)
+        full = held >= self._options.window_bytes // len(self._consumers) or self.journal_is_full
         return not full and time.monotonic() - self._last_batch < self._options.max_delay
 
     def _waiting(self) -> tuple[int, int]:
-        messages, octets = self._ledger.waiting_messages, self._ledger.waiting_octets
+        messages, octets = self._ledger.waiting_messages, self._ledger.waiting_bytes
         for lane in self._open_lanes():
             more, size = self._consumers[lane].waiting()
             messages, octets = messages + more, octets + size
@@ -330,7 +330,7 @@ class Receiver:
     def journal_is_full(self) -> bool:
         """No more messages are received until finished ones are deleted."""
         journal, store = self._options.journal, self._store
-        return journal is not None and store is not None and store.segment_bytes >= journal.max_octets
+        return journal is not None and store is not None and store.segment_bytes >= journal.max_bytes
 
     def _take_all(self) -> None:
         for lane in self._open_lanes():
@@ -499,7 +499,7 @@ class Receiver:
         return {
             "seq": self._ledger.offered,
             "inFlightMessages": self._held,
-            "inFlightBytes": self._ledger.in_flight_octets + sum(size for _, size in waiting),
+            "inFlightBytes": self._ledger.in_flight_bytes + sum(size for _, size in waiting),
             "received": self._counts.received,
             "acknowledged": self._counts.acknowledged,
             "redelivered": self._counts.redelivered,

@@ -28,7 +28,7 @@ class _Everything(InputPartition):
 
 
 class JmsPeek(DataSourceReader):
-    """At most ``maxMessages`` messages or ``maxBytes`` octets, or what came before ``idleTimeout`` of silence."""
+    """At most ``maxMessages`` messages or ``maxBytes`` bytes, or what came before ``idleTimeout`` of silence."""
 
     def __init__(self, options: SourceOptions) -> None:
         if options.destinations[0].kind is DestinationKind.TOPIC:
@@ -53,13 +53,13 @@ class JmsPeek(DataSourceReader):
 
     def _peek(self, destination: Destination, messages: int, octets: int) -> Iterator[tuple[Span, Consumer]]:
         """What the queue shows, within what is left of the bounds."""
-        left_messages, left_octets = self._options.peek_messages - messages, self._options.peek_octets - octets
-        if left_messages <= 0 or left_octets <= 0:
+        left_messages, left_bytes = self._options.peek_messages - messages, self._options.peek_bytes - octets
+        if left_messages <= 0 or left_bytes <= 0:
             return
         arrivals = Arrivals()
         subscription = Subscription(
             destination=destination,
-            window_bytes=left_octets,
+            window_bytes=left_bytes,
             window_messages=left_messages,
             transform=self._options.body_type == "auto",
             browse=True,
@@ -69,16 +69,16 @@ class JmsPeek(DataSourceReader):
         try:
             quiet_since = time.monotonic()
             ended = False
-            while left_messages > 0 and left_octets > 0 and not ended:
+            while left_messages > 0 and left_bytes > 0 and not ended:
                 for run in consumer.take():
                     ended = run.ids[-1] == consumer.dialect.browse_end
                     come = Span(0, run, 0, len(run) - ended)
-                    fits = fitting(come, left_octets, at_least_one=not octets)
+                    fits = fitting(come, left_bytes, at_least_one=not octets)
                     shown = come.cut(min(len(come), left_messages, fits))[0]
                     if shown:
                         yield shown, consumer
                         left_messages -= len(shown)
-                        left_octets -= shown.octets
+                        left_bytes -= shown.octets
                         octets += shown.octets
                     quiet_since = time.monotonic()
                     ended = ended or len(shown) < len(come)

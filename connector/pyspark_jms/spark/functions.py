@@ -150,7 +150,7 @@ class _Read:
     def value_of(self, text: Column, written: Column, exceptions: Sequence[_Case] = ()) -> Column:
         """``convert(text, written, read)``; where there is no value, first of all what the ``exceptions`` say.
 
-        Java compiles no method of more than 8,000 octets, and Spark makes one method of all columns of a select. So
+        Java compiles no method of more than 8,000 bytes, and Spark makes one method of all columns of a select. So
         what is seldom or never needed stands behind the value, and is raised in one place.
         """
         written = F.coalesce(written, F.lit(str(_T.STRING)))

@@ -81,7 +81,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:
         # Ours, both of them, are applied in any case; Spark knows no limit that has two.
-        return ReadMaxBytes(self._options.max_octets)
+        return ReadMaxBytes(self._options.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._draining = True
@@ -162,7 +162,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert self._receiver is not None
         put = self._memory.put if mapped else piece_of
         pieces: list[_AnyPiece] = []
-        room = self._options.partition_octets
+        room = self._options.partition_bytes
         for whole in spans:
             rest = whole
             while len(rest):
@@ -174,9 +174,9 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     pieces.append(piece)
                     first += fits
                     room -= taken.octets
-                if len(rest) or room < self._options.partition_octets // _NEARLY_FULL:
+                if len(rest) or room < self._options.partition_bytes // _NEARLY_FULL:
                     yield pieces
-                    pieces, room = [], self._options.partition_octets
+                    pieces, room = [], self._options.partition_bytes
         if pieces:
             yield pieces
 

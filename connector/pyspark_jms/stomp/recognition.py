@@ -14,7 +14,7 @@ from pyspark_jms.stomp.wire.scan import FrameRun
 __all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered", "source_name"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
-"""Octets of header lines that may change in the store of a broker with ``unstable_characters``."""
+"""Bytes of header lines that may change in the store of a broker with ``unstable_characters``."""
 
 _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
 """Header lines that differ in a redelivery, of every broker; a producer's property of such a name goes with them."""

@@ -7,7 +7,7 @@ import ssl
 __all__ = ["stomp_answer"]
 
 _ANSWER_LIMIT = 64 * 1024
-"""Octets of an answer to CONNECT; Artemis' is under 200."""
+"""Bytes of an answer to CONNECT; Artemis' is under 200."""
 
 
 def stomp_answer(

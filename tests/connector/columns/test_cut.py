@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.cut import MAX_OCTETS, Pieces, all_begin_with, contents, cut, is_utf8, require_offsets
+from pyspark_jms.columns.cut import MAX_BYTES, Pieces, all_begin_with, contents, cut, is_utf8, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 BUFFER = pa.py_buffer(b"one,two,,four")
@@ -81,13 +81,13 @@ def test_no_piece_outside_the_buffer(starts, ends):
 
 
 def test_offsets_are_32_bits_wide():
-    require_offsets(MAX_OCTETS)
-    with pytest.raises(IllegalStateError, match=r"2,147,483,648 octets .* partitionBytes"):
-        require_offsets(MAX_OCTETS + 1)
+    require_offsets(MAX_BYTES)
+    with pytest.raises(IllegalStateError, match=r"2,147,483,648 bytes .* partitionBytes"):
+        require_offsets(MAX_BYTES + 1)
 
 
 @pytest.mark.parametrize("values", [[], ["", ""], ["a", "", "bc"]])
-def test_contents_are_the_octets_and_where_each_value_begins(values):
+def test_contents_are_the_bytes_and_where_each_value_begins(values):
     data, limits = contents(cut(pa.py_buffer("".join(values).encode()), *spans(values)))
     octets = bytes(data)
     assert [octets[a:b].decode() for a, b in pairwise(limits)] == values

@@ -168,7 +168,7 @@ def test_plain_texts_are_not_read_one_by_one():
 
 def test_texts_beyond_what_arrow_counts_are_read_one_by_one(monkeypatch):
     texts = pa.array([GOOD] * MANY, pa.binary())
-    monkeypatch.setattr("pyspark_jms.columns.envelope._MOST_OCTETS", 100)
+    monkeypatch.setattr("pyspark_jms.columns.envelope._MOST_BYTES", 100)
     assert _by_arrow(MAP, texts).null_count == MANY
     assert read(MAP, texts) == [GOOD_READ] * MANY
 

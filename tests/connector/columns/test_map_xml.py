@@ -103,7 +103,7 @@ def test_a_value_that_is_not_of_its_type():
     assert read(wrong) == ([None], {0: "element 2 of the map is no int"})
 
 
-def test_octets_that_are_no_text():
+def test_bytes_that_are_no_text():
     found = read_xml(BodyType.MAP, pa.array([b"<map>\xff</map>"], pa.binary()))
     assert found.reasons == {0: "text is not valid UTF-8"}
 

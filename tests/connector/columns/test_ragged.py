@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.ragged import (
+    bytes_of,
     escaped,
     first_not_utf8,
     first_true,
@@ -12,7 +13,6 @@ from pyspark_jms.columns.ragged import (
     is_ascii_text,
     join_rows,
     mask_of,
-    octets_of,
     offsets_of,
     repeated,
     slices_of,
@@ -42,16 +42,16 @@ def test_to_binary_keeps_every_entry(kind, start):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_offsets_and_octets_are_those_of_a_slice(kind):
+def test_offsets_and_bytes_are_those_of_a_slice(kind):
     array = binary([b"ab", b"c", b"def"]).cast(kind)[1:]
     assert list(offsets_of(array)) == [2, 3, 6]
-    assert bytes(octets_of(to_binary(array))) == b"cdef"
+    assert bytes(bytes_of(to_binary(array))) == b"cdef"
 
 
 @pytest.mark.parametrize("array", [pa.array([], pa.binary()), binary([]), binary([b"a"])[1:], pa.nulls(0, pa.binary())])
-def test_an_array_without_entries_has_one_offset_and_no_octets(array):
+def test_an_array_without_entries_has_one_offset_and_no_bytes(array):
     assert len(offsets_of(array)) == 1
-    assert len(octets_of(array)) == 0
+    assert len(bytes_of(array)) == 0
 
 
 @given(texts, st.integers(0, 9))
@@ -108,7 +108,7 @@ def test_finds_the_first_nul():
     ("values", "ascii_text"),
     [([], True), ([b""], True), ([b"a\x7f\x01", None], True), ([b"a", b"\0"], False), ([b"a\x80"], False)],
 )
-def test_ascii_text_has_neither_nul_nor_high_octets(values, ascii_text):
+def test_ascii_text_has_neither_nul_nor_high_bytes(values, ascii_text):
     assert is_ascii_text(binary(values)) is ascii_text
 
 

@@ -16,8 +16,8 @@ def backlog(*stretches):
     return made
 
 
-def take(made, max_messages=None, max_octets=None):
-    return made.take(max_messages=max_messages, max_octets=max_octets).tolist()
+def take(made, max_messages=None, max_bytes=None):
+    return made.take(max_messages=max_messages, max_bytes=max_bytes).tolist()
 
 
 def test_nothing_waits():
@@ -35,7 +35,7 @@ def test_stretches_are_one_after_the_other():
 
 @pytest.mark.parametrize(("most", "taken"), [(1, [10]), (10, [10]), (11, [10]), (12, [10, 12]), (99, [10, 12, 15])])
 def test_the_first_fits_always(most, taken):
-    assert take(backlog([10, 2], [3]), max_octets=most) == taken
+    assert take(backlog([10, 2], [3]), max_bytes=most) == taken
 
 
 @given(
@@ -44,12 +44,12 @@ def test_the_first_fits_always(most, taken):
 )
 def test_takes_what_a_list_of_lengths_would_give(stretches, limits):
     made, waiting = backlog(*stretches), [length for lengths in stretches for length in lengths]
-    for max_messages, max_octets in limits:
+    for max_messages, max_bytes in limits:
         ends = list(accumulate(waiting))
         fits = len(ends) if max_messages is None else min(len(ends), max_messages)
-        if max_octets is not None:
-            fits = min(fits, sum(end <= max_octets for end in ends))
+        if max_bytes is not None:
+            fits = min(fits, sum(end <= max_bytes for end in ends))
         fits = max(fits, min(1, len(ends)))
-        assert take(made, max_messages, max_octets) == ends[:fits]
+        assert take(made, max_messages, max_bytes) == ends[:fits]
         waiting = waiting[fits:]
         assert (made.messages, made.octets) == (len(waiting), sum(waiting))

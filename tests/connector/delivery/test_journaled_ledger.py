@@ -32,7 +32,7 @@ def opened(tmp_path):
             fingerprints=fingerprints_of,
         )
         stores.append(store)
-        settings = {"partition_octets": 12, "fail_on_data_loss": True} | more
+        settings = {"partition_bytes": 12, "fail_on_data_loss": True} | more
         if not begin:
             return store, None
         return store, DurableLedger(store, [("queue://q", "artemis", RECOGNITION)], start, **settings)
@@ -69,7 +69,7 @@ def test_a_message_is_acknowledged_when_durable_and_offered_with_its_cut(opened)
     ledger.secure()
     assert ledger.due_ids(0) == [b"1,%d" % n for n in range(5)]
     assert store.position == Position(0, 5)
-    assert ledger.offer(max_messages=None, max_octets=None) == 5
+    assert ledger.offer(max_messages=None, max_bytes=None) == 5
     assert bodies(store, 0, 5) == [[0, 1], [2, 3], [4]]
 
 
@@ -77,18 +77,18 @@ def test_a_message_is_acknowledged_when_durable_and_offered_with_its_cut(opened)
 def test_a_batch_is_bounded_and_never_empty(opened, limits, end):
     _, ledger = opened()
     secured(ledger, run(1, *range(5), size=6))
-    assert ledger.offer(max_messages=limits[0], max_octets=limits[1]) == end
+    assert ledger.offer(max_messages=limits[0], max_bytes=limits[1]) == end
     assert ledger.waiting_messages == 5 - end
-    assert ledger.waiting_octets == 6 * (5 - end)
+    assert ledger.waiting_bytes == 6 * (5 - end)
 
 
 def test_a_replay_is_cut_as_it_was_whatever_todays_options_say(opened):
     store, ledger = opened()
     secured(ledger, run(1, *range(3), size=6))
     secured(ledger, run(1, *range(3, 7), size=6))
-    ledger.offer(max_messages=6, max_octets=None)
+    ledger.offer(max_messages=6, max_bytes=None)
     before = bodies(store, 0, 6)
-    store, _ = opened(begin=False, partition_octets=1)
+    store, _ = opened(begin=False, partition_bytes=1)
     assert bodies(store, 0, 6) == before == [[0, 1], [2, 3], [4, 5]]
     assert partitions_of(store, 0, 7) is None
 
@@ -96,17 +96,17 @@ def test_a_replay_is_cut_as_it_was_whatever_todays_options_say(opened):
 def test_what_is_durable_and_not_offered_is_offered_by_the_next_process(opened):
     _, ledger = opened()
     secured(ledger, run(1, *range(7), size=6))
-    ledger.offer(max_messages=2, max_octets=None)
+    ledger.offer(max_messages=2, max_bytes=None)
     store, ledger = opened(2)
-    assert (ledger.waiting_messages, ledger.waiting_octets) == (5, 30)
-    assert ledger.offer(max_messages=None, max_octets=None) == 7
+    assert (ledger.waiting_messages, ledger.waiting_bytes) == (5, 30)
+    assert ledger.offer(max_messages=None, max_bytes=None) == 7
     assert bodies(store, 2, 7) == [[2, 3], [4, 5], [6]]
 
 
 def test_done_is_deleted(opened):
     store, ledger = opened()
     secured(ledger, run(1, *range(4), size=6), "r1")
-    ledger.offer(max_messages=None, max_octets=None)
+    ledger.offer(max_messages=None, max_bytes=None)
     ledger.finish(4)
     assert ledger.due(0) == 0
     assert (store.position, store.segments(), list(store.unacknowledged())) == (Position(4, 4), [], [])
@@ -121,7 +121,7 @@ def test_what_has_no_receipt_is_known_again(opened, finished, crash):
     ids = secured(ledger, run(1, *range(4), size=6))
     ledger.acknowledging(0, "r1")
     assert ids
-    end = ledger.offer(max_messages=None, max_octets=None)
+    end = ledger.offer(max_messages=None, max_bytes=None)
     if finished:
         ledger.finish(end)
     if crash:
@@ -180,7 +180,7 @@ def test_a_known_id_with_other_content_is_another_broker(opened):
 def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     _, ledger = opened()
     secured(ledger, run(1, *range(10), size=6), "r1")
-    ledger.offer(max_messages=5, max_octets=None)
+    ledger.offer(max_messages=5, max_bytes=None)
     ledger.finish(5)
     with pytest.raises(DataLossError, match=rf"ends at {start}, .*5 to 10"):
         opened(start)
@@ -188,7 +188,7 @@ def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     assert ledger.offered == max(5, start)
     assert ledger.waiting_messages == (5 if start < 5 else 0)
     secured(ledger, run(1, *range(90, 92), size=6))
-    end = ledger.offer(max_messages=None, max_octets=None)
+    end = ledger.offer(max_messages=None, max_bytes=None)
     assert partitions_of(store, start, end) is None or start == ledger.done
     seen = [number for part in bodies(store, start, end, after_loss=True) for number in part]
     assert seen == [*range(max(5, start), 10), 90, 91]  # of the batch that Spark asks for, all that there is
@@ -207,29 +207,29 @@ def test_an_ack_needs_something_to_acknowledge_and_a_receipt_an_ack(opened):
 def test_what_is_in_flight_is_counted_until_its_receipt(opened):
     _, ledger = opened()
     ledger.receive(0, run(1, 5, 6))
-    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (2, 20)
+    assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (2, 20)
     ledger.secure()
     ledger.acknowledging(0, "r1")
-    ledger.offer(max_messages=None, max_octets=None)
-    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (2, 20)
+    ledger.offer(max_messages=None, max_bytes=None)
+    assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (2, 20)
     ledger.lost(0)
-    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (0, 0)
+    assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (0, 0)
     ledger.receive(0, run(2, 5, 6, 7))
-    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (3, 30)
+    assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (3, 30)
     ledger.secure()
     ledger.acknowledging(0, "r2")
     ledger.acknowledged(0, "r2")
-    assert (ledger.in_flight_messages, ledger.in_flight_octets) == (0, 0)
+    assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (0, 0)
 
 
 def test_an_offer_that_spark_never_heard_of_is_made_again_as_it_was(opened):
     """The process died between the record of a batch and Spark's; the next one has other options."""
-    store, ledger = opened(partition_octets=12)
+    store, ledger = opened(partition_bytes=12)
     secured(ledger, run(1, *range(4), size=6))
-    assert ledger.offer(max_messages=None, max_octets=None) == 4
+    assert ledger.offer(max_messages=None, max_bytes=None) == 4
     before = bodies(store, 0, 4)
-    store, ledger = opened(0, partition_octets=100)
-    assert ledger.offer(max_messages=None, max_octets=None) == 4
+    store, ledger = opened(0, partition_bytes=100)
+    assert ledger.offer(max_messages=None, max_bytes=None) == 4
     assert bodies(store, 0, 4) == before == [[0, 1], [2, 3]]
 
 
@@ -238,7 +238,7 @@ def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
     store, ledger = opened()
     secured(ledger, run(1, 5, 6))
     ledger.acknowledging(0, "never comes")
-    ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     ledger.lost(0)
     assert ledger.expects(0)
     for _ in range(24 * 60):
@@ -247,7 +247,7 @@ def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
         store, ledger = opened(2)
     else:
         secured(ledger, run(2, 7), "r2")
-        ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+        ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     assert not ledger.expects(0)
     assert list(store.unacknowledged()) == []
 
@@ -256,7 +256,7 @@ def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened
     """A weekend without the query: the broker redelivers on Monday what was in flight on Friday."""
     store, ledger = opened()
     secured(ledger, run(1, 5, 6))
-    ledger.finish(ledger.offer(max_messages=None, max_octets=None))
+    ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     store.note_subscribed(23 * 3600)
     store, ledger = opened(2, now=1e9 + 3 * DAY)
     assert ledger.expects(0)
@@ -332,8 +332,8 @@ class AnyLife(RuleBasedStateMachine):
         self._perform(crash, lambda: self.store.note_subscribed(DAY))
 
     @precondition(lambda self: not self.ledger)
-    @rule(crash=CRASHES, partition_octets=st.integers(1, 60))
-    def start(self, crash=None, partition_octets=20):
+    @rule(crash=CRASHES, partition_bytes=st.integers(1, 60))
+    def start(self, crash=None, partition_bytes=20):
         """Spark repeats the batch that is not in its commit log, and goes on."""
         self.store = self._perform(crash, self._open)
         if self.store is None:
@@ -345,7 +345,7 @@ class AnyLife(RuleBasedStateMachine):
             rows = self._read(self.done, self.planned)
             assert self.rows.setdefault((self.done, self.planned), rows) == rows, "another batch than the first time"
             self.commit()
-        self.ledger = self._perform(crash, lambda: self._begin(partition_octets))
+        self.ledger = self._perform(crash, lambda: self._begin(partition_bytes))
 
     def _alive(self):
         if self.ledger is None:
@@ -361,10 +361,10 @@ class AnyLife(RuleBasedStateMachine):
             fingerprints=fingerprints_of,
         )
 
-    def _begin(self, partition_octets):
+    def _begin(self, partition_bytes):
         for broker in self.brokers:
             broker.lose_link(noticed=not broker.ghosts)  # the subscriptions of a process that died at some step
-        settings = {"partition_octets": partition_octets, "fail_on_data_loss": True}
+        settings = {"partition_bytes": partition_bytes, "fail_on_data_loss": True}
         return DurableLedger(self.store, SOURCES, self.done, **settings)
 
     def _learn(self):
@@ -456,7 +456,7 @@ class AnyLife(RuleBasedStateMachine):
         self._perform(crash, lambda: self.ledger.finish(self.done))
         if self.ledger is None:
             return
-        end = self._perform(crash, lambda: self.ledger.offer(max_messages=limits[0], max_octets=limits[1]))
+        end = self._perform(crash, lambda: self.ledger.offer(max_messages=limits[0], max_bytes=limits[1]))
         if end is None or end == self.done:
             return
         assert limits[0] is None or end - self.done <= limits[0]
@@ -537,7 +537,7 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
             tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
         )
         sources = [("queue://q", "artemis", RECOGNITION)]
-        return store, DurableLedger(store, sources, 0, partition_octets=99, fail_on_data_loss=True)
+        return store, DurableLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
 
     first_store, first = open_again()
     (tmp_path / "lock").unlink()

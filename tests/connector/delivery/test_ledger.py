@@ -32,8 +32,8 @@ def settled(ledger, sequence, receipt="r"):
     return sent(ledger, receipt)
 
 
-def offer(ledger, max_messages=None, max_octets=None):
-    return ledger.offer(max_messages=max_messages, max_octets=max_octets)
+def offer(ledger, max_messages=None, max_bytes=None):
+    return ledger.offer(max_messages=max_messages, max_bytes=max_bytes)
 
 
 def contents(batch):
@@ -41,7 +41,7 @@ def contents(batch):
 
 
 def flight(ledger):
-    return ledger.in_flight_messages, ledger.in_flight_octets
+    return ledger.in_flight_messages, ledger.in_flight_bytes
 
 
 # --- received, offered, done, acknowledged -----------------------------------------------------------
@@ -50,9 +50,9 @@ def flight(ledger):
 def test_a_message_s_life():
     ledger = begun(at=100)
     ledger.receive(0, run(1, 5, 6))
-    assert (ledger.waiting_messages, ledger.waiting_octets, ledger.offered) == (2, 20, 100)
+    assert (ledger.waiting_messages, ledger.waiting_bytes, ledger.offered) == (2, 20, 100)
     assert offer(ledger) == 102
-    assert (ledger.waiting_messages, ledger.waiting_octets) == (0, 0)
+    assert (ledger.waiting_messages, ledger.waiting_bytes) == (0, 0)
     assert contents(ledger.batch(100, 102)) == [5, 6]
     assert flight(ledger) == (2, 20)
     assert ledger.unconfirmed(0) is None
@@ -163,12 +163,12 @@ def test_lanes_are_acknowledged_apart():
         ({"max_messages": 2}, [[1, 2], [3, 4], [5]]),
         ({"max_messages": 5}, [[1, 2, 3, 4, 5]]),
         ({"max_messages": 4}, [[1, 2, 3, 4], [5]]),
-        ({"max_octets": 29}, [[1, 2], [3, 4], [5]]),
-        ({"max_octets": 30}, [[1, 2, 3], [4, 5]]),
-        ({"max_octets": 1}, [[1], [2], [3], [4], [5]]),
-        ({"max_octets": 1 << 70}, [[1, 2, 3, 4, 5]]),
-        ({"max_messages": 3, "max_octets": 20}, [[1, 2], [3, 4], [5]]),
-        ({"max_messages": 1, "max_octets": 50}, [[1], [2], [3], [4], [5]]),
+        ({"max_bytes": 29}, [[1, 2], [3, 4], [5]]),
+        ({"max_bytes": 30}, [[1, 2, 3], [4, 5]]),
+        ({"max_bytes": 1}, [[1], [2], [3], [4], [5]]),
+        ({"max_bytes": 1 << 70}, [[1, 2, 3, 4, 5]]),
+        ({"max_messages": 3, "max_bytes": 20}, [[1, 2], [3, 4], [5]]),
+        ({"max_messages": 1, "max_bytes": 50}, [[1], [2], [3], [4], [5]]),
     ],
 )
 @pytest.mark.parametrize("cut", [[5], [2, 3], [1, 1, 1, 1, 1]], ids=["one run", "two runs", "five runs"])
@@ -187,7 +187,7 @@ def test_limits_hold_over_runs(limits, batches, cut):
 def test_a_message_larger_than_the_limit_goes_alone():
     ledger = begun()
     ledger.receive(0, Run([b"1,1", b"1,2", b"1,3"], [b"1", b"2" * 1000, b"3"]))
-    ends = [offer(ledger, max_octets=10) for _ in range(4)]
+    ends = [offer(ledger, max_bytes=10) for _ in range(4)]
     assert ends == [1, 2, 3, 3]
     assert [ledger.batch(end - 1, end).spans[0].octets for end in (1, 2, 3)] == [1, 1000, 1]
 
@@ -230,7 +230,7 @@ def test_what_was_not_offered_is_forgotten_and_read_anew():
     ledger = begun()
     ledger.receive(0, run(1, 5, 6))
     ledger.lost(0)
-    assert (ledger.waiting_messages, ledger.waiting_octets, flight(ledger)) == (0, 0, (0, 0))
+    assert (ledger.waiting_messages, ledger.waiting_bytes, flight(ledger)) == (0, 0, (0, 0))
     assert not ledger.expects(0)
     ledger.receive(0, run(2, 5, 6))
     assert contents(ledger.batch(0, offer(ledger))) == [5, 6]
@@ -517,19 +517,19 @@ class AnyLife(RuleBasedStateMachine):
             assert self.ledger.unconfirmed(lane) == receipt
             assert self.ledger.acknowledged(lane, receipt) > 0
 
-    @rule(max_messages=st.none() | st.integers(1, 6), max_octets=st.none() | st.integers(1, 60))
-    def offer(self, max_messages, max_octets):
+    @rule(max_messages=st.none() | st.integers(1, 6), max_bytes=st.none() | st.integers(1, 60))
+    def offer(self, max_messages, max_bytes):
         if not self.ledger.waiting_messages:
             self.take(0, 3)
             self.take(1, 3)
         start = self.ledger.offered
-        end = self.ledger.offer(max_messages=max_messages, max_octets=max_octets)
+        end = self.ledger.offer(max_messages=max_messages, max_bytes=max_bytes)
         if end == start:
             assert self.ledger.waiting_messages == 0
             return
         batch = self.ledger.batch(start, end)
         assert max_messages is None or end - start <= max_messages
-        assert max_octets is None or end - start == 1 or sum(span.octets for span in batch.spans) <= max_octets
+        assert max_bytes is None or end - start == 1 or sum(span.octets for span in batch.spans) <= max_bytes
         self.batches.append(end)
         for span in batch.spans:
             for message in numbers(span.run.octets[span.begin : span.end]):
@@ -571,7 +571,7 @@ class AnyLife(RuleBasedStateMachine):
         ledger = self.ledger
         assert ledger.done <= ledger.offered
         assert 0 <= ledger.waiting_messages <= ledger.in_flight_messages
-        assert 0 <= ledger.waiting_octets <= ledger.in_flight_octets
+        assert 0 <= ledger.waiting_bytes <= ledger.in_flight_bytes
 
     def teardown(self):
         """The brokers have their way and the reading goes on: then nothing is left anywhere."""
@@ -591,7 +591,7 @@ class AnyLife(RuleBasedStateMachine):
         for broker, done, gone in zip(self.brokers, self.done, self.gone, strict=True):
             assert done | broker.taken_by_others == set(broker.sizes), "lost"
             assert gone | broker.taken_by_others == set(broker.sizes), "left unacknowledged"
-        assert (self.ledger.waiting_messages, self.ledger.waiting_octets) == (0, 0)
+        assert (self.ledger.waiting_messages, self.ledger.waiting_bytes) == (0, 0)
         assert flight(self.ledger) == (0, 0)
         super().teardown()
 

@@ -403,7 +403,7 @@ class StreamMessage:
         self.message.reset()
         if type_ != "bytes":
             return getattr(self.message, f"read{NAMES[type_]}")()
-        count = self.message.readBytes(bytearray(16))  # into a copy of ours: Java keeps the octets
+        count = self.message.readBytes(bytearray(16))  # into a copy of ours: Java keeps the bytes
         self.message.reset()
         octets = bytes(self.message.readObject())
         assert len(octets) == count

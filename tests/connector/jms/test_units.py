@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_jms.jms.units import octets, seconds
+from pyspark_jms.jms.units import parse_bytes, parse_seconds
 
 SIZES = [
     ("0", 0),
@@ -29,21 +29,21 @@ TIMES = [
 
 @pytest.mark.parametrize(("text", "value"), SIZES)
 def test_sizes(text, value):
-    assert octets(text) == value
+    assert parse_bytes(text) == value
 
 
 @pytest.mark.parametrize(("text", "value"), TIMES)
 def test_times(text, value):
-    assert seconds(text) == value
+    assert parse_seconds(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "m", "-1", "1.5m", "1 kilo", "1kk", "0x10", "٣m", "9" * 5000, "1m 1k"])
 def test_no_size(text):
     with pytest.raises(ValueError, match="a size like 65536, 64k, 64m or 1g"):
-        octets(text)
+        parse_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["", "10", "s", "-1s", "1 y", "1,5s", ".5s", "1e3s", "nans", "infs", "9" * 400 + "s"])
 def test_no_time(text):
     with pytest.raises(ValueError, match="a time with its unit, like 500ms, 10s, 15m or 1h"):
-        seconds(text)
+        parse_seconds(text)

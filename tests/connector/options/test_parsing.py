@@ -26,7 +26,7 @@ DEAD = {"deadLetterQueue": "d"}
 LETTER = {"onBadMessage": "deadLetter"}
 SECRET = "s3cr3t"
 CHECKED = Selector("a = 1", "fail", check=True)
-JOURNAL = {"max_octets": 4 << 30, "shared": False}
+JOURNAL = {"max_bytes": 4 << 30, "shared": False}
 
 
 def queues(*names):
@@ -55,18 +55,18 @@ TABLE = [
     ("journalLocation", "/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
     ("journalLocation", "file:///j/a%20b", {}, "journal", Journal(location="/j/a b", **JOURNAL), None),
     ("journalLocation", "file:/j", {}, "journal", Journal(location="/j", **JOURNAL), None),
-    ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_octets", 1 << 30, 4 << 30),
+    ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_bytes", 1 << 30, 4 << 30),
     ("journalShared", "true", {"journalLocation": "/j"}, "journal.shared", True, False),
     ("failOnDataLoss", "false", {"journalLocation": "/j"}, "fail_on_data_loss", False, True),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
-    ("maxBytesPerTrigger", "2m", {}, "max_octets", 2 << 20, 64 << 20),
+    ("maxBytesPerTrigger", "2m", {}, "max_bytes", 2 << 20, 64 << 20),
     ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),
     ("maxTriggerDelay", "1m", {}, "max_delay", 60, 900),
     ("maxMessages", "5", {}, "peek_messages", 5, 10_000),
-    ("maxBytes", "5k", {}, "peek_octets", 5 << 10, 64 << 20),
-    ("windowBytes", "3m", {}, "window_octets", 3 << 20, 128 << 20),
+    ("maxBytes", "5k", {}, "peek_bytes", 5 << 10, 64 << 20),
+    ("windowBytes", "3m", {}, "window_bytes", 3 << 20, 128 << 20),
     ("maxMessageBytes", "1k", {}, "connection.max_message_bytes", 1 << 10, 100 << 20),
-    ("partitionBytes", "1m", {}, "partition_octets", 1 << 20, 16 << 20),
+    ("partitionBytes", "1m", {}, "partition_bytes", 1 << 20, 16 << 20),
     ("bodyType", "TEXT", {}, "body_type", "text", "auto"),
     ("onBadMessage", "FAIL", {}, "on_bad_message", "fail", "keep"),
     ("onBadMessage", "deadletter", DEAD | {"onTooLarge": "deadLetter"}, "on_bad_message", "deadLetter", "keep"),
@@ -153,7 +153,7 @@ WRONG = [
     ("maxMessagesPerTrigger", "1_000", "whole number from 1"),
     ("maxMessagesPerTrigger", "9" * 5000, "whole number from 1"),
     ("maxBytesPerTrigger", "64 megabytes", "a size like"),
-    ("maxBytesPerTrigger", "0", "at least 1 octets"),
+    ("maxBytesPerTrigger", "0", "at least 1 bytes"),
     ("minMessagesPerTrigger", "0", "whole number from 1"),
     ("maxTriggerDelay", "15", "a time with its unit"),
     ("maxMessages", "-1", "whole number from 1"),
@@ -479,7 +479,7 @@ def test_a_batch_refuses_the_bounds_of_a_stream(name):
     ],
 )
 def test_the_window(given, window):
-    assert SourceOptions.parse(SOURCE | given).window_octets == window
+    assert SourceOptions.parse(SOURCE | given).window_bytes == window
 
 
 # --- secrets -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ STEP_MS = 5
 
 
 def cut_at(arrivals, until=5000):
-    """``arrivals``: octets of each message by the millisecond in which it comes. When ``Linger`` is over, in ms."""
+    """``arrivals``: bytes of each message by the millisecond in which it comes. When ``Linger`` is over, in ms."""
     linger = Linger()
     for now in range(0, until, STEP_MS):
         here = [octets for at, octets in arrivals if at <= now]

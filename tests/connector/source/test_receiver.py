@@ -152,7 +152,7 @@ def test_acknowledges_nothing_that_is_not_settled(broker, queue):
     assert broker.delivery_counts(queue) == [0] * 60
 
 
-def test_bounds_a_batch_by_octets_and_lets_one_larger_message_through(broker, queue):
+def test_bounds_a_batch_by_bytes_and_lets_one_larger_message_through(broker, queue):
     with RawStomp(broker) as client:
         client.send(queue, [([], "x" * 10_000) for _ in range(10)] + [([], "y" * 200_000)])
     with receiving(broker, queue, maxBytesPerTrigger="25k", windowBytes="1m") as receiver:

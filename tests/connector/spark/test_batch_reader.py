@@ -45,7 +45,7 @@ def test_bounds_and_sequence_are_of_all_queues_together(spark, broker, queue):
     assert [row.JMSDestination[-1] for row in rows] == list("0000111122")
 
 
-def test_octets_are_of_all_queues_together(spark, broker, queue):
+def test_bytes_are_of_all_queues_together(spark, broker, queue):
     names = [f"{queue}.{k}" for k in range(3)]
     with RawStomp(broker) as client:
         for name in names:

@@ -255,7 +255,7 @@ def test_large_values(spark):
 
 
 def test_a_select_of_five_is_within_what_java_compiles(spark):
-    """HotSpot interprets a method of more than 8,000 octets."""
+    """HotSpot interprets a method of more than 8,000 bytes."""
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
         data = [(n, {f"p{i}": str(n) for i in range(5)}, {f"p{i}": "int" for i in range(5)}, {}, []) for n in range(3)]
@@ -301,7 +301,7 @@ def test_a_body_is_a_text_in_whichever_column_it_arrived(spark):
     ]
 
 
-def test_json_is_read_from_octets_and_texts_alike(spark):
+def test_json_is_read_from_bytes_and_texts_alike(spark):
     df = spark.createDataFrame([row for row, _ in BODIES[:3]], BODY)
     parsed = df.select(F.from_json(jms_text(), "n string").n).collect()
     assert sorted(row[0] for row in parsed if row[0]) == ["1", "ä😀"]

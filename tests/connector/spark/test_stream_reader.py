@@ -83,7 +83,7 @@ def test_several_partitions_keep_the_sequence(spark, broker, queue, tmp_path):
 def test_body_type_for_all(spark, broker, queue, tmp_path):
     fill(broker, queue, 3)
     run_available(read(spark, broker, queue=queue, bodyType="bytes", idleTimeout="300ms"), tmp_path, name="octets")
-    rows = spark.sql("select body_type, bytes, text from octets order by sequence").collect()
+    rows = spark.sql("select body_type, bytes, text from bytes order by sequence").collect()
     assert [tuple(row) for row in rows] == [("bytes", f"text {n}".encode(), None) for n in range(3)]
 
 
@@ -225,7 +225,7 @@ def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's files in memory")
 def test_batches_after_the_first_are_mapped_where_tasks_are_neighbours(spark, broker, queue, tmp_path):
-    """``local[2]``: the tasks of the first batch find out, the octets of later ones do not travel."""
+    """``local[2]``: the tasks of the first batch find out, the bytes of later ones do not travel."""
     fill(broker, queue, 400)
     frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=100, partitionBytes=4000, idleTimeout="300ms")
     texts, sizes = [], []

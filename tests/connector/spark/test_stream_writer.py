@@ -48,7 +48,7 @@ def test_a_row_with_only_text_is_enough(spark, broker, queue, tmp_path):
 def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 4).selectExpr(
         f"concat('queue://{queue}.', n % 2) destination",
-        "cast(concat('octets\\0', n) as binary) bytes",
+        "cast(concat('bytes\\0', n) as binary) bytes",
         "map('n', cast(n as string), 'odd$名', 'a:b\\\\c\\n') properties",
         "concat('c-', n) JMSCorrelationID",
         "'queue://answers' JMSReplyTo",
@@ -66,7 +66,7 @@ def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, t
             found = client.read(f"{queue}.{k}", wanted=2)
         for message, n in zip(found, sorted((k, k + 2), reverse=True), strict=True):  # priority first
             headers = message.headers
-            assert message.body == b"octets\0" + str(n).encode()
+            assert message.body == b"bytes\0" + str(n).encode()
             assert (headers["n"], headers["odd$名"]) == (str(n), "a:b\\c\n")
             assert (headers["correlation-id"], headers["reply-to"]) == (f"c-{n}", "queue://answers")
             assert (headers["type"], headers["priority"], headers["persistent"]) == ("kind", str(n + 3), "false")

@@ -14,7 +14,7 @@ def main(infile):
 
 
 def read_from(octets):
-    """A worker whose input goes on with so many octets behind the rows, and then ends."""
+    """A worker whose input goes on with so many bytes behind the rows, and then ends."""
     reading, writing = os.pipe()
     os.write(writing, octets)
     os.close(writing)

@@ -12,7 +12,7 @@ from pyspark_jms.testing.amqp import Amqp
 
 @pytest.fixture
 def peer():
-    """``peer(octets)``: a server that answers whatever comes with these octets, once, and hangs up."""
+    """``peer(bytes)``: a server that answers whatever comes with these bytes, once, and hangs up."""
     server = socket.create_server(("127.0.0.1", 0))
     threads = []
 

@@ -15,7 +15,7 @@ __all__ = ["FILE_NAME", "Books", "Position"]
 
 FILE_NAME = "books"
 _LONGEST = 1 << 20
-"""Octets after which the file is written anew: 10,000 entries or so, read in some 50 ms."""
+"""Bytes after which the file is written anew: 10,000 entries or so, read in some 50 ms."""
 
 
 @dataclass(frozen=True, slots=True)

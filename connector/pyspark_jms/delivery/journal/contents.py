@@ -146,7 +146,7 @@ def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float)
 
 
 def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
-    """Every segment, proved to its last octet, in order. The octets are mapped: let go of the segment soon."""
+    """Every segment, proved to its last byte, in order. The bytes are mapped: let go of the segment soon."""
     for name in folder.names():
         match = _SEGMENT.fullmatch(name)
         if match is None:

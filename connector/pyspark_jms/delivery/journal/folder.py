@@ -48,7 +48,7 @@ def _remedy(number: int | None) -> str:
 
 
 def map_file(path: Path) -> memoryview:
-    """The file's octets, read when they are looked at. They stay while the view lives, also if the file is deleted."""
+    """The file's bytes, read when they are looked at. They stay while the view lives, also if the file is deleted."""
     with refusals(f"read {path}"):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:

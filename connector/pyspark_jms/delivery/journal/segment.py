@@ -1,4 +1,4 @@
-r"""Messages ↔ octets of one segment of the journal: consecutive messages of one subscription. Pure.
+r"""Messages ↔ bytes of one segment of the journal: consecutive messages of one subscription. Pure.
 
 Whoever reads a segment gets exactly what was written, or an error that names it: never a part, never something
 else. Knows neither files nor what a message says.
@@ -7,15 +7,15 @@ Format 1, little endian, no padding::
 
     0    8   magic "JMSSEGM\n"
     8    4   format
-    12   4   CRC-32 of the 12 octets before: these 16 are the same in every format to come
+    12   4   CRC-32 of the 12 bytes before: these 16 are the same in every format to come
     16   32  BLAKE2b of the head without this field
-    48   24  first sequence, messages n, octets (8 each)
-    72   16  octets of all ids (8), of source (4), of dialect (4)
+    48   24  first sequence, messages n, bytes (8 each)
+    72   16  bytes of all ids (8), of source (4), of dialect (4)
     88       source, dialect (UTF-8), heads (8 n), ends (8 n), lengths of the ids (4 n), ids,
-             BLAKE2b of every 256 KiB of the octets (32 each): here the head ends
-             the octets: message i is [ends[i - 1], ends[i]), its headers end at heads[i]
+             BLAKE2b of every 256 KiB of the bytes (32 each): here the head ends
+             the bytes: message i is [ends[i - 1], ends[i]), its headers end at heads[i]
 
-The head seals itself and, by the digests of the blocks, the octets: a range of a big segment can be read and
+The head seals itself and, by the digests of the blocks, the bytes: a range of a big segment can be read and
 proved without its rest.
 """
 
@@ -33,11 +33,11 @@ import numpy.typing as npt
 
 from pyspark_jms.errors import CorruptJournalError, IllegalStateError, UnsupportedError
 
-__all__ = ["FORMAT", "Encoded", "Head", "Octets", "Segment", "Stretch", "encode", "read_head"]
+__all__ = ["FORMAT", "ByteArray", "Encoded", "Head", "Segment", "Stretch", "encode", "read_head"]
 
 FORMAT = 1
 
-Octets: TypeAlias = bytes | bytearray | memoryview
+ByteArray: TypeAlias = bytes | bytearray | memoryview
 Index: TypeAlias = npt.NDArray[np.int64]
 
 _MAGIC = b"JMSSEGM\n"
@@ -53,7 +53,7 @@ _BLOCK = 256 << 10
 
 
 class _Run(Protocol):
-    """What a connection received: octets with an index into them."""
+    """What a connection received: bytes with an index into them."""
 
     octets: bytearray
     heads: "array[int]"
@@ -62,7 +62,7 @@ class _Run(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Stretch:
-    """Some consecutive messages: octets and the index into them, ready to be decoded."""
+    """Some consecutive messages: bytes and the index into them, ready to be decoded."""
 
     source: str
     dialect: str
@@ -75,21 +75,21 @@ class Stretch:
         return len(self.ends)
 
     def __repr__(self) -> str:
-        return f"Stretch({self.source}, first={self.first}, messages={len(self)}, octets={len(self.octets)})"
+        return f"Stretch({self.source}, first={self.first}, messages={len(self)}, bytes={len(self.octets)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Segment:
     """Messages ``first`` to ``last`` (not included) of the subscription to ``source``.
 
-    By its id a message that comes again is recognised, and by its octets that it is the same.
+    By its id a message that comes again is recognised, and by its bytes that it is the same.
     """
 
     source: str
     dialect: str
     first: int
     ids: Sequence[bytes]
-    octets: Octets
+    octets: ByteArray
     heads: Index
     ends: Index
 
@@ -97,7 +97,7 @@ class Segment:
     def of_run(cls, run: _Run, begin: int, end: int, **facts: Any) -> Self:
         """Messages ``begin`` to ``end`` (not included) of a run; ``facts`` are the fields that a run does not know.
 
-        Nothing is copied: while the segment lives the run's octets cannot grow.
+        Nothing is copied: while the segment lives the run's bytes cannot grow.
         """
         heads, ends = np.frombuffer(run.heads, np.int64), np.frombuffer(run.ends, np.int64)
         octets, heads, ends = _cut(memoryview(run.octets), heads, ends, begin, end)
@@ -118,7 +118,7 @@ class Segment:
         return Stretch(source=self.source, dialect=self.dialect, first=first, octets=octets, heads=heads, ends=ends)
 
     def __repr__(self) -> str:
-        return f"Segment({self.source}, first={self.first}, messages={len(self)}, octets={len(self.octets)})"
+        return f"Segment({self.source}, first={self.first}, messages={len(self)}, bytes={len(self.octets)})"
 
 
 def _cut(octets: memoryview, heads: Index, ends: Index, begin: int, end: int) -> tuple[memoryview, Index, Index]:
@@ -136,10 +136,10 @@ def _require_range(begin: int, first: int, last: int, end: int) -> None:
 
 
 class Encoded(NamedTuple):
-    """To be written one after the other: the head, and the octets, which are not copied."""
+    """To be written one after the other: the head, and the bytes, which are not copied."""
 
     head: bytes
-    octets: Octets
+    octets: ByteArray
 
     @property
     def digest(self) -> bytes:
@@ -174,7 +174,7 @@ def _require_sound(segment: Segment) -> None:
     if len(counts) > 1 or not segment.ids or segment.first < 0:
         raise IllegalStateError(f"{segment!r} holds no messages, or not one id and index for each.")
     if not _index_fits(segment.heads, segment.ends, len(segment.octets)):
-        raise IllegalStateError(f"{segment!r} has an index that does not fit its octets.")
+        raise IllegalStateError(f"{segment!r} has an index that does not fit its bytes.")
 
 
 def _index_fits(heads: Index, ends: Index, octets: int) -> bool:
@@ -186,11 +186,11 @@ def _block_digests(octets: memoryview) -> list[bytes]:
     return [_digest(octets[at : at + _BLOCK]) for at in range(0, len(octets), _BLOCK)]
 
 
-def _digest(block: Octets) -> bytes:
+def _digest(block: ByteArray) -> bytes:
     return blake2b(block, digest_size=_DIGEST_BYTES).digest()
 
 
-def _head_digest(front: Octets, body: Octets) -> bytes:
+def _head_digest(front: ByteArray, body: ByteArray) -> bytes:
     seal = blake2b(front, digest_size=_DIGEST_BYTES)
     seal.update(body)
     return seal.digest()
@@ -201,7 +201,7 @@ def _head_digest(front: Octets, body: Octets) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Head:
-    """A segment whose head is proved and whose octets are not yet: they are when they are asked for."""
+    """A segment whose head is proved and whose bytes are not yet: they are when they are asked for."""
 
     name: str
     source: str
@@ -214,7 +214,7 @@ class Head:
     _id_lengths: npt.NDArray[np.uint32]
     _ids: memoryview
     _blocks: memoryview
-    _octets: memoryview
+    _bytes: memoryview
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -229,7 +229,7 @@ class Head:
     @property
     def octets(self) -> int:
         """How many they are."""
-        return len(self._octets)
+        return len(self._bytes)
 
     @property
     def ids(self) -> list[bytes]:
@@ -237,35 +237,35 @@ class Head:
         return [bytes(self._ids[begin:end]) for begin, end in pairwise(bounds)]
 
     def verify(self) -> None:
-        """Prove all octets."""
-        self._verify(0, len(self._octets))
+        """Prove all bytes."""
+        self._verify(0, len(self._bytes))
 
     def segment(self) -> Segment:
-        """The whole segment, proved; its octets are those of the buffer that was read, not a copy."""
+        """The whole segment, proved; its bytes are those of the buffer that was read, not a copy."""
         self.verify()
         return Segment(
             source=self.source,
             dialect=self.dialect,
             first=self.first,
             ids=self.ids,
-            octets=self._octets,
+            octets=self._bytes,
             heads=self.heads,
             ends=self.ends,
         )
 
     def stretch(self, first: int, last: int) -> Stretch:
-        """The messages of these sequences, proved; of the octets only the blocks that hold them are read."""
+        """The messages of these sequences, proved; of the bytes only the blocks that hold them are read."""
         _require_range(self.first, first, last, self.last)
         begin, end = first - self.first, last - self.first
         self._verify(int(self.ends[begin - 1]) if begin else 0, int(self.ends[end - 1]) if end else 0)
-        octets, heads, ends = _cut(self._octets, self.heads, self.ends, begin, end)
+        octets, heads, ends = _cut(self._bytes, self.heads, self.ends, begin, end)
         return Stretch(source=self.source, dialect=self.dialect, first=first, octets=octets, heads=heads, ends=ends)
 
     def _verify(self, start: int, stop: int) -> None:
         for block in range(start // _BLOCK, -(-stop // _BLOCK)):
             digest = self._blocks[block * _DIGEST_BYTES : (block + 1) * _DIGEST_BYTES]
-            if _digest(self._octets[block * _BLOCK : (block + 1) * _BLOCK]) != digest:
-                raise _corrupt(self.name, f"the octets from {block * _BLOCK:,} on are not those that were written")
+            if _digest(self._bytes[block * _BLOCK : (block + 1) * _BLOCK]) != digest:
+                raise _corrupt(self.name, f"the bytes from {block * _BLOCK:,} on are not those that were written")
 
 
 class _Fields:
@@ -283,11 +283,11 @@ class _Fields:
         return np.frombuffer(self.take(count * np.dtype(dtype).itemsize), dtype)
 
 
-def read_head(buffer: Octets, name: str) -> Head:
-    """Prove the head of a segment, and that the octets behind it are as many as it says. ``name`` is for errors."""
+def read_head(buffer: ByteArray, name: str) -> Head:
+    """Prove the head of a segment, and that the bytes behind it are as many as it says. ``name`` is for errors."""
     data = memoryview(buffer)
     _require_format(data, name)
-    first, count, octets, id_octets, source, dialect = _counts(data, name)
+    first, count, octets, id_bytes, source, dialect = _counts(data, name)
     fields = _Fields(data)
     texts = bytes(fields.take(source)).decode(), bytes(fields.take(dialect)).decode()
     head = Head(
@@ -299,18 +299,18 @@ def read_head(buffer: Octets, name: str) -> Head:
         heads=fields.numbers(count, "<i8").astype(np.int64),
         ends=fields.numbers(count, "<i8").astype(np.int64),
         _id_lengths=fields.numbers(count, "<u4"),
-        _ids=fields.take(id_octets),
+        _ids=fields.take(id_bytes),
         _blocks=fields.take(-(-octets // _BLOCK) * _DIGEST_BYTES),
-        _octets=fields.take(octets),
+        _bytes=fields.take(octets),
     )
-    if not _index_fits(head.heads, head.ends, octets) or head._id_lengths.sum() != id_octets:  # noqa: SLF001 its maker
-        raise _corrupt(name, "its index contradicts its octets")
+    if not _index_fits(head.heads, head.ends, octets) or head._id_lengths.sum() != id_bytes:  # noqa: SLF001 its maker
+        raise _corrupt(name, "its index contradicts its bytes")
     return head
 
 
 def _require_format(data: memoryview, name: str) -> None:
     if len(data) < _FIELDS_AT:
-        raise _corrupt(name, f"it has {len(data)} octets, fewer than any segment")
+        raise _corrupt(name, f"it has {len(data)} bytes, fewer than any segment")
     magic, version = _SAME_IN_EVERY_FORMAT.unpack_from(data)
     (crc,) = _CRC.unpack_from(data, _SAME_IN_EVERY_FORMAT.size)
     if magic != _MAGIC or crc != zlib.crc32(data[: _SAME_IN_EVERY_FORMAT.size]):
@@ -324,16 +324,16 @@ def _require_format(data: memoryview, name: str) -> None:
 
 def _counts(data: memoryview, name: str) -> tuple[int, int, int, int, int, int]:
     """The numbers of the head, once it is proved that they are those that were written."""
-    first, count, octets, id_octets, source, dialect = _COUNTS.unpack_from(data, _COUNTS_AT)
-    head = _FIELDS_AT + source + dialect + count * (8 + 8 + 4) + id_octets
+    first, count, octets, id_bytes, source, dialect = _COUNTS.unpack_from(data, _COUNTS_AT)
+    head = _FIELDS_AT + source + dialect + count * (8 + 8 + 4) + id_bytes
     head += -(-octets // _BLOCK) * _DIGEST_BYTES
-    if min(first, count - 1, octets, id_octets) < 0 or not _FIELDS_AT <= head <= len(data):
+    if min(first, count - 1, octets, id_bytes) < 0 or not _FIELDS_AT <= head <= len(data):
         raise _corrupt(name, "its head is torn or altered")
     if _head_digest(data[:_DIGEST_AT], data[_COUNTS_AT:head]) != data[_DIGEST_AT:_COUNTS_AT]:
         raise _corrupt(name, "its head is not the one that was written")
     if head + octets != len(data):
-        raise _corrupt(name, f"it has {len(data):,} octets, and was written with {head + octets:,}")
-    return first, count, octets, id_octets, source, dialect
+        raise _corrupt(name, f"it has {len(data):,} bytes, and was written with {head + octets:,}")
+    return first, count, octets, id_bytes, source, dialect
 
 
 def _corrupt(name: str, what: str) -> CorruptJournalError:

@@ -42,7 +42,7 @@ _NOTE_EVERY_SECONDS = 60.0
 """A process that dies forgets so much of the time that it was subscribed."""
 
 Fingerprints: TypeAlias = Callable[[Segment], Sequence[bytes]]
-"""Of each message of a segment a digest (16 octets) of what is the same when it comes again."""
+"""Of each message of a segment a digest (16 bytes) of what is the same when it comes again."""
 
 
 class Unacknowledged(NamedTuple):
@@ -102,7 +102,7 @@ class JournalStore:
         clock: Callable[[], float],
         fingerprints: Fingerprints,
     ) -> Self:
-        """Take the journal in this folder, or begin one there, and prove every octet of it.
+        """Take the journal in this folder, or begin one there, and prove every byte of it.
 
         ``query`` is told to others while they wait for the lock, ``pause`` sleeps and may raise to give up,
         ``clock`` tells seconds since 1970, ``fingerprints`` those of a segment's messages: it is asked only for what
@@ -149,12 +149,12 @@ class JournalStore:
 
     @property
     def segment_bytes(self) -> int:
-        """Octets of all segments, for ``maxJournalBytes``: tombstones hold no messages that reading would free."""
+        """Bytes of all segments, for ``maxJournalBytes``: tombstones hold no messages that reading would free."""
         return sum(info.size for info in self._segments.values())
 
     @property
     def bytes_used(self) -> int:
-        """Octets of all segments and tombstones."""
+        """Bytes of all segments and tombstones."""
         return self.segment_bytes + sum(messages.size for messages in self._unconfirmed.values())
 
     def age_of(self, sequence: int) -> float | None:
@@ -177,7 +177,7 @@ class JournalStore:
         ]
 
     def read(self, first: int) -> Segment:
-        """The segment that begins with this sequence, proved again; its octets are mapped, not copied."""
+        """The segment that begins with this sequence, proved again; its bytes are mapped, not copied."""
         info = self._segments.get(first)
         if info is None:
             raise IllegalStateError(f"Event read({first}): no segment of the journal begins there.")

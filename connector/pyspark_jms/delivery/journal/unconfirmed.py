@@ -28,11 +28,11 @@ class Unconfirmed:
     last: int
     source: str
     fingerprints: dict[bytes, bytes] = field(repr=False)
-    """By id; without octets while the segment lives, from which they can be made."""
+    """By id; without bytes while the segment lives, from which they can be made."""
     since: float | None = None
     """How long the query had been subscribed when the tombstone was written, in seconds; None: their segment exists."""
     size: int = 0
-    """Octets of the tombstone."""
+    """Bytes of the tombstone."""
 
     def expired(self, subscribed: float) -> bool:
         return self.since is not None and subscribed - self.since >= TOMBSTONE_SECONDS

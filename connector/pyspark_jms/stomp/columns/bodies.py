@@ -29,12 +29,12 @@ class Bodies:
 
 
 def read_bodies(frames: Frames, codes: Ints, unread: dict[int, str], transformed: Bools | None = None) -> Bodies:
-    """Each body in the column of its type, or, with a reason among the faults, as raw octets in ``bytes``.
+    """Each body in the column of its type, or, with a reason among the faults, as raw bytes in ``bytes``.
 
     ``unread``: why a body is not to be read at all; ``transformed``: which maps are in the broker's own XML.
-    An object's octets are never looked at: nothing is deserialised.
+    An object's bytes are never looked at: nothing is deserialised.
     """
-    octets = _Octets(frames)
+    octets = _ByteArray(frames)
     reasons = dict(unread)
     is_text = codes == _TEXT
     is_text[list(unread)] = False
@@ -52,8 +52,8 @@ def read_bodies(frames: Frames, codes: Ints, unread: dict[int, str], transformed
     return Bodies(columns, [Fault(row, _AFTER_HEADERS, reason) for row, reason in reasons.items()])
 
 
-class _Octets:
-    """The octets of every body."""
+class _ByteArray:
+    """The bytes of every body."""
 
     def __init__(self, frames: Frames) -> None:
         self._raw = frames.raw
@@ -70,7 +70,7 @@ class _Octets:
         return given
 
 
-def _typed(octets: _Octets, codes: Ints, transformed: Bools | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
+def _typed(octets: _ByteArray, codes: Ints, transformed: Bools | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
     """``map`` and ``stream``; adds to ``reasons`` what could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)

@@ -38,10 +38,10 @@ def decode(
     first_sequence: int,
     body_type: BodyTypeOption,
 ) -> pa.RecordBatch:
-    """Decode the frames that stand one after the other in ``octets``, each ending in NUL LF.
+    """Decode the frames that stand one after the other in ``bytes``, each ending in NUL LF.
 
     ``heads`` and ``ends`` hold 64-bit offsets: of the blank line (its first LF) behind the headers of frame i,
-    and of the octet after its last LF. An index that the octets do not bear out is an ``IllegalStateError``.
+    and of the byte after its last LF. An index that the bytes do not bear out is an ``IllegalStateError``.
     A message that cannot be read becomes a row whose ``body_error`` says why; none raises.
     """
     frames = Frames.checked(octets, heads, ends)
@@ -78,7 +78,7 @@ def _body_types(headers: Headers, body_type: BodyTypeOption) -> tuple[Ints, dict
 
 
 def _reasons(faults: list[Fault], rows: int) -> pa.Array:
-    """``body_error``: what is wrong with a message, in the order of its octets."""
+    """``body_error``: what is wrong with a message, in the order of its bytes."""
     if not faults:
         return pa.nulls(rows, pa.string())
     told: list[str | None] = [None] * rows

@@ -3,8 +3,8 @@
 Knows where a frame ends; refuses to know columns, ledgers and what a difference means.
 
 The digest, version 1, of frames f1 … fn: each frame's SHA-256, its NUL excluded, is read as four little-endian
-64-bit numbers; these are added up over all frames, modulo 2**64 each; the 32 octets of the sums and n as eight
-more are hashed once again, and the first 16 octets are shown in hexadecimal, after ``1-``. Batches, buffers and the
+64-bit numbers; these are added up over all frames, modulo 2**64 each; the 32 bytes of the sums and n as eight
+more are hashed once again, and the first 16 bytes are shown in hexadecimal, after ``1-``. Batches, buffers and the
 order of rows leave no trace; a row that comes twice counts twice.
 
 What a frame holds that is not the row's must be the same at every attempt: the transaction has a constant name,
@@ -70,7 +70,7 @@ def counts_from_now(schema: pa.Schema, dialect: Dialect, defaults: SendDefaults)
 def _frame_ends(buffers: Sequence[memoryview], rows: int) -> list[Int64s]:
     """The position of each frame's NUL.
 
-    Every frame ends in a NUL before SEND or the buffer's end. A body may hold the same octets: when there are more
+    Every frame ends in a NUL before SEND or the buffer's end. A body may hold the same bytes: when there are more
     of them than rows, and only then, the frames are walked through one by one.
     """
     ends = [_nuls_before_send(buffer) for buffer in buffers]
@@ -85,8 +85,8 @@ def _nuls_before_send(buffer: memoryview) -> Int64s:
     nuls = np.flatnonzero(octets == 0)
     follows = nuls[nuls < len(octets) - len(_BEGIN)]
     begins = np.ones(len(follows), np.bool_)
-    for place, octet in enumerate(_BEGIN, 1):
-        begins &= octets[follows + place] == octet
+    for place, byte in enumerate(_BEGIN, 1):
+        begins &= octets[follows + place] == byte
     return np.concatenate([follows[begins], nuls[nuls == len(octets) - 1]])
 
 

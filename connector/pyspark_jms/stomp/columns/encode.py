@@ -25,7 +25,7 @@ from pyspark_jms.stomp.dialects.base import Dialect
 __all__ = ["BUFFER_BYTES", "SendDefaults", "check_columns", "encode", "receipt_of"]
 
 BUFFER_BYTES = 16 << 20
-"""Rows are taken until their octets would exceed it, for one buffer; a larger row has a buffer of its own.
+"""Rows are taken until their bytes would exceed it, for one buffer; a larger row has a buffer of its own.
 Large enough that the fixed cost of a buffer, half a millisecond, does not show."""
 
 MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
@@ -33,7 +33,7 @@ MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
 STOMP 1.2 may double a header. (Artemis 2.44 with 1 GB of heap gave up at 250 MB.)"""
 
 _FIXED_BYTES = 512
-"""What a frame has beside its columns' octets, roughly: names, numbers, the destination's type."""
+"""What a frame has beside its columns' bytes, roughly: names, numbers, the destination's type."""
 
 
 def encode(
@@ -123,7 +123,7 @@ def _check_sizes(rows: Rows, sizes: Int64s, limit: int) -> None:
     index = first_true(sizes > limit)
     if index is not None:
         error = MessageTooLargeError(
-            f"{rows.label(index)} makes a frame of {sizes[index]} octets; the limit is {limit}.",
+            f"{rows.label(index)} makes a frame of {sizes[index]} bytes; the limit is {limit}.",
             "Send a smaller body, split it into several rows, or raise maxMessageBytes if the broker takes it.",
         )
         rows.fail(sizes > limit, error)

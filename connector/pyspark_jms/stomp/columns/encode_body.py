@@ -1,4 +1,4 @@
-"""The body columns in, each row's octets and the header lines they need out. Knows the dialect's words for bodies."""
+"""The body columns in, each row's bytes and the header lines they need out. Knows the dialect's words for bodies."""
 
 import numpy as np
 import numpy.typing as npt
@@ -70,10 +70,10 @@ def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> 
 
 
 def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:
-    """The line that tells what a text or octets stand for, where they are not the whole truth."""
+    """The line that tells what a text or bytes stand for, where they are not the whole truth."""
     marked = (codes != _TEXT) & (codes != _BYTES)
     if dialect.marks_bytes:
-        marked |= (codes == _BYTES) | _called_octets(rows)
+        marked |= (codes == _BYTES) | _called_bytes(rows)
     if not marked.any():
         return []
     kinds = np.where(marked, codes, _UNMARKED)
@@ -82,7 +82,7 @@ def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:
     return [pa.array(_MARKERS, pa.binary()).take(pa.array(kinds))]
 
 
-def _called_octets(rows: Rows) -> Mask:
+def _called_bytes(rows: Rows) -> Mask:
     """Rows whose content type would have a reader take them for bytes."""
     said = rows.text("content_type")
     if said is None:

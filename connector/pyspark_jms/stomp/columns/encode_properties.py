@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark_jms.columns.ragged import (
     Int64s,
     Piece,
+    bytes_of,
     escaped,
     join_rows,
-    octets_of,
     offsets_of,
     repeated,
     slices_of,
@@ -107,7 +107,7 @@ def _width(entries: Entries, names: pa.Array) -> int:
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
         return 0
-    lengths, octets = np.diff(offsets_of(names)), octets_of(names)
+    lengths, octets = np.diff(offsets_of(names)), bytes_of(names)
     if (lengths[width:] != lengths[:-width]).any():
         return 0
     row_bytes = int(lengths[:width].sum())

@@ -8,7 +8,7 @@ keep theirs.
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Mask, is_ascii_text, octets_of, offsets_of, to_binary
+from pyspark_jms.columns.ragged import Mask, bytes_of, is_ascii_text, offsets_of, to_binary
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.typed_columns import typed_columns
 from pyspark_jms.stomp.columns.encode_properties import properties_of
@@ -16,7 +16,7 @@ from pyspark_jms.stomp.columns.encode_properties import properties_of
 __all__ = ["check_stable"]
 
 _HEADER_COLUMNS = ("JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type")
-_FOUR_OCTETS = 0xF0
+_FOUR_BYTES = 0xF0
 """UTF-8 begins with it, or with more, what is outside of the Basic Multilingual Plane."""
 
 _WHAT = "a character outside the Basic Multilingual Plane, or U+0000, which this broker's store spoils"
@@ -42,8 +42,8 @@ def _unstable(texts: pa.Array) -> Mask:
     nothing: Mask = np.zeros(len(texts), np.bool_)
     if is_ascii_text(texts):
         return nothing
-    octets, offsets = octets_of(texts), offsets_of(texts)
-    wrong = np.flatnonzero((octets >= _FOUR_OCTETS) | (octets == 0))
+    octets, offsets = bytes_of(texts), offsets_of(texts)
+    wrong = np.flatnonzero((octets >= _FOUR_BYTES) | (octets == 0))
     nothing[np.searchsorted(offsets - offsets[0], wrong, side="right") - 1] = True
     found: Mask = nothing & np.asarray(texts.is_valid())
     return found

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.json_text import json_text
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, join_rows, mask_of, octets_of, offsets_of, to_binary
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, bytes_of, join_rows, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.typed_columns import TypedColumn
 from pyspark_jms.columns.typed_values import misfits
@@ -132,7 +132,7 @@ def _places(stated: _Stated, properties: Properties | None) -> Int64s:
 
 def _same_texts(one: pa.Array, other: pa.Array) -> bool:
     lengths = _same(np.diff(offsets_of(one)), np.diff(offsets_of(other)))
-    return lengths and _same(octets_of(one), octets_of(other))
+    return lengths and _same(bytes_of(one), bytes_of(other))
 
 
 def _same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Octets and their index → frames that are what the index says. Knows where a frame ends, not what it means."""
+"""Bytes and their index → frames that are what the index says. Knows where a frame ends, not what it means."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.cut import Ints, Octets, require_offsets
+from pyspark_jms.columns.cut import ByteArray, Ints, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["Frames", "wrong_index"]
@@ -39,12 +39,12 @@ class Frames:
 
     @classmethod
     def checked(cls, octets: Any, heads: Any, ends: Any) -> Self:
-        """Take the index at its word only where the octets bear it out; else ``IllegalStateError``."""
+        """Take the index at its word only where the bytes bear it out; else ``IllegalStateError``."""
         raw = pa.py_buffer(octets)
         require_offsets(raw.size)
         head, end = _positions(heads), _positions(ends)
         start = np.concatenate(([0], end))[:-1]
-        view: Octets = np.frombuffer(raw, np.uint8)
+        view: ByteArray = np.frombuffer(raw, np.uint8)
         if not (_in_order(raw.size, start, head, end) and _framed(view, start, head, end)):
             raise wrong_index()
         return cls(raw, start, head, end)
@@ -52,7 +52,7 @@ class Frames:
 
 def wrong_index() -> IllegalStateError:
     return IllegalStateError(
-        "The index of a segment does not fit its octets.", "This is a fault of pyspark-jms: report it."
+        "The index of a segment does not fit its bytes.", "This is a fault of pyspark-jms: report it."
     )
 
 
@@ -74,7 +74,7 @@ def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:
     return bool(((head >= start + len(_COMMAND) - 1) & (end >= head + 4)).all())
 
 
-def _framed(view: Octets, start: Ints, head: Ints, end: Ints) -> bool:
+def _framed(view: ByteArray, start: Ints, head: Ints, end: Ints) -> bool:
     if not len(end):
         return True
     words = np.ndarray((len(view) - 7,), "<u8", view.data, strides=(1,))

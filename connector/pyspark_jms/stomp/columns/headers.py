@@ -102,7 +102,7 @@ class Headers:
     def lost_bodies(self, sizes: Ints) -> dict[int, str]:
         """By row, why a body of that size cannot be the one that was sent: STOMP has no word for its type.
 
-        The broker tells how large it stores a large body: octets as they are, and a text in UTF-16, of which UTF-8
+        The broker tells how large it stores a large body: bytes as they are, and a text in UTF-16, of which UTF-8
         takes no less than half.
         """
         if "@stored-size" not in self._layout.roles:

@@ -1,6 +1,6 @@
 """Frames → their header lines: names and values, unescaped, valid UTF-8. Knows STOMP 1.2, no header by name.
 
-Every step works on the header blocks of all frames at once. Only a line whose octets are not UTF-8 is read
+Every step works on the header blocks of all frames at once. Only a line whose bytes are not UTF-8 is read
 alone, and a line that is at fault is named alone.
 """
 
@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from pyspark_jms.columns.cut import (
     Bools,
+    ByteArray,
     Ints,
-    Octets,
     Pieces,
     all_begin_with,
     contents,
@@ -34,7 +34,7 @@ _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
 _COLON_LF = _COLON | _LF << 8
 _PASS = 1 << 17
-"""Octets looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
+"""Bytes looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
 _ALL_BITS = 0xFF
 _SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
@@ -84,7 +84,7 @@ class Lines:
 class _Block:
     """The header blocks of all frames without what is between them, and where their lines are."""
 
-    octets: Octets
+    octets: ByteArray
     starts: Ints
     """Line x (name, value)."""
     ends: Ints
@@ -128,7 +128,7 @@ def split_lines(frames: Frames) -> Lines:
 def _block(frames: Frames) -> _Block:
     heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
     data, limits = contents(heads)
-    octets: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    octets: ByteArray = np.frombuffer(data, np.uint8)[: limits[-1]]
     of_first = _separators_as_in_first(octets, limits)
     ends = _separators(octets) if of_first is None else of_first
     starts = np.empty_like(ends)
@@ -146,7 +146,7 @@ def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
     return np.searchsorted(line_ends, limits)
 
 
-def _separators_as_in_first(octets: Octets, limits: Ints) -> Ints | None:
+def _separators_as_in_first(octets: ByteArray, limits: Ints) -> Ints | None:
     """What ``_separators`` tells, if every frame has the names of the first one, in its order; else None."""
     frames = len(limits) - 1
     names = _names(octets, limits, 0)
@@ -167,14 +167,14 @@ def _separators_as_in_first(octets: Octets, limits: Ints) -> Ints | None:
     return found.reshape(-1, 2)
 
 
-def _names(octets: Octets, limits: Ints, frame: int) -> list[bytes] | None:
+def _names(octets: ByteArray, limits: Ints, frame: int) -> list[bytes] | None:
     """Of one frame's lines, each with its colon; None if one has none."""
     lines = bytes(octets[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
     names = [line[: line.find(b":") + 1] for line in lines]
     return names if all(names) else None
 
 
-def _separators(octets: Octets) -> Ints:
+def _separators(octets: ByteArray) -> Ints:
     """The first colon and the LF of every line; the LF twice where there is no colon."""
     # In one pass, for the two differ in two bits; * and 0x1a share the other six.
     found = _positions(octets, _COLON & _LF, _SHARED_BITS)
@@ -187,8 +187,8 @@ def _separators(octets: Octets) -> Ints:
     return np.stack((first_colons, ends), axis=1).astype(np.int32)
 
 
-def _positions(octets: Octets, wanted: int, bits: int = _ALL_BITS) -> Ints:
-    """Where those bits of an octet are as ``wanted`` has them."""
+def _positions(octets: ByteArray, wanted: int, bits: int = _ALL_BITS) -> Ints:
+    """Where those bits of an byte are as ``wanted`` has them."""
     found = [np.empty(0, np.int32)]
     for begin in range(0, len(octets), _PASS):
         matching = (octets[begin : begin + _PASS] & bits) == wanted
@@ -196,7 +196,7 @@ def _positions(octets: Octets, wanted: int, bits: int = _ALL_BITS) -> Ints:
     return np.concatenate(found)
 
 
-def _holds(octets: Octets, wanted: int) -> bool:
+def _holds(octets: ByteArray, wanted: int) -> bool:
     return any((octets[begin : begin + _PASS] == wanted).any() for begin in range(0, len(octets), _PASS))
 
 
@@ -207,7 +207,7 @@ def _trim_cr(block: _Block) -> None:
 
 
 def _undo_escapes(block: _Block, whole: Bools) -> None:
-    """Put one octet for each escape and move the lines' positions; an undefined escape stays as it is."""
+    """Put one byte for each escape and move the lines' positions; an undefined escape stays as it is."""
     slashes = np.flatnonzero(block.octets == _BACKSLASH)
     slashes = slashes[_is_opening(slashes)]
     plain = _ESCAPED[block.octets[slashes + 1]]
@@ -235,11 +235,11 @@ def _is_opening(slashes: Ints) -> Bools:
     return opening
 
 
-def _without(octets: Octets, dropped: Ints) -> Octets:
+def _without(octets: ByteArray, dropped: Ints) -> ByteArray:
     starts = np.concatenate(([0], dropped + 1))
     ends = np.append(dropped, len(octets))
     data, limits = contents(cut(pa.py_buffer(octets), starts, ends))
-    kept: Octets = np.frombuffer(data, np.uint8)[: limits[-1]]
+    kept: ByteArray = np.frombuffer(data, np.uint8)[: limits[-1]]
     return kept
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import MAX_OCTETS, Ints, contents, cut
+from pyspark_jms.columns.cut import MAX_BYTES, Ints, contents, cut
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.jms.model import DestinationKind
 
@@ -59,12 +59,12 @@ def stable_ids(ids: pa.Array, separator: str, queue: str) -> pa.Array:
     """``queue/ID`` with what follows ``separator`` as ID; null where nothing does."""
     at = pc.find_substring(ids, separator).fill_null(-1).to_numpy().astype(np.int64)
     size = len(separator.encode())
-    found = _behind(ids, np.where(at < 0, MAX_OCTETS, at + size))
+    found = _behind(ids, np.where(at < 0, MAX_BYTES, at + size))
     return pc.binary_join_element_wise(pa.scalar(queue, pa.string()), found, _SLASH)
 
 
 def _behind(texts: pa.Array, skipped: Ints) -> pa.Array:
-    """Each text without its first ``skipped`` octets; null where nothing is left."""
+    """Each text without its first ``skipped`` bytes; null where nothing is left."""
     data, limits = contents(texts)
     starts, ends = limits[:-1] + skipped, limits[1:]
     return cut(data, np.minimum(starts, ends), ends, starts < ends)

@@ -12,7 +12,7 @@ from pyspark_jms.stomp.dialects.subscription_headers import DurableWords
 __all__ = ["ASSUMED_MESSAGE_BYTES", "RESERVED_EVERYWHERE", "BodyRule", "Dialect", "SendHeaders", "WindowUnit"]
 
 ASSUMED_MESSAGE_BYTES = 4 << 10
-"""Where octets must be told in messages or the other way round, before any message was seen: so many each."""
+"""Where bytes must be told in messages or the other way round, before any message was seen: so many each."""
 
 RESERVED_EVERYWHERE = frozenset(
     {
@@ -56,7 +56,7 @@ class BodyRule(Enum):
 class WindowUnit(Enum):
     """What a broker counts that is in flight."""
 
-    OCTETS = "octets"
+    BYTES = "bytes"
     MESSAGES = "messages"
 
 
@@ -105,7 +105,7 @@ class Dialect:
     window_header: str
     """The SUBSCRIBE header that bounds what the broker sends ahead of acknowledgements."""
 
-    window_unit: WindowUnit = WindowUnit.OCTETS
+    window_unit: WindowUnit = WindowUnit.BYTES
 
     largest_window: int = (1 << 31) - 1  # an int of Java
 
@@ -218,10 +218,10 @@ class Dialect:
     """Whether rows outside of a transaction are each confirmed by a receipt: where nothing else confirms them."""
 
     marks_bytes: bool = False
-    """Whether octets are sent with the marker of an envelope: this broker's messages are neither text nor bytes."""
+    """Whether bytes are sent with the marker of an envelope: this broker's messages are neither text nor bytes."""
 
     stored_prefix: int = 0
-    """Octets that ``@stored-size`` has beyond a text, which this broker stores in UTF-16, two octets for each unit."""
+    """Bytes that ``@stored-size`` has beyond a text, which this broker stores in UTF-16, two bytes for each unit."""
 
     envelopes: bool = False
     """Whether a map, a stream, an object and a message without a body go in an envelope (docs/typed-messages.md): this
@@ -261,7 +261,7 @@ class Dialect:
     """What it may mean that the broker ends connections again and again and says nothing: the remedy."""
 
     def window(self, octets: int, messages: int | None = None) -> int:
-        """What ``window_header`` says for so many octets, or for so many messages where those are counted."""
+        """What ``window_header`` says for so many bytes, or for so many messages where those are counted."""
         wanted = octets
         if self.window_unit is WindowUnit.MESSAGES:
             wanted = octets // ASSUMED_MESSAGE_BYTES if messages is None else messages

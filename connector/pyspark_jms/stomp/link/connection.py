@@ -289,7 +289,7 @@ class Connection:
         return receipt in self._receipts
 
     def waiting(self) -> tuple[int, int]:
-        """Messages and octets received and not taken."""
+        """Messages and bytes received and not taken."""
         with self.changed:
             messages = self._scanner.messages + sum(len(run) for run in self._runs)
             return messages, self._scanner.octets + sum(len(run.octets) for run in self._runs)

@@ -83,7 +83,7 @@ class Consumer:
         return self.connection.dialect
 
     def waiting(self) -> tuple[int, int]:
-        """Messages and octets received and not taken."""
+        """Messages and bytes received and not taken."""
         return self.connection.waiting()
 
     def take(self) -> list[FrameRun]:

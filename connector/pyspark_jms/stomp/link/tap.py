@@ -43,26 +43,26 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
     def __init__(self) -> None:
         super().__init__()
         self._room = threading.Condition()
-        self._octets = 0
+        self._bytes = 0
         self._closed = False
 
     def put_when_room(self, octets: memoryview, timeout: float) -> None:
         """A ``BlockingIOError`` when the peer takes nothing of what waits for so long."""
         with self._room:
-            while not self._closed and (self._octets >= _OUTBOX_BYTES or self.qsize() >= _OUTBOX_FRAMES):
+            while not self._closed and (self._bytes >= _OUTBOX_BYTES or self.qsize() >= _OUTBOX_FRAMES):
                 if not self._room.wait(timeout):
                     raise BlockingIOError
         self.put(octets)
 
     def put(self, item: bytes | memoryview) -> None:
         with self._room:
-            self._octets += len(item)
+            self._bytes += len(item)
         super().put(item)
 
     def get(self) -> bytes | memoryview:
         item: bytes | memoryview = super().get()
         with self._room:
-            self._octets -= len(item)
+            self._bytes -= len(item)
             self._room.notify_all()
         return item
 
@@ -74,7 +74,7 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
 
 
 class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
-    """``feed`` takes the octets of a read and returns the frames that are not ours; it runs on the io thread."""
+    """``feed`` takes the bytes of a read and returns the frames that are not ours; it runs on the io thread."""
 
     def __init__(
         self,

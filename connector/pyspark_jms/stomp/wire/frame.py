@@ -1,4 +1,4 @@
-"""One STOMP 1.2 frame ↔ its octets, and ACK frames by the thousand. Knows no broker and no socket.
+"""One STOMP 1.2 frame ↔ its bytes, and ACK frames by the thousand. Knows no broker and no socket.
 
 For frames that are few: SUBSCRIBE and its kin, look-ups, recognition. MESSAGE and SEND frames in bulk are
 the business of ``scan`` and of ``columns``.
@@ -33,11 +33,11 @@ class Frame:
         return next((value for key, value in self.headers if key == name), None)
 
     def __repr__(self) -> str:
-        return f"Frame({self.command}, {len(self.headers)} headers, {len(self.body)} octets)"
+        return f"Frame({self.command}, {len(self.headers)} headers, {len(self.body)} bytes)"
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """The octets with the NUL. A body gets a ``content-length`` unless the headers have one."""
+    """The bytes with the NUL. A body gets a ``content-length`` unless the headers have one."""
     code = _as_is if frame.command in _UNESCAPED else escape
     headers = frame.headers
     if frame.body and frame.header("content-length") is None:
@@ -99,5 +99,5 @@ def _body(rest: bytes, length: str | None) -> bytes:
 
 def _malformed(what: str) -> MalformedFrameError:
     return MalformedFrameError(
-        f"The octets are not one STOMP 1.2 frame: {what}.", "Report this with the broker's version."
+        f"The bytes are not one STOMP 1.2 frame: {what}.", "Report this with the broker's version."
     )

@@ -1,4 +1,4 @@
-"""Header text ↔ header octets, STOMP 1.2, one string at a time. Knows no socket, no clock, no broker."""
+"""Header text ↔ header bytes, STOMP 1.2, one string at a time. Knows no socket, no clock, no broker."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Octets of a connection in, runs of whole MESSAGE frames out; every other frame is handed back as it came.
+"""Bytes of a connection in, runs of whole MESSAGE frames out; every other frame is handed back as it came.
 
 The receiver's hot path: it finds where frames end and reads ``message-id``, nothing else. It refuses to
 know what a header means, who sent it, and what becomes of the frames.
@@ -27,7 +27,7 @@ _LONGEST_COMMAND = 32  # STOMP's are of 3 to 11 letters
 _EOLS = (_LF, _CR)
 _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
 _UNTIL_NUL = -1
-"""In place of a number of octets to skip: the message has no content-length."""
+"""In place of a number of bytes to skip: the message has no content-length."""
 _MEMORY_ADVICE = (
     "a message needs ten times its size of heap on the driver (spark.driver.memory) and must fit into a task"
     " (spark.rpc.message.maxSize, 128 MB)."
@@ -69,7 +69,7 @@ class FrameRun:
 class FrameScanner:
     """Feed it what the socket gave, cut anywhere; take whole frames. A MESSAGE may have ``max_body_bytes``.
 
-    After an error the octets that follow mean nothing, and the connection must be closed. A larger MESSAGE
+    After an error the bytes that follow mean nothing, and the connection must be closed. A larger MESSAGE
     that says how long it is does no such harm: it is passed over, and ``refused`` says so.
 
     With ``keep_oversized`` every larger MESSAGE is passed over and waits in ``oversized`` when it is whole;
@@ -88,8 +88,8 @@ class FrameScanner:
         self._resume = 0  # where the search for its end goes on
         self._has_cr = False  # among its headers, as far as they were searched
         self._head = -1  # its blank line, once found
-        self._needed = 0  # no frame can be complete before this many octets
-        self._skip = 0  # octets of a refused message that are still to come, its NUL included
+        self._needed = 0  # no frame can be complete before this many bytes
+        self._skip = 0  # bytes of a refused message that are still to come, its NUL included
         self._run = FrameRun()
         self.ack_header: bytes | None = None
         self.refused: MessageTooLargeError | None = None
@@ -101,7 +101,7 @@ class FrameScanner:
 
     @property
     def octets(self) -> int:
-        """Octets of the open run."""
+        """Bytes of the open run."""
         return len(self._run.octets)
 
     def take(self) -> FrameRun:
@@ -110,7 +110,7 @@ class FrameScanner:
         return run
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """Take in octets; return the frames that are not MESSAGE, each with its NUL."""
+        """Take in bytes; return the frames that are not MESSAGE, each with its NUL."""
         pending = self._pending
         pending += self._behind_the_skipped(data) if self._skip else data
         if len(pending) < self._needed:
@@ -184,7 +184,7 @@ class FrameScanner:
     def _find_head(self, start: int) -> int:
         """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first.
 
-        No octet is searched in every read: a block may come in small pieces.
+        No byte is searched in every read: a block may come in small pieces.
         """
         if self._head >= 0:
             return self._head
@@ -199,7 +199,7 @@ class FrameScanner:
         self._resume = max(start, len(pending) - 2) if head < 0 else 0  # LF CR may be half of a blank line
         if head < 0 and len(pending) - start > MAX_HEADER_BYTES:
             raise MalformedFrameError(
-                f"{len(pending) - start:,} octets came without the blank line that ends a frame's headers.",
+                f"{len(pending) - start:,} bytes came without the blank line that ends a frame's headers.",
                 "Is brokerUrl the STOMP port of the broker?",
             )
         self._head = head
@@ -281,7 +281,7 @@ class FrameScanner:
         return start
 
     def _behind_the_skipped(self, data: bytes | bytearray | memoryview) -> memoryview:
-        """What follows the message that is passed over; its own octets are kept, if they are to be."""
+        """What follows the message that is passed over; its own bytes are kept, if they are to be."""
         view = memoryview(data)
         if self._skip == _UNTIL_NUL:
             nul = bytes(view).find(0)

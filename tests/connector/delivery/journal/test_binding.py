@@ -39,7 +39,7 @@ def stored(store, *messages):
         store,
         [("queue://q", "artemis", RECOGNITION)],
         store.position.oldest,
-        partition_octets=99,
+        partition_bytes=99,
         fail_on_data_loss=True,
     )
     ledger.receive(0, run(1, *messages))

@@ -47,10 +47,10 @@ def test_parts_are_written_one_after_the_other(tmp_path):
 
 def test_a_mapped_file_outlives_its_deletion(tmp_path):
     folder = Folder(tmp_path)
-    folder.write("file", [b"octets"])
+    folder.write("file", [b"bytes"])
     view = map_file(tmp_path / "file")
     folder.delete("file")
-    assert bytes(view) == b"octets"
+    assert bytes(view) == b"bytes"
 
 
 def test_an_empty_file_maps_to_nothing(tmp_path):

@@ -43,7 +43,7 @@ def test_a_write_that_a_crash_cut_short_did_not_happen():
     assert read_log(b"".join(before) + bytes(100), "books").entries == ENTRIES[:-1]
 
 
-def test_any_altered_octet_of_a_log_is_found():
+def test_any_altered_byte_of_a_log_is_found():
     data = b"".join(log_of(ENTRIES))
     for at in range(len(data)):
         with pytest.raises(CorruptJournalError, match="of the journal's file books"):

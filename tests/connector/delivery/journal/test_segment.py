@@ -83,7 +83,7 @@ def test_a_stretch_is_that_part_and_nothing_else(messages, data):
         assert stretch.ends.tolist() == part.ends.tolist()[: last - first]
 
 
-def test_the_octets_are_neither_copied_when_written_nor_when_read():
+def test_the_bytes_are_neither_copied_when_written_nor_when_read():
     value = many(10, 1000)
     assert encode(value).octets is value.octets
     assert np.shares_memory(
@@ -140,7 +140,7 @@ def test_an_extended_segment_is_named(more):
         read_head(WHOLE + more, "/j/segment-1")
 
 
-def test_any_altered_octet_of_the_head_is_found():
+def test_any_altered_byte_of_the_head_is_found():
     for at in range(HEAD):
         for mask in (1, 0x80):
             altered = bytearray(WHOLE)
@@ -150,7 +150,7 @@ def test_any_altered_octet_of_the_head_is_found():
 
 
 @pytest.mark.parametrize("at", [HEAD, HEAD + BLOCK - 1, HEAD + BLOCK, len(WHOLE) - 1])
-def test_an_altered_octet_of_a_message_is_found_when_it_is_asked_for(at):
+def test_an_altered_byte_of_a_message_is_found_when_it_is_asked_for(at):
     altered = bytearray(WHOLE)
     altered[at] ^= 4
     head = read_head(altered, "/j/segment-1")

@@ -77,7 +77,7 @@ def test_all_six_at_once():
     assert faults == {}
 
 
-def test_a_body_that_is_not_what_it_should_be_is_raw_octets_and_a_reason():
+def test_a_body_that_is_not_what_it_should_be_is_raw_bytes_and_a_reason():
     bodies = [MAP, b"{", STREAM, b"\xff", b"\xff", STREAM, MAP]
     rows, faults = read(*bodies, types=["map", "map", "map", "map", "stream", "stream", "stream"])
     assert [row["body_type"] for row in rows] == ["map"] * 4 + ["stream"] * 3
@@ -92,7 +92,7 @@ def test_a_body_that_is_not_what_it_should_be_is_raw_octets_and_a_reason():
     }
 
 
-def test_what_is_not_to_be_read_is_raw_octets():
+def test_what_is_not_to_be_read_is_raw_bytes():
     rows, faults = read("a", b"b", "c", types=["text", "bytes", "text"], unread={0: "why", 1: "why not"})
     assert rows == [
         {"body_type": "text", "bytes": b"a"},

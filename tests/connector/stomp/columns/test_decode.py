@@ -293,7 +293,7 @@ def test_an_envelope_is_read_as_what_is_in_it(kind, body, given):
         ("record", "x", "text", "property 'spark_jms_body' names no body type"),
     ],
 )
-def test_an_envelope_that_cannot_be_read_is_raw_octets_and_a_reason(kind, body, body_type, reason):
+def test_an_envelope_that_cannot_be_read_is_raw_bytes_and_a_reason(kind, body, body_type, reason):
     frame = from_java(kind, body)
     (row,) = read([frame])
     assert (row["body_type"], row["body_error"]) == (body_type, reason)
@@ -347,13 +347,13 @@ def test_a_column_that_would_not_fit_is_refused():
 
 
 @pytest.mark.parametrize("octets", [bytes, bytearray, memoryview])
-def test_octets_of_any_kind_stay_as_they_are(octets):
+def test_bytes_of_any_kind_stay_as_they_are(octets):
     raw, heads, ends = segment([FROM_JAVA, FROM_STOMP])
-    given_octets = octets(raw)
-    batch = decode(given_octets, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
-    assert bytes(given_octets) == raw
+    given_bytes = octets(raw)
+    batch = decode(given_bytes, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+    assert bytes(given_bytes) == raw
     if octets is bytearray:
-        given_octets[:] = bytes(len(raw) + 1)  # the batch neither shares them nor keeps them from growing
+        given_bytes[:] = bytes(len(raw) + 1)  # the batch neither shares them nor keeps them from growing
     assert batch.to_pylist() == plain([FROM_JAVA, FROM_STOMP])
 
 
@@ -462,7 +462,7 @@ def test_a_wrong_index_is_refused_or_harmless(data):
     batch.validate(full=True)
 
 
-def test_mutated_octets_never_end_the_process():
+def test_mutated_bytes_never_end_the_process():
     """In a process of its own: a segmentation fault must be seen as a failure."""
     done = subprocess.run(
         [sys.executable, __file__, "1500"], check=False, capture_output=True, text=True, timeout=240, env=_environment()
@@ -475,7 +475,7 @@ def _environment():
 
 
 def mutated(random_, octets):
-    """A few octets flipped, dropped, doubled or put in, mostly those that mean something."""
+    """A few bytes flipped, dropped, doubled or put in, mostly those that mean something."""
     octets = bytearray(octets)
     for _ in range(random_.randint(1, 12)):
         at = random_.randrange(len(octets))

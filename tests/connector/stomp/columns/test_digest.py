@@ -37,7 +37,7 @@ def digest(*batches):
 
 
 def by_definition(octets):
-    """``octets``: each frame without its NUL."""
+    """``bytes``: each frame without its NUL."""
     sums = [0] * 4
     for frame in octets:
         hashed = hashlib.sha256(frame).digest()
@@ -145,7 +145,7 @@ def test_costs(report):
         rows = pa.record_batch({"text": [f"{n:08}" + "x" * (body - 8) for n in range(10_000)]})
         buffers = frames(rows)
         best = min(_seconds(buffers) for _ in range(7))
-        report(f"digest: {best / rows.num_rows * 1e6:.2f} µs of CPU a row with {body} octets of text")
+        report(f"digest: {best / rows.num_rows * 1e6:.2f} µs of CPU a row with {body} bytes of text")
 
 
 def _seconds(buffers):

@@ -235,7 +235,7 @@ def test_buffers_hold_whole_frames_in_order_and_keep_to_their_size(monkeypatch):
     assert all(len(buffer) <= 10_000 or len(found) == 1 for buffer, found in zip(buffers, frames, strict=True))
 
 
-def test_buffers_are_contiguous_octets():
+def test_buffers_are_contiguous_bytes():
     (buffer,) = encode(
         batch_of([{"text": "a"}]),
         dialect=ARTEMIS,
@@ -258,18 +258,18 @@ def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_octet_refused():
+def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
     rows = [{"text": "a"}, {"text": "x" * 1000, "JMSType": ":" * 10}]
     size = len(encoded(batch_of(rows[1:]))[0])
     assert len(frames_of(rows, max_frame_bytes=size)) == 2
-    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} octets; the limit is {size - 1}"):
+    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} bytes; the limit is {size - 1}"):
         encoded(batch_of(rows), max_frame_bytes=size - 1, first_row=7)
 
 
 def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
     monkeypatch.setattr(module, "MAX_FRAME_BYTES", 1000)
     monkeypatch.setattr(module, "BUFFER_BYTES", 100)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 octets; the limit is 1000"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 bytes; the limit is 1000"):
         encoded(batch_of([{"text": "a"}, {"text": "x" * 1001}]))
 
 

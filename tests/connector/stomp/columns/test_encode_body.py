@@ -26,7 +26,7 @@ def bodies_of(*rows, dialect=ARTEMIS):
 
 
 BYTES, TEXT = b"\nspark_jms_body:bytes", b"\nspark_jms_body:text"
-OCTETS = "application/octet-stream"
+BINARY = "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ OCTETS = "application/octet-stream"
         ([{"text": "a"}], [b""]),
         ([{"bytes": b"a"}], [b"\ncontent-length:1" + BYTES]),
         ([{"text": "a", "content_type": "text/plain"}, {"text": "b"}], [b"", b""]),
-        ([{"text": "a", "content_type": OCTETS}, {"text": "b"}], [TEXT, b""]),
+        ([{"text": "a", "content_type": BINARY}, {"text": "b"}], [TEXT, b""]),
         ([{"text": "a"}, {"bytes": b"b"}, {}], [b"", b"\ncontent-length:1" + BYTES, MESSAGE]),
-        ([{"bytes": b"a", "content_type": OCTETS}, {"bytes": b"b"}], [b"\ncontent-length:1" + BYTES] * 2),
+        ([{"bytes": b"a", "content_type": BINARY}, {"bytes": b"b"}], [b"\ncontent-length:1" + BYTES] * 2),
     ],
 )
-def test_where_text_and_bytes_are_one_octets_say_so_and_so_does_a_text_that_would_pass_for_them(rows, lines):
+def test_where_text_and_bytes_are_one_bytes_say_so_and_so_does_a_text_that_would_pass_for_them(rows, lines):
     assert [line for line, _ in bodies_of(*rows, dialect=RABBITMQ)] == lines
 
 

@@ -9,18 +9,18 @@ from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.stomp.columns.frames import Frames
 
 FRAMES = [message("a:1", body="x"), message(body="\n\n"), message("a:2")]
-OCTETS, HEADS, ENDS = segment(FRAMES)
+BYTES, HEADS, ENDS = segment(FRAMES)
 
 
 def test_an_index_that_fits():
-    frames = Frames.checked(OCTETS, HEADS, ENDS)
+    frames = Frames.checked(BYTES, HEADS, ENDS)
     assert len(frames) == 3
-    assert [OCTETS[a:b] for a, b in zip(frames.starts, frames.ends, strict=True)] == FRAMES
+    assert [BYTES[a:b] for a, b in zip(frames.starts, frames.ends, strict=True)] == FRAMES
 
 
 @pytest.mark.parametrize("kind", [bytes, lambda index: np.array(index, np.int64), memoryview, lambda index: index])
 def test_an_index_in_any_buffer(kind):
-    assert len(Frames.checked(OCTETS, kind(HEADS), kind(ENDS))) == 3
+    assert len(Frames.checked(BYTES, kind(HEADS), kind(ENDS))) == 3
 
 
 def test_no_frames():
@@ -29,13 +29,13 @@ def test_no_frames():
 
 @pytest.mark.parametrize("at", range(3))
 @pytest.mark.parametrize("which", ["heads", "ends"])
-@pytest.mark.parametrize("value", [-1, 0, 1, 7, len(OCTETS), len(OCTETS) + 1, 1 << 31, (1 << 63) - 1, -(1 << 63)])
+@pytest.mark.parametrize("value", [-1, 0, 1, 7, len(BYTES), len(BYTES) + 1, 1 << 31, (1 << 63) - 1, -(1 << 63)])
 def test_one_wrong_position_is_refused(which, at, value):
     heads, ends = HEADS[:], ENDS[:]
     index = heads if which == "heads" else ends
     index[at] = value if index[at] != value else value - 1
     with pytest.raises(IllegalStateError, match="does not fit"):
-        Frames.checked(OCTETS, heads, ends)
+        Frames.checked(BYTES, heads, ends)
 
 
 @pytest.mark.parametrize("which", ["heads", "ends"])
@@ -45,34 +45,34 @@ def test_a_position_beside_the_right_one_is_refused(which, at, by):
     heads, ends = HEADS[:], ENDS[:]
     (heads if which == "heads" else ends)[at] += by
     with pytest.raises(IllegalStateError, match="does not fit"):
-        Frames.checked(OCTETS, heads, ends)
+        Frames.checked(BYTES, heads, ends)
 
 
 @pytest.mark.parametrize(
     ("octets", "heads", "ends"),
     [
-        (OCTETS, HEADS, ENDS[:2]),
-        (OCTETS, HEADS[:2], ENDS[:2]),
-        (OCTETS[:-1], HEADS, ENDS),
-        (OCTETS + b"\n", HEADS, ENDS),
+        (BYTES, HEADS, ENDS[:2]),
+        (BYTES, HEADS[:2], ENDS[:2]),
+        (BYTES[:-1], HEADS, ENDS),
+        (BYTES + b"\n", HEADS, ENDS),
         (b"\n", array("q"), array("q")),
         (b"", HEADS, ENDS),
-        (OCTETS.replace(b"MESSAGE", b"RECEIPT"), HEADS, ENDS),
-        (OCTETS.replace(b"\0", b" "), HEADS, ENDS),
-        (OCTETS.replace(b"\0\n", b"\0 "), HEADS, ENDS),
+        (BYTES.replace(b"MESSAGE", b"RECEIPT"), HEADS, ENDS),
+        (BYTES.replace(b"\0", b" "), HEADS, ENDS),
+        (BYTES.replace(b"\0\n", b"\0 "), HEADS, ENDS),
         (b"MESSAGE\n\n\0\n"[:9], array("q", [7]), array("q", [9])),
     ],
 )
-def test_octets_that_are_not_what_the_index_says(octets, heads, ends):
+def test_bytes_that_are_not_what_the_index_says(octets, heads, ends):
     with pytest.raises(IllegalStateError, match="does not fit"):
         Frames.checked(octets, heads, ends)
 
 
 def test_an_index_that_is_no_run_of_numbers():
     with pytest.raises(IllegalStateError, match="64-bit"):
-        Frames.checked(OCTETS, HEADS.tobytes()[:-1], ENDS)
+        Frames.checked(BYTES, HEADS.tobytes()[:-1], ENDS)
 
 
-def test_more_octets_than_one_batch_can_hold():
+def test_more_bytes_than_one_batch_can_hold():
     with mmap.mmap(-1, 1 << 31) as huge, pytest.raises(IllegalStateError, match="do not fit"):
         Frames.checked(huge, array("q"), array("q"))

@@ -109,7 +109,7 @@ def test_a_long_name_is_told_in_part():
     assert faults == [Fault(0, 0, f"header {'n' * 60!r} {UNDEFINED}")]
 
 
-def test_more_octets_than_are_looked_at_in_one_go():
+def test_more_bytes_than_are_looked_at_in_one_go():
     frames = [message(f"a{i}:{'x' * 1000}", r"b:\c" if i % 2 else "b:c") for i in range(400)]
     pairs, faults = split(*frames)
     assert pairs == [[(f"a{i}", "x" * 1000), ("b", ":" if i % 2 else "c")] for i in range(400)]

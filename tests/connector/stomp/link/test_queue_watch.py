@@ -45,7 +45,7 @@ def test_the_consumers_and_when_the_broker_was_asked(broker, queue, settings_for
 
 def test_what_is_held_and_what_is_stuck(broker, queue, settings_for, consume, watch):
     with JmsClient(broker) as java:
-        for body in ("text", ["never put on the wire"], b"octets", [True]):
+        for body in ("text", ["never put on the wire"], b"bytes", [True]):
             java.send(queue, body)
     reader = consume(settings_for(broker), queue)
     watched = watch(settings_for(broker), [queue], held=lambda: reader.waiting()[0])

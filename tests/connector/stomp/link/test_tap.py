@@ -119,7 +119,7 @@ def test_a_link_dropped_by_us_while_it_is_stuck(settings):
         assert not connection._tap.io_thread.is_alive()
 
 
-def test_octets_that_are_no_stomp_end_the_session(secured, queue, settings):
+def test_bytes_that_are_no_stomp_end_the_session(secured, queue, settings):
     connection = connect(settings())
     with pytest.raises(MalformedFrameError, match="begins with no command"):
         _feed_and_check(connection)
@@ -145,7 +145,7 @@ def outbox():
     outbox.shutdown()
 
 
-def test_the_outbox_is_bounded_in_octets_and_frames(outbox):
+def test_the_outbox_is_bounded_in_bytes_and_frames(outbox):
     outbox.put_when_room(memoryview(bytes(16 << 20)), 0.01)
     with pytest.raises(BlockingIOError):
         outbox.put_when_room(memoryview(b"x"), 0.01)

@@ -89,7 +89,7 @@ def test_anything_else_is_malformed(octets):
 
 def test_repr_shows_no_payload():
     frame = Frame("SEND", (("passcode", "SECRET"),), b"SECRET")
-    assert repr(frame) == "Frame(SEND, 1 headers, 6 octets)"
+    assert repr(frame) == "Frame(SEND, 1 headers, 6 bytes)"
 
 
 def test_acks_are_one_frame_a_message_and_the_last_asks_for_the_receipt():

@@ -1,4 +1,4 @@
-"""One table of streams, read whole, cut at every octet, octet by octet; a plain scanner as the oracle."""
+"""One table of streams, read whole, cut at every byte, byte by byte; a plain scanner as the oracle."""
 
 import io
 import itertools
@@ -17,7 +17,7 @@ PLENTY = 1 << 20
 
 
 class PlainScanner:
-    """STOMP 1.2 frame ends, the slow way: one octet after the other, nothing shared with the code under test."""
+    """STOMP 1.2 frame ends, the slow way: one byte after the other, nothing shared with the code under test."""
 
     def __init__(self, octets):
         self.rest = octets
@@ -134,19 +134,19 @@ def test_whole(octets):
 
 
 @pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_cut_at_every_octet(octets):
+def test_cut_at_every_byte(octets):
     for cut in range(len(octets)):
         check(octets, [cut])
 
 
 @pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_octet_by_octet(octets):
+def test_byte_by_byte(octets):
     check(octets, range(1, len(octets)))
 
 
 @pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
 def test_the_stream_goes_on(octets):
-    """With octets behind that begin a frame of their own, unless the stream itself is open."""
+    """With bytes behind that begin a frame of their own, unless the stream itself is open."""
     if not PlainScanner(octets).rest:
         check(octets + message(b"9,9", b"last\0") + RECEIPT, [])
 
@@ -232,7 +232,7 @@ def test_a_header_block_without_end_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("eol", [b"\r\n", b"\n"], ids=["CRLF", "LF"])
 def test_a_header_block_in_small_pieces_costs_what_its_size_says(eol):
-    """4 MB in pieces of 1 KB: 0.02 s of CPU, and 12 s when each piece was searched from the first octet on."""
+    """4 MB in pieces of 1 KB: 0.02 s of CPU, and 12 s when each piece was searched from the first byte on."""
     scanner = FrameScanner(max_body_bytes=PLENTY)
     piece = (b"a:" + b"b" * 500 + eol) * 2
     began = time.process_time()
@@ -364,7 +364,7 @@ def test_any_frames_in_any_pieces(data, stream):
 
 
 @given(st.binary(max_size=60) | st.lists(frames(), max_size=3).map(b"".join), st.data())
-def test_any_octets_are_read_or_refused(octets, data):
+def test_any_bytes_are_read_or_refused(octets, data):
     damaged = bytearray(octets)
     for _ in range(data.draw(st.integers(0, 3)) if octets else 0):
         damaged[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
