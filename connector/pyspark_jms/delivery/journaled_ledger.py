@@ -7,18 +7,19 @@ again, also by the next process. When its segment is deleted first, a tombstone 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from pyspark_jms.delivery.backlog import Backlog
 from pyspark_jms.delivery.journal.segment import Index, Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
-from pyspark_jms.delivery.lane import Awaited, Lane, Lanes
+from pyspark_jms.delivery.lane import AckRound, ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.span import Messages, Span
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["DurableLedger", "Stored", "partitions_of"]
+__all__ = ["JournaledLedger", "Stored", "partitions_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,12 @@ class _Durable:
     """A whole new segment, or (``segment`` None) messages that came again and are in the journal already."""
 
     fingerprints: dict[bytes, bytes]
-    """By identity; those of a segment are known to the journal."""
-    octets: int
+    """By identity; the journal knows those of a segment."""
+    size: int
     segment: int | None = None
 
 
-class DurableLedger(Lanes[_Durable]):
+class JournaledLedger(Lanes[_Durable]):
     """``sources``: of each lane what it reads, the dialect of its frames, and how a message is known again.
 
     ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
@@ -56,7 +57,12 @@ class DurableLedger(Lanes[_Durable]):
         partition_bytes: int,
         fail_on_data_loss: bool,
     ) -> None:
-        super().__init__([Lane(WITH_JOURNAL, recognition) for _, _, recognition in sources])
+        super().__init__(
+            [
+                Lane(WITH_JOURNAL, recognition, partial(self._record_confirmed, lane))
+                for lane, (_, _, recognition) in enumerate(sources)
+            ]
+        )
         self._store = store
         self._sources = list(sources)
         self._partition_bytes = partition_bytes
@@ -67,7 +73,7 @@ class DurableLedger(Lanes[_Durable]):
         self.offered = self.done = start
         for known in store.unacknowledged():
             for lane in self._lanes_of(known.source):
-                lane.awaited[known.id] = Awaited(known.fingerprint, State.LOST)
+                lane.expected[known.id] = ExpectedRedelivery(known.fingerprint, State.LOST)
         for info in store.segments(start):
             self._count(store.read(info.first).ends, max(0, start - info.first))
 
@@ -109,12 +115,12 @@ class DurableLedger(Lanes[_Durable]):
     def in_flight_messages(self) -> int:
         """Received and not known to be acknowledged."""
         received = sum(len(span) for spans in self._received for span in spans)
-        return received + sum(len(due.ids) for lane in self._lanes for due in lane.unconfirmed)
+        return received + sum(len(ack.ids) for lane in self._lanes for ack in lane.rounds)
 
     @property
     def in_flight_bytes(self) -> int:
         received = sum(span.octets for spans in self._received for span in spans)
-        return received + sum(due.what.octets for lane in self._lanes for due in lane.unconfirmed)
+        return received + sum(ack.what.size for lane in self._lanes for ack in lane.rounds)
 
     def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
         """Take in a run, or its first ``upto`` messages. What is in the journal already is only acknowledged.
@@ -122,35 +128,37 @@ class DurableLedger(Lanes[_Durable]):
         ``without``: messages of the run that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content.
         """
-        books = self._lanes[lane]
-        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
-        self._received[lane] += [Span(lane, run, first, last) for first, last in stretches]
+        known = self._lanes[lane]
+        new, again = known.split_redelivered(run, len(run) if upto is None else upto, without)
+        self._received[lane] += [Span(lane, run, first, last) for first, last in new]
         if again:
             self.recognised += len(again)
             ids = [identifier for index, _ in again if (identifier := run.ids[index]) is not None]
-            known = {books.identity(run, index): awaited.fingerprint for index, awaited in again}
-            octets = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
-            books.allow(ids, _Durable(known, octets), again[0][1].state)
+            fingerprints = {known.identity(run, index): expected.fingerprint for index, expected in again}
+            size = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
+            known.add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
-    def due_ids(self, lane: int) -> list[bytes]:
+    def due(self, lane: int) -> list[AckRound[_Durable]]:
         """As of every ledger, and only while this process is the one that writes the journal."""
-        self._store.require_writer()
-        return super().due_ids(lane)
+        due = super().due(lane)
+        if due:
+            self._store.require_writer()
+        return due
 
-    def secure(self) -> None:
+    def store_received(self) -> None:
         """Make durable what was received: it is due to be acknowledged."""
         for lane, spans in enumerate(self._received):
             while spans:
-                self._secure(lane, spans[0])
+                self._store_span(lane, spans[0])
                 spans.pop(0)
 
-    def _secure(self, lane: int, span: Span) -> None:
+    def _store_span(self, lane: int, span: Span) -> None:
         segment = self._segment(lane, span)
         self._store.append(segment)
         span.state = WITH_JOURNAL.after(span.state, Event.STORE)
         self._count(segment.ends)
         ids = [identifier for identifier in span.ids if identifier is not None]
-        self._lanes[lane].allow(ids, _Durable({}, span.octets, segment.first), span.state)
+        self._lanes[lane].add_round(ids, _Durable({}, span.octets, segment.first), span.state)
 
     def _segment(self, lane: int, span: Span) -> Segment:
         source, dialect, recognition = self._sources[lane]
@@ -166,15 +174,11 @@ class DurableLedger(Lanes[_Durable]):
 
     # --- acknowledged --------------------------------------------------------------------------
 
-    def acknowledged(self, lane: int, receipt: str) -> int:
-        """The broker confirmed, and that is recorded. Returns how many messages that are."""
-        confirmed = self._lanes[lane].acknowledged(receipt)
-        for due in confirmed:
-            if due.what.segment is not None:
-                self._store.mark_acknowledged(due.what.segment)
-            else:
-                self._store.confirm(self._is_of(lane), due.what.fingerprints.keys())
-        return sum(len(due.ids) for due in confirmed)
+    def _record_confirmed(self, lane: int, what: _Durable) -> None:
+        if what.segment is not None:
+            self._store.mark_acknowledged(what.segment)
+        else:
+            self._store.confirm(self._is_of(lane), what.fingerprints.keys())
 
     # --- offered -------------------------------------------------------------------------------
 
@@ -208,7 +212,7 @@ class DurableLedger(Lanes[_Durable]):
             self.done = sequence
             for messages in given_up:
                 for lane in self._lanes_of(messages.source):
-                    lane.give_up(messages.fingerprints.keys() & lane.awaited.keys())
+                    lane.give_up(messages.fingerprints.keys() & lane.expected.keys())
 
     # --- lost ----------------------------------------------------------------------------------
 
@@ -217,11 +221,11 @@ class DurableLedger(Lanes[_Durable]):
         for span in self._received[lane]:
             span.state = WITH_JOURNAL.after(span.state, Event.LOSE)
         self._received[lane] = []
-        for due in self._lanes[lane].lose():
-            what = due.what
+        for ack in self._lanes[lane].lose():
+            what = ack.what
             known = what.fingerprints if what.segment is None else self._store.known(what.segment)
             for identity, fingerprint in known.items():
-                self._lanes[lane].awaited[identity] = Awaited(fingerprint, due.state)
+                self._lanes[lane].expected[identity] = ExpectedRedelivery(fingerprint, ack.state)
 
 
 def partitions_of(store: JournalStore, start: int, end: int, *, after_loss: bool = False) -> list[list[Stored]] | None:

@@ -1,9 +1,9 @@
-"""One subscription in the books, with and without a journal: what may be acknowledged, and what may come again.
+"""One subscription of a query: what may be acknowledged, and what may be redelivered.
 
-A lane outlives its connections. Pure; the table that it is given says what may follow what.
+A lane outlives its connections. Pure; the table of states that it is given says what may follow what.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -12,24 +12,37 @@ from pyspark_jms.delivery.recognition import Recognition, other_content
 from pyspark_jms.delivery.span import Messages
 from pyspark_jms.delivery.states import Event, State, Table
 
-__all__ = ["Awaited", "Due", "Lane", "Lanes"]
+__all__ = ["AckRound", "ExpectedRedelivery", "Lane", "Lanes"]
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Due(Generic[T]):
-    """Messages that may be acknowledged, all in one state. ``what`` they are is their owner's business."""
+@dataclass(slots=True, eq=False)
+class AckRound(Generic[T]):
+    """Messages that may be acknowledged together, all in one state: ``sent``, then ``confirmed``, unless lost."""
 
     ids: list[bytes]
     what: T
+    """The ledger's own record of these messages."""
     state: State
+    lane: "Lane[T]"
     receipt: str | None = None
+
+    def sent(self, receipt: str) -> None:
+        """The acknowledgements were sent; ``receipt`` will confirm them."""
+        self.state = self.lane.table.after(self.state, Event.ACK)
+        self.receipt = receipt
+
+    def confirmed(self) -> int:
+        """The broker's confirmation is here. Returns how many messages it confirms."""
+        self.state = self.lane.table.after(self.state, Event.RECEIPT)
+        self.lane.remove(self)
+        return len(self.ids)
 
 
 @dataclass(slots=True)
-class Awaited:
-    """A message that may come again. Where its first copy is held its new id is written: ``index`` of ``run``."""
+class ExpectedRedelivery:
+    """A message that may be redelivered. Its new id is written to its first delivery: ``index`` of ``run``."""
 
     fingerprint: bytes
     state: State
@@ -38,82 +51,65 @@ class Awaited:
 
 
 class Lane(Generic[T]):
-    """``recognition`` None: what comes again cannot be told from what is new."""
+    """``recognition`` None: a redelivered message cannot be told from a new one.
 
-    def __init__(self, table: Table, recognition: Recognition | None) -> None:
+    ``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed.
+    """
+
+    def __init__(self, table: Table, recognition: Recognition | None, on_confirmed: Callable[[T], None]) -> None:
+        self.table = table
         self.recognition = recognition
-        self.awaited: dict[bytes, Awaited] = {}
-        """By identity, the longest awaited first."""
-        self._table = table
-        self._unconfirmed: list[Due[T]] = []
+        self.expected: dict[bytes, ExpectedRedelivery] = {}
+        """By identity, the longest expected first."""
+        self._on_confirmed = on_confirmed
+        self.rounds: list[AckRound[T]] = []
+        """Everything that may be acknowledged and is not confirmed, the oldest first."""
 
     # --- what may be acknowledged ----------------------------------------------------------------
 
-    def allow(self, ids: list[bytes], what: T, state: State) -> None:
+    def add_round(self, ids: list[bytes], what: T, state: State) -> None:
         """These messages may be acknowledged from now on."""
-        self._unconfirmed.append(Due(ids, what, state))
+        self.rounds.append(AckRound(ids, what, state, self))
 
-    @property
-    def due(self) -> list[Due[T]]:
-        """What is to be acknowledged now."""
-        return [due for due in self._unconfirmed if due.receipt is None]
+    def remove(self, confirmed: AckRound[T]) -> None:
+        self.rounds = [ack for ack in self.rounds if ack is not confirmed]
+        self._on_confirmed(confirmed.what)
 
-    def acknowledging(self, receipt: str) -> None:
-        if not self.due:
-            raise self._table.nothing_for(Event.ACK)
-        for due in self.due:
-            due.state = self._table.after(due.state, Event.ACK)
-            due.receipt = receipt
-
-    @property
-    def unconfirmed(self) -> list[Due[T]]:
-        """What has no receipt, the oldest first."""
-        return self._unconfirmed
-
-    def acknowledged(self, receipt: str) -> list[Due[T]]:
-        confirmed = [due for due in self._unconfirmed if due.receipt == receipt]
-        if not confirmed:
-            raise self._table.nothing_for(Event.RECEIPT, receipt)
-        self._unconfirmed = [due for due in self._unconfirmed if due.receipt != receipt]
-        for due in confirmed:
-            due.state = self._table.after(due.state, Event.RECEIPT)
-        return confirmed
-
-    def lose(self) -> list[Due[T]]:
-        """No id of this connection means anything any more. Returns what cannot be acknowledged, then."""
-        lost, self._unconfirmed = self._unconfirmed, []
-        for due in lost:
-            due.state = self._table.after(due.state, Event.LOSE)
+    def lose(self) -> list[AckRound[T]]:
+        """The connection is gone, and no id of it is valid any more. Returns what cannot be acknowledged now."""
+        lost, self.rounds = self.rounds, []
+        for ack in lost:
+            ack.state = self.table.after(ack.state, Event.LOSE)
         return lost
 
-    # --- what may come again -----------------------------------------------------------------------
+    # --- what may be redelivered -----------------------------------------------------------------------
 
-    def sift(
+    def split_redelivered(
         self, run: Messages, last: int, without: Collection[int] = ()
-    ) -> tuple[list[tuple[int, int]], list[tuple[int, Awaited]]]:
-        """What is new of the run's first ``last`` messages, and what came again in all of it.
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, ExpectedRedelivery]]]:
+        """What is new of the run's first ``last`` messages, and what was redelivered in all of it.
 
         ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
         """
-        again = [(index, one) for index, one in self._again(run) if index not in without] if self.awaited else []
-        for index, awaited in again:
-            awaited.state = self._table.after(awaited.state, Event.RECOGNISE)
-            del self.awaited[self.identity(run, index)]
+        again = [pair for pair in self._redelivered(run) if pair[0] not in without] if self.expected else []
+        for index, one in again:
+            one.state = self.table.after(one.state, Event.RECOGNISE)
+            del self.expected[self.identity(run, index)]
         left_out = sorted({index for index, _ in again} | set(without))
         bounds = [-1, *(index for index in left_out if index < last), last]
         return [(a + 1, b) for a, b in pairwise(bounds) if a + 1 < b], again
 
-    def _again(self, run: Messages) -> list[tuple[int, Awaited]]:
+    def _redelivered(self, run: Messages) -> list[tuple[int, ExpectedRedelivery]]:
         assert self.recognition is not None
         identities = list(map(self.recognition.identity, run.ids))  # type: ignore[arg-type]  # of a living connection
-        if self.awaited.keys().isdisjoint(identities):
+        if self.expected.keys().isdisjoint(identities):
             return []
-        again = [(index, self.awaited[one]) for index, one in enumerate(identities) if one in self.awaited]
-        for index, awaited in again:
-            if self.recognition.fingerprint(run, index) != awaited.fingerprint:
+        found = [(index, self.expected[key]) for index, key in enumerate(identities) if key in self.expected]
+        for index, one in found:
+            if self.recognition.fingerprint(run, index) != one.fingerprint:
                 raise other_content()
-        return again
+        return found
 
     def identity(self, run: Messages, index: int) -> bytes:
         identifier = run.ids[index]
@@ -122,44 +118,36 @@ class Lane(Generic[T]):
         return self.recognition.identity(identifier)
 
     def give_up(self, identities: Iterable[bytes]) -> None:
-        """Should they come after all, they are new messages."""
+        """A message that is redelivered after this is a new one."""
         for identity in identities:
-            self._table.after(self.awaited.pop(identity).state, Event.GIVE_UP)
+            self.table.after(self.expected.pop(identity).state, Event.GIVE_UP)
 
 
 class Lanes(Generic[T]):
-    """What both ledgers have. When something is due: ``due_ids``, then ``acknowledging``, or ``lost``."""
+    """What both ledgers have in common: the acknowledgement rounds of each lane, and the redeliveries it expects."""
 
     def __init__(self, lanes: list[Lane[T]]) -> None:
         self._lanes = lanes
         self.recognised = 0
-        """Second copies that were dropped."""
+        """Redelivered messages that were recognised: each is dropped, its first delivery counts."""
 
     @property
     def lanes(self) -> int:
         return len(self._lanes)
 
     def expects(self, lane: int) -> bool:
-        """Whether messages of this lane may still come again."""
-        return bool(self._lanes[lane].awaited)
+        """Whether messages of this lane may still be redelivered."""
+        return bool(self._lanes[lane].expected)
 
-    def awaits(self, lane: int, run: Messages, index: int) -> bool:
+    def expects_message(self, lane: int, run: Messages, index: int) -> bool:
         """Whether this message was received before, and its acknowledgement is not certain."""
-        books = self._lanes[lane]
-        return bool(books.awaited) and books.identity(run, index) in books.awaited
+        known = self._lanes[lane]
+        return bool(known.expected) and known.identity(run, index) in known.expected
 
-    def due(self, lane: int) -> int:
-        """How many messages are to be acknowledged now."""
-        return sum(len(due.ids) for due in self._lanes[lane].due)
+    def due(self, lane: int) -> list[AckRound[T]]:
+        """What is to be acknowledged now. Each round is then ``sent``, or the lane is ``lost``."""
+        return [ack for ack in self._lanes[lane].rounds if ack.receipt is None]
 
-    def due_ids(self, lane: int) -> list[bytes]:
-        """Theirs. When ACKs with these were sent ``acknowledging`` follows; ``lost`` when they were not."""
-        return [identifier for due in self._lanes[lane].due for identifier in due.ids]
-
-    def acknowledging(self, lane: int, receipt: str) -> None:
-        """The ACKs of everything due were sent; ``receipt`` will confirm them."""
-        self._lanes[lane].acknowledging(receipt)
-
-    def unconfirmed(self, lane: int) -> str | None:
-        """The oldest receipt that is still to come."""
-        return next((due.receipt for due in self._lanes[lane].unconfirmed), None)
+    def unconfirmed(self, lane: int) -> list[AckRound[T]]:
+        """What was sent and is not confirmed, the oldest first."""
+        return [ack for ack in self._lanes[lane].rounds if ack.receipt is not None]

@@ -1,11 +1,11 @@
 """Which message may be acknowledged when, without a journal: ``states.WITHOUT_JOURNAL``, kept for ranges. Pure.
 
-Sequences only grow, so most states are bounds: done ≤ offered. When a lane's connection is lost, what was
-received and not offered is forgotten (the broker sends it again); what was offered waits to be recognised: the
-second copy of a message is dropped, and the id under which alone it can be acknowledged from now on is bound to
-the first. What is done by then is acknowledged on sight.
+Sequences only grow, so most states are bounds: done ≤ offered. When a lane's connection is lost, the ledger forgets
+what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered: the
+duplicate is dropped, and its id, the only one that can be acknowledged now, is bound to the first delivery. A message
+whose batch is done by then is acknowledged on redelivery.
 
-Knows no protocol: how a message is called and what it contains is asked of a ``Recognition``.
+Knows no protocol: a ``Recognition`` tells the identity and the content of a message.
 """
 
 from bisect import bisect_right
@@ -14,22 +14,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pyspark_jms.delivery.lane import Awaited, Lane, Lanes
+from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.span import Batch, Messages, Span
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["MOST_AWAITED", "Ledger"]
+__all__ = ["MAX_EXPECTED", "Ledger"]
 
-MOST_AWAITED = 100_000
-"""So many messages of a lane are awaited on sight, some 25 MB, or as many as the last lost connection held: what
-another consumer took never comes again. Should a forgotten one come after all, it is read twice, and not lost."""
+MAX_EXPECTED = 100_000
+"""The redeliveries to acknowledge that a lane expects at most (some 25 MB), or as many as the last lost connection
+held. A message that another consumer took is never redelivered. A forgotten message that is redelivered after all is
+read twice, and not lost."""
 
 
 @dataclass(slots=True)
 class _Done:
-    """Stretches of finished batches, or messages that came again after theirs: what is due is one or the other."""
+    """Spans of finished batches, or messages that were redelivered after their batch was finished."""
 
     spans: list[Span]
     again: dict[bytes, bytes]
@@ -37,10 +38,12 @@ class _Done:
 
 
 class Ledger(Lanes[_Done]):
-    """The books of one query, from the offset on that Spark starts from: below is another process's business."""
+    """The ledger of one run of a query. ``start`` is the offset that Spark starts from: an earlier process received
+    what is below it.
+    """
 
     def __init__(self, recognitions: Sequence[Recognition | None], start: int) -> None:
-        super().__init__([Lane(WITHOUT_JOURNAL, recognition) for recognition in recognitions])
+        super().__init__([Lane(WITHOUT_JOURNAL, recognition, self._drop_confirmed) for recognition in recognitions])
         self._waiting: deque[Span] = deque()
         self._batches: deque[Batch] = deque()
         self._start = start
@@ -48,36 +51,40 @@ class Ledger(Lanes[_Done]):
         self.waiting_messages = 0
         self.waiting_bytes = 0
         self.in_flight_messages = 0
-        """Received and not acknowledged, as far as we know."""
+        """Received and not acknowledged, as far as this process knows."""
         self.in_flight_bytes = 0
 
     # --- received ------------------------------------------------------------------------------
 
     def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
-        """Take in a run, or its first ``upto`` messages. Second copies in all of it are dropped and bound.
+        """Take in a run, or its first ``upto`` messages. Redelivered messages in all of it are dropped, and their
+        new ids are bound to their first deliveries.
 
         ``without``: messages of the run that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content: nothing of the run is taken in.
         """
-        books = self._lanes[lane]
-        stretches, again = books.sift(run, len(run) if upto is None else upto, without)
+        known = self._lanes[lane]
+        new, again = known.split_redelivered(run, len(run) if upto is None else upto, without)
         if again:
-            self._bind(books, run, again)
-        for first, last in stretches:
+            self._bind(known, run, again)
+        for first, last in new:
             self._add(Span(lane, run, first, last))
 
-    def _bind(self, lane: Lane[_Done], run: Messages, again: list[tuple[int, Awaited]]) -> None:
+    def _bind(self, lane: Lane[_Done], run: Messages, again: list[tuple[int, ExpectedRedelivery]]) -> None:
         self.recognised += len(again)
-        done: list[tuple[int, Awaited]] = []
-        for index, awaited in again:
-            if awaited.run is None:
-                done.append((index, awaited))
+        done: list[tuple[int, ExpectedRedelivery]] = []
+        for index, expected in again:
+            if expected.run is None:
+                done.append((index, expected))
             else:
-                awaited.run.ids[awaited.index] = run.ids[index]
+                expected.run.ids[expected.index] = run.ids[index]
         if done:
             ids = [run.ids[index] for index, _ in done]
-            known = {lane.identity(run, index): awaited.fingerprint for index, awaited in done}
-            lane.allow(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
+            known = {lane.identity(run, index): expected.fingerprint for index, expected in done}
+            lane.add_round(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
+
+    def store_received(self) -> None:
+        """Without a journal there is nothing to do: what was received is offered from memory."""
 
     # --- offered -------------------------------------------------------------------------------
 
@@ -150,49 +157,45 @@ class Ledger(Lanes[_Done]):
     def _finish_lane(self, lane: Lane[_Done], spans: list[Span]) -> None:
         ids = [identifier for span in spans for identifier in span.ids if identifier is not None]
         if len(ids) < sum(map(len, spans)):
-            self._finish_the_lost(lane, spans)
+            self._finish_lost(lane, spans)
         if ids:
-            lane.allow(ids, _Done(spans, {}), spans[0].state)
+            lane.add_round(ids, _Done(spans, {}), spans[0].state)
         else:
             self._drop(spans)
 
     @staticmethod
-    def _finish_the_lost(lane: Lane[_Done], spans: list[Span]) -> None:
+    def _finish_lost(lane: Lane[_Done], spans: list[Span]) -> None:
         ranges: dict[int, list[Span]] = {}
         for span in spans:
             ranges.setdefault(id(span.run), []).append(span)
-        for awaited in lane.awaited.values():
-            if any(span.first <= awaited.index < span.last for span in ranges.get(id(awaited.run), ())):
-                awaited.state = WITHOUT_JOURNAL.after(awaited.state, Event.FINISH)
-                awaited.run = None
+        for expected in lane.expected.values():
+            if any(span.first <= expected.index < span.last for span in ranges.get(id(expected.run), ())):
+                expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
+                expected.run = None
 
     # --- acknowledged --------------------------------------------------------------------------
 
-    def acknowledged(self, lane: int, receipt: str) -> int:
-        """The broker confirmed: forget these messages. Returns how many they were."""
-        confirmed = self._lanes[lane].acknowledged(receipt)
-        for due in confirmed:
-            self._drop(due.what.spans)
-        return sum(len(due.ids) for due in confirmed)
+    def _drop_confirmed(self, done: _Done) -> None:
+        self._drop(done.spans)
 
     # --- lost ----------------------------------------------------------------------------------
 
     def lost(self, lane: int) -> None:
         """The lane's connection is gone: nothing received on it can be acknowledged under its old id."""
         self._forget_received(lane)
-        books = self._lanes[lane]
-        before = len(books.awaited)
-        for due in books.lose():
-            for identity, fingerprint in due.what.again.items():
-                books.awaited[identity] = Awaited(fingerprint, due.state)
-            for span in due.what.spans:
-                self._await(books, span, due.state, bound=False)
-            self._drop(due.what.spans)
+        known = self._lanes[lane]
+        before = len(known.expected)
+        for ack in known.lose():
+            for identity, fingerprint in ack.what.again.items():
+                known.expected[identity] = ExpectedRedelivery(fingerprint, ack.state)
+            for span in ack.what.spans:
+                self._expect(known, span, ack.state, bound=False)
+            self._drop(ack.what.spans)
         for batch in self._batches:
             for span in batch.spans:
                 if span.lane == lane:
-                    self._await(books, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
-        self._forget_the_oldest(books, max(MOST_AWAITED, len(books.awaited) - before))
+                    self._expect(known, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
+        self._forget_oldest(known, max(MAX_EXPECTED, len(known.expected) - before))
 
     def _forget_received(self, lane: int) -> None:
         forgotten = [span for span in self._waiting if span.lane == lane]
@@ -204,23 +207,24 @@ class Ledger(Lanes[_Done]):
         self._drop(forgotten)
 
     @staticmethod
-    def _await(lane: Lane[_Done], span: Span, state: State, *, bound: bool) -> None:
-        """``bound``: to their first copy, which is part of a batch."""
+    def _expect(lane: Lane[_Done], span: Span, state: State, *, bound: bool) -> None:
+        """``bound``: their first deliveries are part of a batch and get the new ids."""
         run, recognition = span.run, lane.recognition
         for index in range(span.first, span.last):
             identifier = run.ids[index]
             if identifier is None:
-                continue  # awaited already, since an earlier loss
+                continue  # expected already, since an earlier loss
             run.ids[index] = None
             if recognition is not None:
-                awaited = Awaited(recognition.fingerprint(run, index), state, run if bound else None, index)
-                lane.awaited[recognition.identity(identifier)] = awaited
+                fingerprint = recognition.fingerprint(run, index)
+                expected = ExpectedRedelivery(fingerprint, state, run if bound else None, index)
+                lane.expected[recognition.identity(identifier)] = expected
 
     @staticmethod
-    def _forget_the_oldest(lane: Lane[_Done], most: int) -> None:
-        surplus = max(0, len(lane.awaited) - most)
-        on_sight = (one for one, awaited in lane.awaited.items() if awaited.state is State.ON_SIGHT)
-        lane.give_up(list(islice(on_sight, surplus)))
+    def _forget_oldest(lane: Lane[_Done], most: int) -> None:
+        surplus = max(0, len(lane.expected) - most)
+        oldest = (key for key, one in lane.expected.items() if one.state is State.ACK_ON_REDELIVERY)
+        lane.give_up(list(islice(oldest, surplus)))
 
     # --- counting ------------------------------------------------------------------------------
 

@@ -1,21 +1,21 @@
-"""The life of a message, in tables: state and event → state. What a table does not have is a fault of ours. Pure.
+"""The life of a message, in tables: state and event → state. A move that no table has is an internal error. Pure.
 
-    received        in memory, no sequence yet
-    durable         in a segment of the journal, with a sequence
-    offered         below an offset that Spark was given: it may be in Spark's log, its rows may be read
-    done            Spark's log holds its batch
-    acknowledging   its ACK was sent, the receipt is to come
-    acknowledged    the broker's receipt is here (with a journal: and recorded)
-    lost            its connection is gone, so no ACK can name it: the broker may send it again
-    on sight        the same, and done: acknowledged as soon as it comes again; nobody waits for it
-    forgotten       not known any more: should it come again, it is a new message
+    received           in memory, no sequence yet
+    durable            in a segment of the journal, with a sequence
+    offered            below an offset that Spark was given: it may be in the offset log, its rows may be read
+    done               Spark's commit log holds its batch
+    acknowledging      its ack was sent, the receipt has not come
+    acknowledged       the broker's receipt has come (with a journal: and is recorded)
+    lost               its connection is gone, so no ack can name it: the broker may redeliver it
+    ack on redelivery  the same, and its batch is done: it is acknowledged when it is redelivered
+    forgotten          not known any more: if it is redelivered, it is a new message
 
 Without a journal one thing follows from the other, so there is one table. With a journal a message leads two
 lives from ``durable`` on, and neither waits for the other: ``WITH_JOURNAL`` is the broker's side of it,
-``IN_JOURNAL`` Spark's. *Planned* is no state: nothing depends on it, and a batch whose rows Spark's optimizer
-found useless is done without it.
+``IN_JOURNAL`` Spark's. *Planned* is not a state: nothing depends on it, and a batch whose rows Spark's
+optimizer found useless is done without it.
 
-``Ledger`` and ``DurableLedger`` ask these tables for every move, for a range of messages at a time.
+``Ledger`` and ``JournaledLedger`` ask these tables for every move, for a range of messages at a time.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class State(Enum):
     ACKNOWLEDGING = "acknowledging"
     ACKNOWLEDGED = "acknowledged"
     LOST = "lost"
-    ON_SIGHT = "on sight"
+    ACK_ON_REDELIVERY = "ack on redelivery"
     FORGOTTEN = "forgotten"
 
 
@@ -48,15 +48,15 @@ class Event(Enum):
     FINISH = "finish"
     """Spark asks for what follows its batch, or commits it."""
     ACK = "ack"
-    """Its ACK is written."""
+    """Its ack is written."""
     RECEIPT = "receipt"
-    """The broker confirms the ACK."""
+    """The broker confirms the ack."""
     LOSE = "lose"
     """The connection is gone, or the process that had it."""
     RECOGNISE = "recognise"
-    """The broker sends it again: there is an id again that an ACK can name."""
+    """The broker redelivers it: it has an id again that an ack can name."""
     GIVE_UP = "give up"
-    """Nobody remembers that much for that long."""
+    """Too many or too old to be remembered."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,11 @@ class Table:
     moves: Mapping[State, Mapping[Event, State]]
 
     def after(self, state: State, event: Event, which: str = "") -> State:
-        """Where the event leads; ``which`` messages it is about is said when it leads nowhere."""
+        """The state after the event. ``which``: the messages that an ``IllegalStateError`` names."""
         try:
             return self.moves[state][event]
         except KeyError:
             raise _illegal(f"{event.value!r} for a message {self.name} that is {state.value!r}", which) from None
-
-    def nothing_for(self, event: Event, which: str = "") -> IllegalStateError:
-        """The event came, and no message is in a state that knows it."""
-        states = " or ".join(repr(state.value) for state, row in self.moves.items() if event in row)
-        return _illegal(f"{event.value!r}, and no message {self.name} is {states}", which)
 
 
 def _illegal(what: str, which: str) -> IllegalStateError:
@@ -94,10 +89,14 @@ WITHOUT_JOURNAL = _table(
     {
         State.RECEIVED: {Event.OFFER: State.OFFERED, Event.LOSE: State.FORGOTTEN},
         State.OFFERED: {Event.FINISH: State.DONE, Event.LOSE: State.LOST},
-        State.DONE: {Event.ACK: State.ACKNOWLEDGING, Event.LOSE: State.ON_SIGHT},
-        State.ACKNOWLEDGING: {Event.RECEIPT: State.ACKNOWLEDGED, Event.LOSE: State.ON_SIGHT},
-        State.LOST: {Event.RECOGNISE: State.OFFERED, Event.FINISH: State.ON_SIGHT, Event.LOSE: State.LOST},
-        State.ON_SIGHT: {Event.RECOGNISE: State.DONE, Event.LOSE: State.ON_SIGHT, Event.GIVE_UP: State.FORGOTTEN},
+        State.DONE: {Event.ACK: State.ACKNOWLEDGING, Event.LOSE: State.ACK_ON_REDELIVERY},
+        State.ACKNOWLEDGING: {Event.RECEIPT: State.ACKNOWLEDGED, Event.LOSE: State.ACK_ON_REDELIVERY},
+        State.LOST: {Event.RECOGNISE: State.OFFERED, Event.FINISH: State.ACK_ON_REDELIVERY, Event.LOSE: State.LOST},
+        State.ACK_ON_REDELIVERY: {
+            Event.RECOGNISE: State.DONE,
+            Event.LOSE: State.ACK_ON_REDELIVERY,
+            Event.GIVE_UP: State.FORGOTTEN,
+        },
         State.ACKNOWLEDGED: {},
         State.FORGOTTEN: {},
     },

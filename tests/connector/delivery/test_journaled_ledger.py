@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import acks
 import pytest
 from disk import Died, Disk
 from hypothesis import settings
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
 
 from pyspark_jms.delivery.journal.store import JournalStore, Position, read_stretch
-from pyspark_jms.delivery.journaled_ledger import DurableLedger, partitions_of
+from pyspark_jms.delivery.journaled_ledger import JournaledLedger, partitions_of
 from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
 
 
@@ -35,7 +36,7 @@ def opened(tmp_path):
         settings = {"partition_bytes": 12, "fail_on_data_loss": True} | more
         if not begin:
             return store, None
-        return store, DurableLedger(store, [("queue://q", "artemis", RECOGNITION)], start, **settings)
+        return store, JournaledLedger(store, [("queue://q", "artemis", RECOGNITION)], start, **settings)
 
     yield open_again
     for store in stores:
@@ -50,14 +51,14 @@ def bodies(store, start, end, **more):
     return found
 
 
-def secured(ledger, made, receipt=None):
+def stored(ledger, made, receipt=None):
     """Durable; with a receipt, acknowledged too."""
     ledger.receive(0, made)
-    ledger.secure()
-    ids = ledger.due_ids(0)
+    ledger.store_received()
+    ids = acks.due_ids(ledger, 0)
     if receipt:
-        ledger.acknowledging(0, receipt)
-        ledger.acknowledged(0, receipt)
+        acks.send(ledger, receipt, 0)
+        acks.confirm(ledger, receipt, 0)
     return ids
 
 
@@ -65,9 +66,9 @@ def test_a_message_is_acknowledged_when_durable_and_offered_with_its_cut(opened)
     store, ledger = opened()
     ledger.receive(0, run(1, *range(5), size=6))
     assert (ledger.waiting_messages, store.position) == (5, Position(0, 0))
-    assert ledger.due(0) == 0
-    ledger.secure()
-    assert ledger.due_ids(0) == [b"1,%d" % n for n in range(5)]
+    assert ledger.due(0) == []
+    ledger.store_received()
+    assert acks.due_ids(ledger, 0) == [b"1,%d" % n for n in range(5)]
     assert store.position == Position(0, 5)
     assert ledger.offer(max_messages=None, max_bytes=None) == 5
     assert bodies(store, 0, 5) == [[0, 1], [2, 3], [4]]
@@ -76,7 +77,7 @@ def test_a_message_is_acknowledged_when_durable_and_offered_with_its_cut(opened)
 @pytest.mark.parametrize(("limits", "end"), [((3, None), 3), ((None, 13), 2), ((None, 1), 1), ((9, 99), 5)])
 def test_a_batch_is_bounded_and_never_empty(opened, limits, end):
     _, ledger = opened()
-    secured(ledger, run(1, *range(5), size=6))
+    stored(ledger, run(1, *range(5), size=6))
     assert ledger.offer(max_messages=limits[0], max_bytes=limits[1]) == end
     assert ledger.waiting_messages == 5 - end
     assert ledger.waiting_bytes == 6 * (5 - end)
@@ -84,8 +85,8 @@ def test_a_batch_is_bounded_and_never_empty(opened, limits, end):
 
 def test_a_replay_is_cut_as_it_was_whatever_todays_options_say(opened):
     store, ledger = opened()
-    secured(ledger, run(1, *range(3), size=6))
-    secured(ledger, run(1, *range(3, 7), size=6))
+    stored(ledger, run(1, *range(3), size=6))
+    stored(ledger, run(1, *range(3, 7), size=6))
     ledger.offer(max_messages=6, max_bytes=None)
     before = bodies(store, 0, 6)
     store, _ = opened(begin=False, partition_bytes=1)
@@ -95,7 +96,7 @@ def test_a_replay_is_cut_as_it_was_whatever_todays_options_say(opened):
 
 def test_what_is_durable_and_not_offered_is_offered_by_the_next_process(opened):
     _, ledger = opened()
-    secured(ledger, run(1, *range(7), size=6))
+    stored(ledger, run(1, *range(7), size=6))
     ledger.offer(max_messages=2, max_bytes=None)
     store, ledger = opened(2)
     assert (ledger.waiting_messages, ledger.waiting_bytes) == (5, 30)
@@ -105,10 +106,10 @@ def test_what_is_durable_and_not_offered_is_offered_by_the_next_process(opened):
 
 def test_done_is_deleted(opened):
     store, ledger = opened()
-    secured(ledger, run(1, *range(4), size=6), "r1")
+    stored(ledger, run(1, *range(4), size=6), "r1")
     ledger.offer(max_messages=None, max_bytes=None)
     ledger.finish(4)
-    assert ledger.due(0) == 0
+    assert ledger.due(0) == []
     assert (store.position, store.segments(), list(store.unacknowledged())) == (Position(4, 4), [], [])
     with pytest.raises(IllegalStateError, match=r"'finish' .* is 'durable' \(sequence 8, offered .* below 4\)"):
         ledger.finish(9)
@@ -118,8 +119,8 @@ def test_done_is_deleted(opened):
 @pytest.mark.parametrize("crash", [False, True])
 def test_what_has_no_receipt_is_known_again(opened, finished, crash):
     _, ledger = opened()
-    ids = secured(ledger, run(1, *range(4), size=6))
-    ledger.acknowledging(0, "r1")
+    ids = stored(ledger, run(1, *range(4), size=6))
+    acks.send(ledger, "r1", 0)
     assert ids
     end = ledger.offer(max_messages=None, max_bytes=None)
     if finished:
@@ -129,12 +130,12 @@ def test_what_has_no_receipt_is_known_again(opened, finished, crash):
     else:
         ledger.lost(0)
     ledger.receive(0, run(2, *range(6), size=6))
-    assert ledger.due_ids(0) == [b"2,%d" % n for n in range(4)]
-    ledger.secure()
-    assert ledger.due_ids(0) == [b"2,%d" % n for n in range(6)]
+    assert acks.due_ids(ledger, 0) == [b"2,%d" % n for n in range(4)]
+    ledger.store_received()
+    assert acks.due_ids(ledger, 0) == [b"2,%d" % n for n in range(6)]
     assert ledger.recognised == 4
-    ledger.acknowledging(0, "r2")
-    assert ledger.acknowledged(0, "r2") == 6
+    acks.send(ledger, "r2", 0)
+    assert acks.confirm(ledger, "r2", 0) == 6
     assert not ledger.expects(0)
     _, ledger = opened(end)
     assert not ledger.expects(0)
@@ -143,18 +144,18 @@ def test_what_has_no_receipt_is_known_again(opened, finished, crash):
 
 def test_a_second_copy_without_a_receipt_is_known_a_third_time(opened):
     store, ledger = opened()
-    secured(ledger, run(1, 5, 6))
+    stored(ledger, run(1, 5, 6))
     for consumer in (1, 2, 3):
-        ledger.acknowledging(0, f"r{consumer}")
+        acks.send(ledger, f"r{consumer}", 0)
         ledger.lost(0)
         ledger.receive(0, run(consumer + 1, 5, 6))
-        ledger.secure()
+        ledger.store_received()
     assert (ledger.recognised, store.position) == (6, Position(0, 2))
 
 
 def test_a_receipt_ends_the_waiting(opened):
     _, ledger = opened()
-    secured(ledger, run(1, *range(4), size=6), "r1")
+    stored(ledger, run(1, *range(4), size=6), "r1")
     assert ledger.in_flight_messages == 0
     ledger.lost(0)
     assert not ledger.expects(0)
@@ -164,13 +165,13 @@ def test_what_was_not_durable_is_forgotten_with_its_connection(opened):
     store, ledger = opened()
     ledger.receive(0, run(1, *range(4), size=6))
     ledger.lost(0)
-    ledger.secure()
-    assert (ledger.waiting_messages, ledger.due(0), store.position) == (0, 0, Position(0, 0))
+    ledger.store_received()
+    assert (ledger.waiting_messages, ledger.due(0), store.position) == (0, [], Position(0, 0))
 
 
 def test_a_known_id_with_other_content_is_another_broker(opened):
     _, ledger = opened()
-    secured(ledger, run(1, *range(4), size=6))
+    stored(ledger, run(1, *range(4), size=6))
     _, ledger = opened(0)
     with pytest.raises(OtherBrokerError):
         ledger.receive(0, run(2, *range(4), size=6, prefix=b"x"))
@@ -179,7 +180,7 @@ def test_a_known_id_with_other_content_is_another_broker(opened):
 @pytest.mark.parametrize("start", [3, 50])
 def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     _, ledger = opened()
-    secured(ledger, run(1, *range(10), size=6), "r1")
+    stored(ledger, run(1, *range(10), size=6), "r1")
     ledger.offer(max_messages=5, max_bytes=None)
     ledger.finish(5)
     with pytest.raises(DataLossError, match=rf"ends at {start}, .*5 to 10"):
@@ -187,7 +188,7 @@ def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     store, ledger = opened(start, fail_on_data_loss=False)
     assert ledger.offered == max(5, start)
     assert ledger.waiting_messages == (5 if start < 5 else 0)
-    secured(ledger, run(1, *range(90, 92), size=6))
+    stored(ledger, run(1, *range(90, 92), size=6))
     end = ledger.offer(max_messages=None, max_bytes=None)
     assert partitions_of(store, start, end) is None or start == ledger.done
     seen = [number for part in bodies(store, start, end, after_loss=True) for number in part]
@@ -195,37 +196,42 @@ def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     assert bodies(opened(begin=False)[0], start, end, after_loss=True)  # and again, should this process die
 
 
-def test_an_ack_needs_something_to_acknowledge_and_a_receipt_an_ack(opened):
+def test_an_ack_is_sent_once_and_confirmed_once(opened):
     _, ledger = opened()
-    with pytest.raises(IllegalStateError, match=r"'ack', and no message with a journal is 'durable'"):
-        ledger.acknowledging(0, "r1")
-    secured(ledger, run(1, 5), "r1")
-    with pytest.raises(IllegalStateError, match=r"'receipt', and no message .* is 'acknowledging' \(r1\)"):
-        ledger.acknowledged(0, "r1")
+    stored(ledger, run(1, 5))
+    [ack] = ledger.due(0)
+    with pytest.raises(IllegalStateError, match=r"'receipt' for a message with a journal that is 'durable'"):
+        ack.confirmed()
+    ack.sent("r1")
+    with pytest.raises(IllegalStateError, match="'ack' for a message with a journal that is 'acknowledging'"):
+        ack.sent("r2")
+    assert ack.confirmed() == 1
+    with pytest.raises(IllegalStateError, match=r"'receipt' for a message .* is 'acknowledged'"):
+        ack.confirmed()
 
 
 def test_what_is_in_flight_is_counted_until_its_receipt(opened):
     _, ledger = opened()
     ledger.receive(0, run(1, 5, 6))
     assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (2, 20)
-    ledger.secure()
-    ledger.acknowledging(0, "r1")
+    ledger.store_received()
+    acks.send(ledger, "r1", 0)
     ledger.offer(max_messages=None, max_bytes=None)
     assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (2, 20)
     ledger.lost(0)
     assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (0, 0)
     ledger.receive(0, run(2, 5, 6, 7))
     assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (3, 30)
-    ledger.secure()
-    ledger.acknowledging(0, "r2")
-    ledger.acknowledged(0, "r2")
+    ledger.store_received()
+    acks.send(ledger, "r2", 0)
+    acks.confirm(ledger, "r2", 0)
     assert (ledger.in_flight_messages, ledger.in_flight_bytes) == (0, 0)
 
 
 def test_an_offer_that_spark_never_heard_of_is_made_again_as_it_was(opened):
     """The process died between the record of a batch and Spark's; the next one has other options."""
     store, ledger = opened(partition_bytes=12)
-    secured(ledger, run(1, *range(4), size=6))
+    stored(ledger, run(1, *range(4), size=6))
     assert ledger.offer(max_messages=None, max_bytes=None) == 4
     before = bodies(store, 0, 4)
     store, ledger = opened(0, partition_bytes=100)
@@ -236,8 +242,8 @@ def test_an_offer_that_spark_never_heard_of_is_made_again_as_it_was(opened):
 @pytest.mark.parametrize("crash", [False, True])
 def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
     store, ledger = opened()
-    secured(ledger, run(1, 5, 6))
-    ledger.acknowledging(0, "never comes")
+    stored(ledger, run(1, 5, 6))
+    acks.send(ledger, "never comes", 0)
     ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     ledger.lost(0)
     assert ledger.expects(0)
@@ -246,7 +252,7 @@ def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
     if crash:
         store, ledger = opened(2)
     else:
-        secured(ledger, run(2, 7), "r2")
+        stored(ledger, run(2, 7), "r2")
         ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     assert not ledger.expects(0)
     assert list(store.unacknowledged()) == []
@@ -255,7 +261,7 @@ def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
 def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened):
     """A weekend without the query: the broker redelivers on Monday what was in flight on Friday."""
     store, ledger = opened()
-    secured(ledger, run(1, 5, 6))
+    stored(ledger, run(1, 5, 6))
     ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     store.note_subscribed(23 * 3600)
     store, ledger = opened(2, now=1e9 + 3 * DAY)
@@ -365,7 +371,7 @@ class AnyLife(RuleBasedStateMachine):
         for broker in self.brokers:
             broker.lose_link(noticed=not broker.ghosts)  # the subscriptions of a process that died at some step
         settings = {"partition_bytes": partition_bytes, "fail_on_data_loss": True}
-        return DurableLedger(self.store, SOURCES, self.done, **settings)
+        return JournaledLedger(self.store, SOURCES, self.done, **settings)
 
     def _learn(self):
         """What the journal holds now, it has always held there."""
@@ -417,7 +423,7 @@ class AnyLife(RuleBasedStateMachine):
         for lane, count in enumerate(counts):
             self.brokers[lane].deliver(count)
             self.ledger.receive(lane, self.brokers[lane].take(count))
-        self._perform(crash, self.ledger.secure)
+        self._perform(crash, self.ledger.store_received)
         if self.ledger is not None:
             self._learn()
             for lane in range(2):
@@ -425,10 +431,10 @@ class AnyLife(RuleBasedStateMachine):
                     self._acknowledge(lane)
 
     def _acknowledge(self, lane):
-        if ids := self.ledger.due_ids(lane):
+        for ack in self.ledger.due(lane):
             self.receipts += 1
-            self.brokers[lane].acknowledge(ids, str(self.receipts))
-            self.ledger.acknowledging(lane, str(self.receipts))
+            self.brokers[lane].acknowledge(ack.ids, str(self.receipts))
+            ack.sent(str(self.receipts))
 
     @rule(lane=LANES, crash=CRASHES)
     def confirm(self, lane, crash):
@@ -439,8 +445,8 @@ class AnyLife(RuleBasedStateMachine):
             broker.process_ack()
         elif broker.receipts:
             receipt = broker.receipts.popleft()
-            assert self.ledger.unconfirmed(lane) == receipt
-            self._perform(crash, lambda: self.ledger.acknowledged(lane, receipt))
+            assert acks.unconfirmed(self.ledger, lane) == receipt
+            self._perform(crash, lambda: acks.confirm(self.ledger, receipt, lane))
 
     @rule(
         limits=st.tuples(st.none() | st.integers(1, 6), st.none() | st.integers(1, 60)),
@@ -537,16 +543,16 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
             tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
         )
         sources = [("queue://q", "artemis", RECOGNITION)]
-        return store, DurableLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
+        return store, JournaledLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
 
     first_store, first = open_again()
     (tmp_path / "lock").unlink()
     second_store, second = open_again()
-    secured(second, run(2, 11, 12), "r")
+    stored(second, run(2, 11, 12), "r")
     first.receive(0, run(1, 5, 6))
     with pytest.raises(JournalLockedError, match="removed or replaced"):
-        first.secure()
-    assert first.due(0) == 0
+        first.store_received()
+    assert first.due(0) == []
     assert [numbers(second_store.read(0).octets)] == [[11, 12]]
     first_store.close()
     second_store.close()
@@ -555,9 +561,9 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
 def test_nothing_is_acknowledged_for_a_journal_that_was_replaced(opened, tmp_path):
     store, ledger = opened()
     ledger.receive(0, run(1, 5, 6))
-    ledger.secure()
+    ledger.store_received()
     (tmp_path / "journal").write_bytes((tmp_path / "journal").read_bytes())  # the same id, written by somebody else
     with pytest.raises(JournalLockedError, match="this is another journal now"):
-        ledger.due_ids(0)
+        acks.due_ids(ledger, 0)
     with pytest.raises(JournalLockedError, match="this is another journal now"):
         store.release(0)

@@ -3,58 +3,58 @@
 import pytest
 from model_broker import RECOGNITION, Run, run, text
 
-from pyspark_jms.delivery.lane import Awaited, Lane, Lanes
+from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
 
 
-def awaiting(*messages, table=WITHOUT_JOURNAL, state=State.ON_SIGHT):
-    lane = Lane(table, RECOGNITION)
+def lane_of(table, recognition=RECOGNITION, confirmed=None):
+    return Lane(table, recognition, [].append if confirmed is None else confirmed.append)
+
+
+def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
+    lane = lane_of(table)
     for index, message in enumerate(messages):
         known = run(1, message)
-        lane.awaited[b"%d" % message] = Awaited(RECOGNITION.fingerprint(known, 0), state, known, index)
+        lane.expected[b"%d" % message] = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, known, index)
     return lane
 
 
 def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt():
-    lane = Lane(WITHOUT_JOURNAL, RECOGNITION)
-    lane.allow([b"1,5"], "a batch", State.DONE)
-    lane.allow([b"1,6"], "another", State.DONE)
-    assert [due.ids for due in lane.due] == [[b"1,5"], [b"1,6"]]
-    lane.acknowledging("r1")
-    lane.allow([b"1,7"], "a third", State.DONE)
-    assert [due.what for due in lane.due] == ["a third"]
-    assert [due.state for due in lane.unconfirmed] == [State.ACKNOWLEDGING, State.ACKNOWLEDGING, State.DONE]
-    confirmed = lane.acknowledged("r1")
-    assert [(due.what, due.state) for due in confirmed] == [
-        ("a batch", State.ACKNOWLEDGED),
-        ("another", State.ACKNOWLEDGED),
-    ]
-    assert [due.what for due in lane.unconfirmed] == ["a third"]
+    lane = lane_of(WITHOUT_JOURNAL, confirmed=(confirmed := []))
+    lanes = Lanes([lane])
+    lane.add_round([b"1,5", b"1,6"], "a batch", State.DONE)
+    [ack] = lanes.due(0)
+    assert (ack.ids, lanes.unconfirmed(0)) == ([b"1,5", b"1,6"], [])
+    ack.sent("r1")
+    lane.add_round([b"1,7"], "another", State.DONE)
+    assert [due.what for due in lanes.due(0)] == ["another"]
+    assert lanes.unconfirmed(0) == [ack]
+    assert (ack.confirmed(), ack.state, confirmed) == (2, State.ACKNOWLEDGED, ["a batch"])
+    assert [left.what for left in lane.rounds] == ["another"]
 
 
 @pytest.mark.parametrize(
     ("table", "allowed", "after"),
-    [(WITHOUT_JOURNAL, State.DONE, State.ON_SIGHT), (WITH_JOURNAL, State.DURABLE, State.LOST)],
+    [(WITHOUT_JOURNAL, State.DONE, State.ACK_ON_REDELIVERY), (WITH_JOURNAL, State.DURABLE, State.LOST)],
 )
 def test_a_lost_connection_ends_what_has_no_receipt(table, allowed, after):
-    lane = Lane(table, RECOGNITION)
-    lane.allow([b"1,5"], "sent", allowed)
-    lane.acknowledging("r1")
-    lane.allow([b"1,6"], "due", allowed)
+    lane = lane_of(table)
+    lane.add_round([b"1,5"], "sent", allowed)
+    [sent] = lane.rounds
+    sent.sent("r1")
+    lane.add_round([b"1,6"], "due", allowed)
     assert [(due.what, due.state) for due in lane.lose()] == [("sent", after), ("due", after)]
-    assert lane.unconfirmed == []
-    with pytest.raises(IllegalStateError, match=r"'receipt', and no message .* is 'acknowledging' \(r1\)"):
-        lane.acknowledged("r1")
+    assert lane.rounds == []
+    with pytest.raises(IllegalStateError, match=f"'receipt' for a message .* is '{after.value}'"):
+        sent.confirmed()
 
 
 def test_no_ack_for_what_may_not_be_acknowledged():
-    lane = Lane(WITHOUT_JOURNAL, RECOGNITION)
-    with pytest.raises(IllegalStateError, match="'ack', and no message without a journal is 'done'"):
-        lane.acknowledging("r1")
-    lane.allow([b"1,5"], None, State.OFFERED)
+    lane = lane_of(WITHOUT_JOURNAL)
+    lane.add_round([b"1,5"], None, State.OFFERED)
     with pytest.raises(IllegalStateError, match="'ack' for a message without a journal that is 'offered'"):
-        lane.acknowledging("r1")
+        lane.rounds[0].sent("r1")
 
 
 @pytest.mark.parametrize(
@@ -73,42 +73,40 @@ def test_no_ack_for_what_may_not_be_acknowledged():
     ],
 )
 def test_sifts_what_is_new_from_what_came_again(awaited, upto, new, again):
-    lane = awaiting(*awaited)
-    found = lane.sift(run(2, 10, 11, 12, 13, 14), upto)
+    lane = expecting(*awaited)
+    found = lane.split_redelivered(run(2, 10, 11, 12, 13, 14), upto)
     assert found[0] == new
     assert [index for index, _ in found[1]] == again
     assert all(one.state is State.DONE for _, one in found[1])
-    assert set(lane.awaited) == {b"%d" % message for message in awaited} - {b"%d" % (10 + index) for index in again}
+    assert set(lane.expected) == {b"%d" % message for message in awaited} - {b"%d" % (10 + index) for index in again}
 
 
 def test_another_content_is_another_broker_and_nothing_has_changed():
-    lane = awaiting(10, 11)
+    lane = expecting(10, 11)
     with pytest.raises(OtherBrokerError):
-        lane.sift(Run([b"2,10", b"2,11"], [text(10), b"other"]), 2)
-    assert [one.state for one in lane.awaited.values()] == [State.ON_SIGHT, State.ON_SIGHT]
+        lane.split_redelivered(Run([b"2,10", b"2,11"], [text(10), b"other"]), 2)
+    assert [one.state for one in lane.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
 
 
 def test_a_broker_that_sends_a_message_twice_on_one_connection_is_named():
-    lane = awaiting(10)
+    lane = expecting(10)
     with pytest.raises(IllegalStateError, match="'recognise' for a message without a journal that is 'done'"):
-        lane.sift(run(2, 10, 10), 2)
+        lane.split_redelivered(run(2, 10, 10), 2)
 
 
 def test_gives_up():
-    lane = awaiting(10, 11)
+    lane = expecting(10, 11)
     lane.give_up([b"10"])
-    assert lane.sift(run(2, 10, 11), 2)[0] == [(0, 1)]
+    assert lane.split_redelivered(run(2, 10, 11), 2)[0] == [(0, 1)]
     with pytest.raises(IllegalStateError, match=r"'give up' .* 'lost'"):
-        awaiting(10, state=State.LOST).give_up([b"10"])
+        expecting(10, state=State.LOST).give_up([b"10"])
 
 
 def test_lanes_are_apart():
-    lanes = Lanes([awaiting(10), Lane(WITHOUT_JOURNAL, None)])
-    lanes._lanes[1].allow([b"1,5", b"1,6"], None, State.DONE)
+    lanes = Lanes([expecting(10), lane_of(WITHOUT_JOURNAL, None)])
+    lanes._lanes[1].add_round([b"1,5", b"1,6"], None, State.DONE)
     assert [lanes.expects(lane) for lane in (0, 1)] == [True, False]
-    assert [lanes.due(lane) for lane in (0, 1)] == [0, 2]
-    assert lanes.due_ids(1) == [b"1,5", b"1,6"]
-    assert lanes.unconfirmed(1) is None
-    lanes.acknowledging(1, "r1")
-    assert [lanes.unconfirmed(lane) for lane in (0, 1)] == [None, "r1"]
-    assert lanes.due(1) == 0
+    assert [[ack.ids for ack in lanes.due(lane)] for lane in (0, 1)] == [[], [[b"1,5", b"1,6"]]]
+    lanes.due(1)[0].sent("r1")
+    assert [[ack.receipt for ack in lanes.unconfirmed(lane)] for lane in (0, 1)] == [[], ["r1"]]
+    assert lanes.due(1) == []

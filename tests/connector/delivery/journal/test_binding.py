@@ -7,7 +7,7 @@ from model_broker import RECOGNITION, fingerprints_of, run
 
 from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messages, require_same_journal
 from pyspark_jms.delivery.journal.store import JournalStore, Position
-from pyspark_jms.delivery.journaled_ledger import DurableLedger
+from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.errors import DataLossError
 
 
@@ -35,7 +35,7 @@ def opened(tmp_path):
 
 def stored(store, *messages):
     """Store them as one segment. Returns the mark of an offset that is made then."""
-    ledger = DurableLedger(
+    ledger = JournaledLedger(
         store,
         [("queue://q", "artemis", RECOGNITION)],
         store.position.oldest,
@@ -43,7 +43,7 @@ def stored(store, *messages):
         fail_on_data_loss=True,
     )
     ledger.receive(0, run(1, *messages))
-    ledger.secure()
+    ledger.store_received()
     return JournalMark(store.meta.id, store.position.next)
 
 
