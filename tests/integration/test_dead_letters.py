@@ -2,24 +2,17 @@
 
 import pytest
 from numbered import fill
+from receivers import OpenReceiver
 from streaming import access
 from waiting import wait_until
 
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.receiver import Receiver
-from pyspark_jms.source.stopping import StopRequest
 
 
 def opened(broker, in_flight, **options):
-    receiver = Receiver(SourceOptions.parse(access(broker) | {"queue": "q"} | options), StopRequest())
-    receiver.open(0)
+    receiver = OpenReceiver(SourceOptions.parse(access(broker) | {"queue": "q"} | options))
     wait_until(lambda: receiver.progress()["inFlightMessages"] >= in_flight, what="the arrival of the messages")
     return receiver
-
-
-def crash(receiver):
-    for consumer in receiver._consumers:
-        consumer.drop()
 
 
 @pytest.mark.deep
@@ -29,7 +22,7 @@ def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_br
     fill(broker, "q", 10_000)
     for _ in range(stops):
         receiver = opened(broker, 10_000)
-        receiver.admit()  # some are offered and not done
+        receiver.next_batch_end()  # some are offered and not done
         receiver.close()
     assert broker.message_count("q") == 10_000
     assert set(broker.delivery_counts("q")) == {0}
@@ -42,7 +35,7 @@ def test_crashes_cost_the_window_and_no_more(fresh_broker, report):
     for _ in range(3):
         receiver = opened(broker, 10, windowBytes="4k")
         in_flight = receiver.progress()["inFlightMessages"]
-        crash(receiver)
+        receiver.crash()
         wait_until(lambda: broker.consumer_count("q") == 0, what="the end of the connection")
     counts = [0, 0]
 

@@ -7,6 +7,7 @@ import pytest
 from numbered import fill
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
+from receivers import OpenReceiver
 from streaming import left, read, run_available
 from waiting import wait_until
 
@@ -14,9 +15,11 @@ from pyspark_jms.delivery.journal.store import Position, read_stretch
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.upkeep import Upkeep
 from pyspark_jms.spark.stream_reader import JmsStreamReader
+from pyspark_jms.stomp.source import StompSource
 
 
 def options(broker, queue, folder, **more):
@@ -28,15 +31,12 @@ def options(broker, queue, folder, **more):
 @contextlib.contextmanager
 def receiving(broker, queue, folder, *, start=0, crash=False, **more):
     """``crash``: end as kill -9 would, the lock freed and the socket gone, nothing else done."""
-    receiver = Receiver(options(broker, queue, folder, **more), StopRequest())
+    receiver = OpenReceiver(options(broker, queue, folder, **more), start)
     try:
-        receiver.open(start)
         yield receiver
     finally:
         if crash:
-            for consumer in receiver._consumers:
-                consumer.drop()
-            receiver._store.close()
+            receiver.crash()
         else:
             receiver.close()
 
@@ -45,10 +45,10 @@ def arrived(receiver, count):
     wait_until(lambda: receiver.progress()["inFlightMessages"] == count, what=f"the arrival of {count} messages")
 
 
-def texts(receiver, start, end):
+def texts(store, start, end):
     """The bodies of a batch as a task would read them, partition by partition."""
     found = []
-    for parts in partitions_of(receiver.journal(), start, end):
+    for parts in partitions_of(store, start, end):
         bodies = []
         for part in parts:
             stretch = read_stretch(part.info.path, part.info.digest, part.first, part.last)
@@ -71,51 +71,51 @@ def test_acknowledges_when_durable_and_reads_the_same_again(broker, queue, tmp_p
     fill(broker, queue, 100)
     with receiving(broker, queue, tmp_path, maxMessagesPerTrigger=40, partitionBytes=3000, crash=True) as receiver:
         arrived(receiver, 100)
-        assert receiver.admit() == 40
+        assert receiver.next_batch_end() == 40
         assert left(broker, queue) == 0  # all hundred: they are durable
-        before = texts(receiver, 0, 40)
+        before = texts(receiver.journal(), 0, 40)
         assert len(before) > 1
         assert flat(before) == numbered(0, 40)
-    again = Receiver(options(broker, queue, tmp_path, partitionBytes=100), StopRequest())
-    assert texts(again, 0, 40) == before  # Spark asks for the batch it has no commit of before anything else
+    again = QueryJournal(options(broker, queue, tmp_path, partitionBytes=100), StompSource(), StopRequest())
+    assert texts(again.store(), 0, 40) == before  # Spark asks for the batch it has no commit of before anything else
     again.close()
     with receiving(broker, queue, tmp_path, start=40, maxMessagesPerTrigger=7) as receiver:
-        assert receiver.admit() == 47
-        assert flat(texts(receiver, 40, 47)) == numbered(40, 47)
+        assert receiver.next_batch_end() == 47
+        assert flat(texts(receiver.journal(), 40, 47)) == numbered(40, 47)
 
 
 def test_deletes_what_is_done_and_goes_on_counting(broker, queue, tmp_path):
     fill(broker, queue, 10)
     with receiving(broker, queue, tmp_path) as receiver:
         arrived(receiver, 10)
-        assert receiver.admit() == 10
-        ledger, connection = receiver._ledger, receiver._consumers[0].connection
-        wait_until(lambda: connection.has_receipt(ledger.unconfirmed(0)), what="the receipt of the ACKs")
-        receiver.settle(10)
+        assert receiver.next_batch_end() == 10
+        ledger, connection = receiver._ledger, receiver.links[0].connection
+        wait_until(lambda: all(connection.has_receipt(ack.receipt) for ack in ledger.unconfirmed(0)))
+        receiver.acknowledge_through(10)
         assert receiver.journal().position == Position(10, 10)
         assert receiver.journal().segments() == []
         assert receiver.journal().bytes_used == 0  # no tombstone: the receipt was here
     fill(broker, queue, 5, first=10)
     with receiving(broker, queue, tmp_path, start=10) as receiver:
         arrived(receiver, 5)
-        assert receiver.admit() == 15
-        assert flat(texts(receiver, 10, 15)) == numbered(10, 15)
+        assert receiver.next_batch_end() == 15
+        assert flat(texts(receiver.journal(), 10, 15)) == numbered(10, 15)
 
 
 def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(broker, queue, tmp_path, monkeypatch):
     fill(broker, queue, 20)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)  # the process dies before the ACKs leave
-        assert receiver.admit() == 20
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)  # the process dies before the ACKs leave
+        assert receiver.next_batch_end() == 20
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     assert broker.message_count(queue) == 20
     fill(broker, queue, 3, first=20)
     with receiving(broker, queue, tmp_path, start=20) as receiver:
         end = 20
         while end < 23:
-            end = receiver.admit()
-        assert flat(texts(receiver, 20, 23)) == numbered(20, 23)
+            end = receiver.next_batch_end()
+        assert flat(texts(receiver.journal(), 20, 23)) == numbered(20, 23)
         assert left(broker, queue) == 0
         assert receiver.progress()["recognised"] == 20
 
@@ -124,15 +124,15 @@ def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp
     fill(broker, queue, 20)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 20
-        receiver.settle(20)
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 20
+        receiver.acknowledge_through(20)
         assert receiver.journal().segments() == []
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     with receiving(broker, queue, tmp_path, start=20) as receiver:
-        wait_until(lambda: receiver.admit() == 20 and receiver.progress()["recognised"] == 20)
+        wait_until(lambda: receiver.next_batch_end() == 20 and receiver.progress()["recognised"] == 20)
         assert left(broker, queue) == 0
-        receiver.admit()
+        receiver.next_batch_end()
     with receiving(broker, queue, tmp_path, start=20) as receiver:
         assert list(receiver.journal().unacknowledged()) == []
 
@@ -142,15 +142,15 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker, tmp_path):
     fill(broker, "q", 200)
     with receiving(broker, "q", tmp_path, maxMessagesPerTrigger=50) as receiver:
         arrived(receiver, 200)
-        assert receiver.admit() == 50
+        assert receiver.next_batch_end() == 50
         broker.kill()
         broker.start()
         fill(broker, "q", 10, first=200)
-        receiver.settle(50)
+        receiver.acknowledge_through(50)
         found, end = [], 50
         while end < 210:
-            start, end = end, receiver.admit()
-            found += flat(texts(receiver, start, end)) if end > start else []
+            start, end = end, receiver.next_batch_end()
+            found += flat(texts(receiver.journal(), start, end)) if end > start else []
         assert found == numbered(50, 210)
         assert left(broker, "q") == 0
 
@@ -161,19 +161,19 @@ def test_a_full_journal_leaves_the_rest_on_the_broker(broker, queue, tmp_path):
     with receiving(broker, queue, tmp_path, **bounded) as receiver:
         end = most = 0
         for _ in range(60):
-            start, end = end, receiver.admit()
+            start, end = end, receiver.next_batch_end()
             most = max(most, receiver.progress()["journalBytes"])
             if end - start < 100 and broker.message_count(queue) == 0:
                 break
-            receiver.settle(start)
+            receiver.acknowledge_through(start)
         assert end == 3000
         assert most < 400_000
 
 
 def test_a_second_query_is_refused_by_name(broker, queue, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspark_jms.source.receiver._LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("pyspark_jms.source.journals._LOCK_SECONDS", 0.3)
     with receiving(broker, queue, tmp_path), pytest.raises(JournalLockedError, match=rf"queue://{queue}"):
-        Receiver(options(broker, queue, tmp_path), StopRequest()).open(0)
+        OpenReceiver(options(broker, queue, tmp_path))
 
 
 def test_a_journal_that_does_not_reach_the_checkpoint_is_data_loss(broker, queue, tmp_path):
@@ -182,16 +182,16 @@ def test_a_journal_that_does_not_reach_the_checkpoint_is_data_loss(broker, queue
     fill(broker, queue, 3)
     with receiving(broker, queue, tmp_path, start=77, failOnDataLoss="false") as receiver:
         arrived(receiver, 3)
-        assert receiver.admit() == 80
+        assert receiver.next_batch_end() == 80
 
 
 def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_is_not_done(broker, queue, tmp_path):
     fill(broker, queue, 30)
     with receiving(broker, queue, tmp_path, maxMessagesPerTrigger=10) as receiver:
         arrived(receiver, 30)
-        assert receiver.admit() == 10
-        assert receiver.admit() == 20
-        receiver.settle(10)
+        assert receiver.next_batch_end() == 10
+        assert receiver.next_batch_end() == 20
+        receiver.acknowledge_through(10)
     reader = JmsStreamReader(options(broker, queue, tmp_path))
     try:
         assert reader.initialOffset() == {"seq": 10}
@@ -272,15 +272,15 @@ def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path,
     fill(other, "q", 10, first=100)  # two fresh brokers count alike
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 10
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 10
     with receiving(other, "q", tmp_path, start=10) as receiver:
         arrived(receiver, 10)
         with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
-            receiver.admit()
+            receiver.next_batch_end()
     assert other.message_count("q") == 10
     with receiving(broker, "q", tmp_path, start=10) as receiver:
-        wait_until(lambda: receiver.admit() == 10 and receiver.progress()["recognised"] == 10)
+        wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
         assert left(broker, "q") == 0
 
 
@@ -291,14 +291,14 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
     few = {"maxMessagesPerTrigger": 4}
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True, **few) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 4
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 4
     with receiving(other, "q", tmp_path, start=4, **few) as receiver:
         arrived(receiver, 10)
-        assert [receiver.admit(), receiver.admit()] == [8, 10]
-        assert flat(texts(receiver, 4, 8) + texts(receiver, 8, 10)) == numbered(4, 10)
+        assert [receiver.next_batch_end(), receiver.next_batch_end()] == [8, 10]
+        assert flat(texts(receiver.journal(), 4, 8) + texts(receiver.journal(), 8, 10)) == numbered(4, 10)
         with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
-            receiver.admit()
+            receiver.next_batch_end()
     assert other.message_count("q") == 10
 
 
@@ -309,12 +309,12 @@ def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(fresh_b
         client.send("q", [([("AMQ_SCHEDULED_DELAY", "300"), ("n", str(n))], f"text {n}") for n in range(5)])
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
         arrived(receiver, 5)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 5
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 5
     broker.kill()
     broker.start()
     with receiving(broker, "q", tmp_path, start=5) as receiver:
-        wait_until(lambda: receiver.admit() == 5 and receiver.progress()["recognised"] == 5)
+        wait_until(lambda: receiver.next_batch_end() == 5 and receiver.progress()["recognised"] == 5)
         assert left(broker, "q") == 0
 
 
@@ -323,11 +323,11 @@ def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, mo
     fill(broker, queue, 10)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 10
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 10
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     with receiving(broker, f"{queue}::{queue}", tmp_path, start=10) as receiver:
-        wait_until(lambda: receiver.admit() == 10 and receiver.progress()["recognised"] == 10)
+        wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
         assert left(broker, queue) == 0
     with receiving(broker, queue, tmp_path, start=10) as receiver:
         assert list(receiver.journal().unacknowledged()) == []
@@ -344,11 +344,11 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
         client.send(queue, [([("n", str(n))], f"text {n}") for n in range(10)], topic=True)
     with monkeypatch.context() as patch, receiving(broker, both, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Receiver, "_acknowledge", lambda *_: None)
-        assert receiver.admit() == 20
-        assert sorted(flat(texts(receiver, 0, 20))) == sorted(2 * numbered(0, 10))
+        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        assert receiver.next_batch_end() == 20
+        assert sorted(flat(texts(receiver.journal(), 0, 20))) == sorted(2 * numbered(0, 10))
     with receiving(broker, both, tmp_path, start=20) as receiver:
-        wait_until(lambda: receiver.admit() == 20 and receiver.progress()["recognised"] == 20)
+        wait_until(lambda: receiver.next_batch_end() == 20 and receiver.progress()["recognised"] == 20)
         assert [left(broker, name.partition("::")[2]) for name in names] == [0, 0]
 
 

@@ -20,10 +20,11 @@ from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
-from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -267,9 +268,7 @@ def browsed(classic, selector):
         {"brokerUrl": classic.url, "user": classic.user, "password": classic.password, "queue": QUEUE}
     ).connection
     source = Destination.parse(f"queue://{QUEUE}")
-    subscription = Subscription(
-        destination=source, window_bytes=1 << 24, browse=True, selector=lambda _dialect: selector
-    )
+    subscription = Subscription(destination=source, window_bytes=1 << 24, browse=True, selector=selector)
     consumer = Consumer(settings, subscription)
     try:
         runs = []

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.source.frames import Piece, bytes_of, index_of
-from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.source.parts import Piece, bytes_of, index_of
 
 __all__ = ["MappedPiece", "SharedMemory", "memory_path", "new_memory"]
 
@@ -80,7 +79,7 @@ class SharedMemory:
             self._batches.append((end, descriptor))
         return descriptor is not None
 
-    def put(self, span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> MappedPiece:
+    def put(self, span: Span, first_sequence: int, source: Destination, dialect: str) -> MappedPiece:
         """Into the memory of the batch that was begun last."""
         descriptor = self._batches[-1][1]
         offset = -(-os.lseek(descriptor, 0, os.SEEK_END) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
@@ -89,7 +88,7 @@ class SharedMemory:
         _write(descriptor, offset, [heads, ends, octets])
         return MappedPiece(
             source=str(source),
-            dialect=dialect.name,
+            dialect=dialect,
             first_sequence=first_sequence,
             path=memory_path(descriptor),
             inode=os.fstat(descriptor).st_ino,

@@ -15,11 +15,12 @@ from pyspark_jms.check.census import Kind, census_finding, counted, kinds_of, lo
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.management import Management
-from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.wire.scan import FrameRun
 
 __all__ = ["receive_findings"]

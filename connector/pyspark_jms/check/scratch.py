@@ -12,12 +12,13 @@ from contextlib import closing
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule
 from pyspark_jms.stomp.link.connection import Arrivals
-from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 from pyspark_jms.stomp.wire.scan import FrameRun
@@ -151,7 +152,7 @@ class Scratch:
         subscription = Subscription(
             destination=self._destination,
             window_bytes=window,
-            selector=lambda _: f"{_PROPERTY} = '{self._run}-{purpose}'",
+            selector=f"{_PROPERTY} = '{self._run}-{purpose}'",
         )
         return Consumer(self._settings, subscription, Arrivals())
 

@@ -8,7 +8,7 @@ import functools
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.errors import (
@@ -67,6 +67,16 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 
 
 # --- what the stations get -----------------------------------------------------------------------------
+
+
+class NamedDialect(Protocol):
+    """What splitting a selector needs to know of the broker."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def selector_dialect(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +144,11 @@ class SourceOptions:
         """Whether the broker keeps nothing for this query while it is not connected: a plain topic subscription."""
         return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
 
-    def selector_for(self, dialect: Dialect) -> str | None:
+    def selector_for(self, dialect: NamedDialect) -> str | None:
         """What to give the broker that answered."""
         return None if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).text
 
-    def selector_warnings(self, dialect: Dialect) -> tuple[str, ...]:
+    def selector_warnings(self, dialect: NamedDialect) -> tuple[str, ...]:
         return (
             () if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).warnings
         )

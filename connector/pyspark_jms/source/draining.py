@@ -3,7 +3,8 @@
 import logging
 from dataclasses import dataclass, field
 
-from pyspark_jms.stomp.wire.scan import FrameRun
+from pyspark_jms.delivery.span import Messages
+from pyspark_jms.source.links import SourceLink
 
 __all__ = ["LONGEST_MS", "Drain"]
 
@@ -27,21 +28,19 @@ class Drain:
     ended: set[int] = field(default_factory=set)
     """Lanes that have shown a later message, or nothing more."""
 
-    def before_the_cut(
-        self, lane: int, run: FrameRun, sent_header: bytes | None, unit_ms: int = 1, *, now_ms: float
-    ) -> int:
-        """How many of the run's messages were sent before the start; the first later one ends the lane's reading.
+    def sent_before_start(self, lane: int, link: SourceLink, block: Messages, *, now_ms: float) -> int:
+        """How many of the block's messages were sent before the start; the first later one ends the lane's reading.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
-        was sent since the start is given back at the end, by UNSUBSCRIBE. ``unit_ms``: what that header counts.
+        was sent since the start is given back at the end, when the query unsubscribes.
         """
         if lane in self.ended:
             return 0
-        for index in range(len(run)) if sent_header is not None or self._overdue(now_ms) else ():
-            if self._is_later(_stamp(run, index, sent_header, unit_ms), lane, now_ms):
+        for index in range(len(block)) if link.has_timestamps or self._overdue(now_ms) else ():
+            if self._is_later(link.sent_ms(block, index), lane, now_ms):
                 self.ended.add(lane)
                 return index
-        return len(run)
+        return len(block)
 
     def _is_later(self, sent_ms: int | None, lane: int, now_ms: float) -> bool:
         if sent_ms is not None and sent_ms <= self.started_ms + _CLOCKS_DIFFER_MS:
@@ -60,9 +59,3 @@ class Drain:
 
     def _overdue(self, now_ms: float) -> bool:
         return now_ms - self.started_ms >= LONGEST_MS
-
-
-def _stamp(run: FrameRun, index: int, sent_header: bytes | None, unit_ms: int) -> int | None:
-    """Milliseconds; None without a timestamp, or where the producer switched it off (0)."""
-    sent = None if sent_header is None else run.header(index, sent_header)
-    return int(sent) * unit_ms or None if sent is not None and sent.isdigit() else None

@@ -1,7 +1,7 @@
-"""How long messages that have come wait for those that follow, until their batch is cut. The clock is handed in.
+"""How long received messages wait for more, until their batch is cut. The clock is handed in.
 
-A batch costs Spark some 80 ms of CPU whatever it holds. A few messages are cut soon, for the sake of latency. While
-they pour in, their batch is let grow: nothing is idle meanwhile, since the broker sends and the receiver reads.
+A batch costs Spark some 80 ms of CPU whatever it holds. A batch of a few messages is cut soon, for low latency. While
+many messages arrive, the batch grows: the broker sends and the receiver reads meanwhile, so no time is lost.
 """
 
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ _POURING_SECONDS, _POURING_QUIET_SECONDS = 1.0, 0.1
 
 @dataclass(slots=True)
 class Linger:
-    """Of one batch: ``over`` is asked from the first message that waits on, until it says so."""
+    """Of one batch. Call ``should_cut`` from the first message that waits on, until it returns True."""
 
     _began: float = 0.0
     _changed: float = 0.0
     _at_first: tuple[int, int] | None = None
     _seen: tuple[int, int] = (0, 0)
 
-    def over(self, now: float, messages: int, octets: int) -> bool:
+    def should_cut(self, now: float, messages: int, size: int) -> bool:
         """``now`` in seconds; how much waits, which only grows."""
         if self._at_first is None:
-            self._began, self._at_first = now, (messages, octets)
-        if (messages, octets) != self._seen:
-            self._changed, self._seen = now, (messages, octets)
+            self._began, self._at_first = now, (messages, size)
+        if (messages, size) != self._seen:
+            self._changed, self._seen = now, (messages, size)
         age, quiet = now - self._began, now - self._changed
         if self._pouring(age):
             return quiet >= _POURING_QUIET_SECONDS or age >= _POURING_SECONDS
@@ -41,5 +41,5 @@ class Linger:
     def _pouring(self, age: float) -> bool:
         """In the mean since the first look: what waited by then may have come at any time."""
         assert self._at_first is not None
-        messages, octets = (seen - first for seen, first in zip(self._seen, self._at_first, strict=True))
-        return age > 0 and (messages >= _POURING_MESSAGES * age or octets >= _POURING_BYTES * age)
+        messages, size = (seen - first for seen, first in zip(self._seen, self._at_first, strict=True))
+        return age > 0 and (messages >= _POURING_MESSAGES * age or size >= _POURING_BYTES * age)

@@ -8,11 +8,13 @@ reader's ``stop()`` runs undisturbed.
 
 import signal
 import sys
+import time
 
 from pyspark_jms.errors import StoppedError
 
 __all__ = ["StopRequest"]
 
+_POLL_SECONDS = 0.05
 _RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
@@ -30,6 +32,13 @@ class StopRequest:
 
     def _note(self, _signal: int, _frame: object) -> None:
         self.made = True
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, and raise ``StoppedError`` as soon as the query is being stopped."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(left, _POLL_SECONDS))
 
     def check(self) -> None:
         """Raise ``StoppedError`` if the query is being stopped."""

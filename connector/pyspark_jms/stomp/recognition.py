@@ -6,12 +6,12 @@ from functools import partial
 
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import Dialect, dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_stable_ids
 from pyspark_jms.stomp.wire.scan import FrameRun
 
-__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered", "source_name"]
+__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Bytes of header lines that may change in the store of a broker with ``unstable_characters``."""
@@ -27,11 +27,6 @@ class _Ignored:
     octets: bytes
     lines: tuple[bytes, ...]
     """How the ignored lines begin."""
-
-
-def source_name(destination: Destination, durable: DurableSubscription | None) -> str:
-    """What a journal says of its messages. Two subscriptions to a topic get the same messages under the same ids."""
-    return str(destination) if durable is None else f"{destination} for {durable}"
 
 
 def recognition_if_any(dialect: Dialect) -> Recognition | None:

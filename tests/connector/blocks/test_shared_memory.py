@@ -16,8 +16,8 @@ from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.frames import piece_of, rows_of
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.source.parts import piece_of, rows_of
+from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's files in memory")
@@ -39,6 +39,10 @@ def run_of(bodies):
     return scanner.take()
 
 
+def rows(piece):
+    return rows_of(piece, OPTIONS, StompSource())[0]
+
+
 @pytest.fixture
 def memory():
     memory = SharedMemory()
@@ -54,17 +58,17 @@ def test_the_same_rows_either_way(bodies, data):
     memory.begin(len(bodies))
     for first, last in pairwise(cuts):
         span = Span(0, run, first, last)
-        mapped = pickle.loads(pickle.dumps(memory.put(span, first, QUEUE, ARTEMIS)))
+        mapped = pickle.loads(pickle.dumps(memory.put(span, first, QUEUE, "artemis")))
         assert len(mapped) == len(span)
-        assert rows_of(mapped.read(), OPTIONS).equals(rows_of(piece_of(span, first, QUEUE, ARTEMIS), OPTIONS))
+        assert rows(mapped.read()).equals(rows(piece_of(span, first, QUEUE, "artemis")))
     memory.close()
 
 
 def test_another_process_reads_it(memory):
     run = run_of([b"zero", b"one", b"two"])
     memory.begin(3)
-    mapped = memory.put(Span(0, run, 1, 3), 1, QUEUE, ARTEMIS)
-    piece = piece_of(Span(0, run, 1, 3), 1, QUEUE, ARTEMIS)
+    mapped = memory.put(Span(0, run, 1, 3), 1, QUEUE, "artemis")
+    piece = piece_of(Span(0, run, 1, 3), 1, QUEUE, "artemis")
     ended = subprocess.run(
         [sys.executable, "-c", READ], input=pickle.dumps(mapped), capture_output=True, timeout=60, check=True
     )
@@ -74,9 +78,9 @@ def test_another_process_reads_it(memory):
 def test_what_is_done_is_released_and_what_is_mapped_stays(memory):
     run = run_of([b"zero", b"one"])
     memory.begin(1)
-    first = memory.put(Span(0, run, 0, 1), 0, QUEUE, ARTEMIS)
+    first = memory.put(Span(0, run, 0, 1), 0, QUEUE, "artemis")
     memory.begin(2)
-    second = memory.put(Span(0, run, 1, 2), 1, QUEUE, ARTEMIS)
+    second = memory.put(Span(0, run, 1, 2), 1, QUEUE, "artemis")
     held = first.read()
     memory.release(0)
     assert bytes(first.read().octets) == bytes(held.octets)
@@ -93,10 +97,10 @@ def test_what_is_done_is_released_and_what_is_mapped_stays(memory):
 def test_a_late_task_reads_no_messages_of_a_later_batch(memory):
     """The path of a batch's memory names that of a later batch, once the kernel uses the descriptor again."""
     memory.begin(3)
-    late = memory.put(Span(0, run_of([b"early"] * 3), 0, 3), 0, QUEUE, ARTEMIS)
+    late = memory.put(Span(0, run_of([b"early"] * 3), 0, 3), 0, QUEUE, "artemis")
     memory.release(3)
     memory.begin(6)
-    later = memory.put(Span(0, run_of([b"later"] * 3), 0, 3), 3, QUEUE, ARTEMIS)
+    later = memory.put(Span(0, run_of([b"later"] * 3), 0, 3), 3, QUEUE, "artemis")
     assert late.path == later.path
     with pytest.raises(IllegalStateError, match="belongs to another batch"):
         late.read()
@@ -108,7 +112,7 @@ def test_nothing_is_left_open(memory):
     run = run_of([b"zero"])
     for n in range(20):
         memory.begin(n + 1)
-        memory.put(Span(0, run, 0, 1), n, QUEUE, ARTEMIS).read()
+        memory.put(Span(0, run, 0, 1), n, QUEUE, "artemis").read()
         memory.release(n)
     memory.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
@@ -121,4 +125,4 @@ def test_no_memory_to_share(memory, monkeypatch):
 
 def test_a_piece_shows_no_payload(memory):
     memory.begin(1)
-    assert "secret" not in repr(memory.put(Span(0, run_of([b"secret"]), 0, 1), 0, QUEUE, ARTEMIS))
+    assert "secret" not in repr(memory.put(Span(0, run_of([b"secret"]), 0, 1), 0, QUEUE, "artemis"))

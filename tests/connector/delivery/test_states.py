@@ -11,6 +11,7 @@ from pyspark_jms.errors import IllegalStateError
 ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
 TABLES = {table.name: table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
 
+# ruff: noqa: E501  # tables
 WRITTEN_OUT = {
     "without a journal": """
                         | store | offer   | finish            | ack           | receipt      | lose              | recognise | give up

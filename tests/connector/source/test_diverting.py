@@ -5,13 +5,12 @@ import contextlib
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
+from receivers import OpenReceiver
 from streaming import left
 from waiting import wait_until
 
 from pyspark_jms.errors import LinkError
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.receiver import Receiver
-from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.testing import User
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")
@@ -25,9 +24,8 @@ def options(broker, queue, **more):
 
 @contextlib.contextmanager
 def receiving(broker, queue, **more):
-    receiver = Receiver(options(broker, queue, **more), StopRequest())
+    receiver = OpenReceiver(options(broker, queue, **more))
     try:
-        receiver.open(0)
         yield receiver
     finally:
         receiver.close()
@@ -49,9 +47,9 @@ def test_only_the_good_ones_are_offered(broker, queue):
         wait_until(lambda: receiver.progress()["inFlightMessages"] == 7, what="their arrival")
         end = 0
         while end < 3:
-            end = receiver.admit()
+            end = receiver.next_batch_end()
         assert left(broker, queue, 3) == 3  # acknowledged are those that went away
-        receiver.settle(3)
+        receiver.acknowledge_through(3)
         assert left(broker, queue) == 0
         assert receiver.progress()["deadLetters"] == 5
     assert sorted(len(letter.body) for letter in read(broker, f"{queue}.dead")) == [7, 7, 7, 7, 200_000]
@@ -62,7 +60,7 @@ def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing
     with fresh_broker(users=[reader]) as broker:
         send(broker, "q", ([], "one"), BAD)
         with receiving(broker, "q", user="reader", password="pw") as receiver, pytest.raises(LinkError):
-            receiver.admit()
+            receiver.next_batch_end()
         assert broker.message_count("q") == 2
 
 
@@ -74,9 +72,11 @@ def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_an
         with receiving(broker, queue, brokerUrl=proxy.url) as receiver:
             end = 0
             while not end:
-                end = receiver.admit()
-            receiver.settle(1)
-            wait_until(lambda: receiver.admit() == 1 and broker.message_count(queue) == 0, what="the acknowledgement")
+                end = receiver.next_batch_end()
+            receiver.acknowledge_through(1)
+            wait_until(
+                lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0, what="the acknowledgement"
+            )
             assert end == 1
     letters = read(broker, f"{queue}.dead")
     assert len({letter.headers["spark_jms_message_id"] for letter in letters}) == 1
@@ -86,5 +86,5 @@ def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_an
 def test_without_the_option_nothing_is_decoded_here(broker, queue):
     send(broker, queue, BAD)
     with receiving(broker, queue, onBadMessage="keep") as receiver:
-        assert receiver.admit() == 1
+        assert receiver.next_batch_end() == 1
         assert receiver.progress()["deadLetters"] == 0

@@ -8,18 +8,18 @@ STEP_MS = 5
 
 
 def cut_at(arrivals, until=5000):
-    """``arrivals``: bytes of each message by the millisecond in which it comes. When ``Linger`` is over, in ms."""
+    """``arrivals``: bytes of each message by the millisecond in which it comes. When the batch is cut, in ms."""
     linger = Linger()
     for now in range(0, until, STEP_MS):
-        here = [octets for at, octets in arrivals if at <= now]
-        if here and linger.over(now / 1000, len(here), sum(here)):
+        here = [size for at, size in arrivals if at <= now]
+        if here and linger.should_cut(now / 1000, len(here), sum(here)):
             return now
     return None
 
 
-def paced(per_second, until_ms, octets=100):
+def paced(per_second, until_ms, size=100):
     count = per_second * until_ms // 1000
-    return [(index * 1000 / per_second, octets) for index in range(count)]
+    return [(index * 1000 / per_second, size) for index in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def paced(per_second, until_ms, octets=100):
         pytest.param(paced(20_000, 500), 600, id="a flood that ends"),
         pytest.param(paced(20_000, 100), 200, id="a burst"),
         pytest.param(
-            paced(20_000, 200) + [(at + 250, octets) for at, octets in paced(20_000, 3000)],
+            paced(20_000, 200) + [(at + 250, size) for at, size in paced(20_000, 3000)],
             1000,
             id="a pause in a flood",
         ),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_jms.blocks.shared_memory import memory_path, new_memory
-from pyspark_jms.source.locality import Neighbourhood, answer
+from pyspark_jms.source.locality import LocalityProbe, answer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's files in memory, and /proc")
 
@@ -22,74 +22,74 @@ print(answer(pickle.load(sys.stdin.buffer)))
 
 
 @pytest.fixture
-def neighbours():
-    neighbours = Neighbourhood()
-    yield neighbours
-    neighbours.close()
+def probe():
+    probe = LocalityProbe()
+    yield probe
+    probe.close()
 
 
-def told_by_a_child(card):
+def answered_by_a_child(question):
     ended = subprocess.run(
-        [sys.executable, "-c", ANSWER], input=pickle.dumps(card), capture_output=True, timeout=60, check=True
+        [sys.executable, "-c", ANSWER], input=pickle.dumps(question), capture_output=True, timeout=60, check=True
     )
     return ended.stdout.decode().strip() == "True"
 
 
-def test_a_process_under_the_same_parent_is_a_neighbour(neighbours):
-    card = neighbours.card()
-    assert not neighbours.look()
-    assert told_by_a_child(card)
-    assert neighbours.look()
-    assert neighbours.here
-    assert neighbours.card() is None, "nothing is left to ask"
+def test_a_process_under_the_same_parent_is_a_neighbour(probe):
+    question = probe.question()
+    assert not probe.look()
+    assert answered_by_a_child(question)
+    assert probe.look()
+    assert probe.here
+    assert probe.question() is None, "nothing is left to ask"
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda card: replace(card, machine="another"),
-        lambda card: replace(card, runner=replace(card.runner, started=card.runner.started + 1)),
-        lambda card: replace(card, driver=replace(card.driver, started=card.driver.started + 1)),
-        lambda card: replace(card, driver=replace(card.driver, pid=2**22 + 1)),
-        lambda card: replace(card, box="/proc/self/no/such/file"),
-        lambda card: replace(card, inode=card.inode + 1),
+        lambda question: replace(question, machine="another"),
+        lambda question: replace(question, runner=replace(question.runner, started=question.runner.started + 1)),
+        lambda question: replace(question, driver=replace(question.driver, started=question.driver.started + 1)),
+        lambda question: replace(question, driver=replace(question.driver, pid=2**22 + 1)),
+        lambda question: replace(question, path="/proc/self/no/such/file"),
+        lambda question: replace(question, inode=question.inode + 1),
     ],
 )
-def test_a_stranger_does_not_answer(neighbours, changed):
-    assert not told_by_a_child(changed(neighbours.card()))
-    assert not neighbours.look()
+def test_a_stranger_does_not_answer(probe, changed):
+    assert not answered_by_a_child(changed(probe.question()))
+    assert not probe.look()
 
 
-def test_a_process_of_this_machine_that_descends_from_others_does_not_answer(neighbours):
+def test_a_process_of_this_machine_that_descends_from_others_does_not_answer(probe):
     """As an executor that a cluster's daemon has started, on the driver's machine."""
-    card = neighbours.card()
-    elsewhere = replace(card, driver=card.runner)
-    assert told_by_a_child(elsewhere), "a child of the runner descends from it"
+    question = probe.question()
+    elsewhere = replace(question, driver=question.runner)
+    assert answered_by_a_child(elsewhere), "a child of the runner descends from it"
     assert not answer(elsewhere), "the runner itself does not"
 
 
-def test_the_box_stays_what_it_is(neighbours):
+def test_the_box_stays_what_it_is(probe):
     """A late task writes into it; another file under its number would be spoilt."""
-    card = neighbours.card()
-    answer(card)
-    assert neighbours.look()
-    assert str(Path(card.box).readlink()).startswith("/memfd:pyspark-jms")
+    question = probe.question()
+    answer(question)
+    assert probe.look()
+    assert str(Path(question.path).readlink()).startswith("/memfd:pyspark-jms")
 
 
 def test_each_box_is_answered_for_itself():
     """A worker lives on, and a later box may have the number of an earlier one."""
     for _ in range(2):
-        neighbours = Neighbourhood()
-        assert answer(neighbours.card())
-        assert neighbours.look()
-        neighbours.close()
+        probe = LocalityProbe()
+        assert answer(probe.question())
+        assert probe.look()
+        probe.close()
 
 
 def test_nobody_is_asked_where_there_is_no_such_memory(monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     assert new_memory(1) is None
-    assert Neighbourhood().card() is None
-    assert not Neighbourhood().look()
+    assert LocalityProbe().question() is None
+    assert not LocalityProbe().look()
 
 
 def test_memory_is_gone_with_its_last_descriptor():

@@ -9,6 +9,7 @@ import pytest
 from numbered import fill
 from proxy import Proxy
 from rawstomp import RawStomp
+from receivers import OpenReceiver
 from streaming import left
 from waiting import wait_until
 
@@ -21,7 +22,6 @@ from pyspark_jms.errors import (
     StoppedError,
 )
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.testing import JmsClient
 
@@ -33,10 +33,7 @@ def options(broker, queue, **more):
 
 @contextlib.contextmanager
 def receiving(broker, queue, *, start=0, drain=False, **more):
-    receiver = Receiver(options(broker, queue, **more), StopRequest())
-    if drain:
-        receiver.drain()
-    receiver.open(start)
+    receiver = OpenReceiver(options(broker, queue, **more), start, drain=drain)
     try:
         yield receiver
     finally:
@@ -55,11 +52,11 @@ def read_until(receiver, start, count):
     deadline = time.monotonic() + 60
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count} came"
-        end = receiver.admit()
+        end = receiver.next_batch_end()
         if end > start:
             found += numbers(receiver, start, end)
             start = end
-            receiver.settle(end)
+            receiver.acknowledge_through(end)
     return found
 
 
@@ -114,7 +111,7 @@ def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, q
     fill(broker, queue, 30)
     with receiving(broker, queue, journalLocation=tmp_path, maxMessagesPerTrigger=10) as receiver:
         arrived(receiver, 30)
-        ends = [receiver.admit() for _ in range(3)]
+        ends = [receiver.next_batch_end() for _ in range(3)]
         assert ends == [10, 20, 30]
         assert receiver.progress()["backlog"] == 30
         assert 0 <= receiver.progress()["backlogAgeSeconds"] < 60
@@ -125,9 +122,9 @@ def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, q
         assert (figures["backlog"], figures["backlogAgeSeconds"]) == (0, None)
         assert figures["journalBytes"] > 0
         assert figures["journalKeeps"] == "the last batch, until the next one is planned"
-        ledger, connection = receiver._ledger, receiver._consumers[0].connection
-        wait_until(lambda: (receipt := ledger.unconfirmed(0)) is None or connection.has_receipt(receipt))
-        receiver.settle(30)
+        ledger, connection = receiver._ledger, receiver.links[0].connection
+        wait_until(lambda: all(connection.has_receipt(ack.receipt) for ack in ledger.unconfirmed(0)))
+        receiver.acknowledge_through(30)
         assert receiver.progress()["journalBytes"] == 0
         assert "journalKeeps" not in receiver.progress()
 
@@ -143,10 +140,10 @@ def test_acknowledges_nothing_that_is_not_settled(broker, queue):
     fill(broker, queue, 100)
     with receiving(broker, queue, maxMessagesPerTrigger=40) as receiver:
         arrived(receiver, 100)
-        first = receiver.admit()
-        second = receiver.admit()
+        first = receiver.next_batch_end()
+        second = receiver.next_batch_end()
         assert (first, second) == (40, 80)
-        receiver.settle(first)
+        receiver.acknowledge_through(first)
         assert left(broker, queue, 60) == 60
     assert broker.message_count(queue) == 60
     assert broker.delivery_counts(queue) == [0] * 60
@@ -159,9 +156,9 @@ def test_bounds_a_batch_by_bytes_and_lets_one_larger_message_through(broker, que
         arrived(receiver, 11)
         sizes, start = [], 0
         while start < 11:
-            end = receiver.admit()
+            end = receiver.next_batch_end()
             sizes.append(end - start)
-            receiver.settle(end)
+            receiver.acknowledge_through(end)
             start = end
         assert sizes == [2, 2, 2, 2, 2, 1]
 
@@ -179,14 +176,14 @@ def test_reads_several_queues_as_one_sequence(broker, queue):
 def test_waits_for_the_minimum_a_full_window_or_the_delay(broker, queue):
     fill(broker, queue, 10)
     with receiving(broker, queue, minMessagesPerTrigger=20, maxTriggerDelay="1h") as receiver:
-        assert receiver.admit() == 0
+        assert receiver.next_batch_end() == 0
         fill(broker, queue, 10, first=10)
         assert read_until(receiver, 0, 20) == list(range(20))
     fill(broker, queue, 10)
     with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1h", windowBytes=1000) as receiver:
-        assert 0 < receiver.admit() < 10
+        assert 0 < receiver.next_batch_end() < 10
     with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1500ms") as receiver:
-        assert receiver.admit() == 0
+        assert receiver.next_batch_end() == 0
         assert read_until(receiver, 0, 10) == list(range(10))
     fill(broker, queue, 3)
     with receiving(broker, queue, drain=True, minMessagesPerTrigger=1000, idleTimeout="300ms") as receiver:
@@ -197,8 +194,8 @@ def test_draining_ends_when_the_queue_is_empty(broker, queue):
     fill(broker, queue, 300)
     with receiving(broker, queue, drain=True, maxMessagesPerTrigger=100, idleTimeout="300ms") as receiver:
         assert read_until(receiver, 0, 300) == list(range(300))
-        assert receiver.admit() == 300
-        assert receiver.admit() == 300
+        assert receiver.next_batch_end() == 300
+        assert receiver.next_batch_end() == 300
 
 
 def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
@@ -207,7 +204,7 @@ def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
         assert read_until(receiver, 0, 10) == list(range(10))
         time.sleep(1.2)  # the clocks of two machines may differ by a second
         fill(broker, queue, 5, first=10)
-        assert receiver.admit() == 10
+        assert receiver.next_batch_end() == 10
     assert broker.message_count(queue) == 5
     assert broker.delivery_counts(queue) == [0] * 5
 
@@ -235,7 +232,7 @@ def test_a_later_message_on_one_queue_does_not_end_the_draining_of_another(broke
         time.sleep(1.2)
         fill(broker, late, 5, first=200)
         assert sorted(read_until(receiver, 0, 20)) == [*range(10), *range(100, 110)]
-        assert receiver.admit() == 20
+        assert receiver.next_batch_end() == 20
     assert (broker.message_count(early), broker.message_count(late)) == (0, 5)
 
 
@@ -244,16 +241,16 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
     fill(broker, "q", 200)
     with receiving(broker, "q", maxMessagesPerTrigger=50) as receiver:
         arrived(receiver, 200)
-        first = receiver.admit()
-        second = receiver.admit()
+        first = receiver.next_batch_end()
+        second = receiver.next_batch_end()
         seen = numbers(receiver, 0, first) + numbers(receiver, first, second)
         broker.kill()
         broker.start()
-        receiver.settle(first)
+        receiver.acknowledge_through(first)
         found = seen + read_until(receiver, second, 100)
-        receiver.settle(200)
+        receiver.acknowledge_through(200)
         assert found == list(range(200))
-        assert receiver.admit() == 200
+        assert receiver.next_batch_end() == 200
         assert left(broker, "q", 0) == 0
         figures = receiver.progress()
         assert (figures["reconnects"], figures["recognised"]) == (1, 100)
@@ -269,12 +266,12 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
         found, end = [], 0
         for done_before_the_cut in (False, True):
             arrived(receiver, 300 - receiver.progress()["acknowledged"])
-            start, end = end, receiver.admit()
+            start, end = end, receiver.next_batch_end()
             found += numbers(receiver, start, end)
             if done_before_the_cut:
-                receiver.settle(end)
+                receiver.acknowledge_through(end)
             proxy.cut()
-            wait_until(lambda: receiver._consumers[0].connection.down, what="the end of the connection")
+            wait_until(lambda: receiver.links[0].connection.down, what="the end of the connection")
         found += read_until(receiver, end, 300 - end)
         assert sorted(found) == list(range(300))
         assert left(broker, queue, 0) == 0
@@ -286,14 +283,14 @@ def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_brok
     fill(broker, "q", 10)
     with receiving(broker, "q", drain=True, idleTimeout="300ms") as receiver:
         arrived(receiver, 10)
-        assert receiver.admit() == 10
+        assert receiver.next_batch_end() == 10
         time.sleep(1.2)
         fill(broker, "q", 5, first=10)
-        assert receiver.admit() == 10  # a later message: the end
+        assert receiver.next_batch_end() == 10  # a later message: the end
         broker.kill()
         broker.start()
-        receiver.settle(10)
-        assert receiver.admit() == 10
+        receiver.acknowledge_through(10)
+        assert receiver.next_batch_end() == 10
         assert left(broker, "q", 5) == 5
     assert broker.message_count("q") == 5
 
@@ -325,10 +322,10 @@ def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(brok
         receiving(broker, queue, drain=True, idleTimeout="300ms", brokerUrl=proxy.url) as receiver,
     ):
         arrived(receiver, 10)
-        assert receiver.admit() == 10
+        assert receiver.next_batch_end() == 10
         time.sleep(1.2)
         fill(broker, queue, 5, first=10)
-        assert receiver.admit() == 10  # a later message: the end
+        assert receiver.next_batch_end() == 10  # a later message: the end
         proxy.refuse()
         proxy.cut()
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
@@ -336,9 +333,9 @@ def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(brok
             other.read(queue, wanted=15)
         proxy.accept()
         with sending_on_and_on(broker, queue):
-            receiver.settle(10)
-            assert receiver.admit() == 10
-            assert receiver.admit() == 10
+            receiver.acknowledge_through(10)
+            assert receiver.next_batch_end() == 10
+            assert receiver.next_batch_end() == 10
         assert receiver.progress()["recognised"] == 0
     assert set(broker.delivery_counts(queue)) == {0}
     broker.purge(queue)
@@ -351,7 +348,7 @@ def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
     fill(other, "q", 10, first=100)
     with receiving(broker, "q") as receiver:
         arrived(receiver, 10)
-        assert receiver.admit() == 10
+        assert receiver.next_batch_end() == 10
         port = broker.port
         broker.stop()
         other.stop()
@@ -367,7 +364,7 @@ def test_gives_up_after_reconnect_timeout(fresh_broker):
         broker.kill()
         began = time.monotonic()
         with pytest.raises(Exception, match=r"JMS_BROKER_UNREACHABLE.*connection refused"):
-            receiver.admit()
+            receiver.next_batch_end()
         assert time.monotonic() - began > 1
 
 
@@ -377,7 +374,7 @@ def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker, 
     with receiving(broker, "q", **{name: 0}) as receiver:
         broker.kill()
         with pytest.raises(ConnectionLostError):
-            receiver.admit()
+            receiver.next_batch_end()
 
 
 def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_broker):
@@ -387,7 +384,7 @@ def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_bro
         broker.kill()
         fresh_broker(directory=directory, port=port, password="other")
         with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
-            receiver.admit()
+            receiver.next_batch_end()
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -396,45 +393,42 @@ def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(fresh_bro
     broker = fresh_broker()
     fill(broker, "q", 3)
     broker.kill()
-    receiver = Receiver(options(broker, "q", reconnectTimeout="60s"), StopRequest())
+    patient = options(broker, "q", reconnectTimeout="60s")
     starter = threading.Timer(3, broker.start)
     starter.start()
     try:
         if restarted:
-            receiver.open(0, restarted=True)
-            assert read_until(receiver, 0, 3) == [0, 1, 2]
+            with contextlib.closing(OpenReceiver(patient, restarted=True)) as receiver:
+                assert read_until(receiver, 0, 3) == [0, 1, 2]
         else:
             with pytest.raises(BrokerUnreachableError):
-                receiver.open(0)
+                OpenReceiver(patient)
     finally:
         starter.join()
-        receiver.close()
 
 
 def test_a_query_that_waits_for_its_broker_can_be_stopped(broker, queue):
     stop = StopRequest()
-    receiver = Receiver(options(broker, queue, brokerUrl="stomp://127.0.0.1:1", reconnectTimeout="forever"), stop)
+    away = options(broker, queue, brokerUrl="stomp://127.0.0.1:1", reconnectTimeout="forever")
     threading.Timer(1, lambda: setattr(stop, "made", True)).start()
     with pytest.raises(StoppedError):
-        receiver.open(0, restarted=True)
+        OpenReceiver(away, stop=stop, restarted=True)
 
 
 def test_a_wrong_password_is_said_at_once(broker, queue):
     raw = {"brokerUrl": broker.url, "user": broker.user, "password": "wrong-secret", "queue": queue}
-    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
     with pytest.raises(JMSSecurityError, match="JMS_SECURITY") as caught:
-        receiver.open(0)
+        OpenReceiver(SourceOptions.parse(raw))
     assert "wrong-secret" not in str(caught.value)
 
 
 def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
     stop = StopRequest()
-    receiver = Receiver(options(broker, queue), stop)
-    receiver.open(0)
+    receiver = OpenReceiver(options(broker, queue), stop=stop)
     try:
         stop.made = True
         with pytest.raises(StoppedError):
-            receiver.admit()
+            receiver.next_batch_end()
     finally:
         receiver.close()
 
@@ -454,8 +448,7 @@ def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delive
 
 def test_a_topic_is_read_while_subscribed(broker, queue):
     raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "topic": queue}
-    receiver = Receiver(SourceOptions.parse(raw), StopRequest())
-    receiver.open(0)
+    receiver = OpenReceiver(SourceOptions.parse(raw))
     try:
         with RawStomp(broker) as client:
             client.send(queue, [([("n", str(n))], "x") for n in range(20)], topic=True)

@@ -1,82 +1,75 @@
 """One subscription on a connection of its own: whole frames in, acknowledgements out. Keeps no books."""
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Arrivals, Connection, connect
 from pyspark_jms.stomp.wire.frame import ack_frames
 from pyspark_jms.stomp.wire.scan import FrameRun
 
-__all__ = ["Consumer", "Subscription"]
+__all__ = ["Consumer", "subscribe_headers"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
 
 
-def _no_selector(_dialect: Dialect) -> None:
-    return None
+def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str, str]:
+    """SUBSCRIBE without its receipt.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
-    """``window_bytes``: what the broker may have in flight to us, the bound of memory and the back-pressure;
-    ``window_messages`` for a broker that counts messages. ``transform``: maps are wanted with their content, where
-    that has to be asked for. ``browse``: look, and take nothing, where the broker knows that.
+    Always with individual acknowledgement: on Artemis a cumulative ACK also deletes messages that could not be put on
+    the wire.
     """
-
-    destination: Destination
-    window_bytes: int
-    window_messages: int | None = None
-    transform: bool = False
-    browse: bool = False
-    durable: DurableSubscription | None = None
-    selector: Callable[[Dialect], str | None] = _no_selector
-    """What SUBSCRIBE's ``selector`` says depends on the broker that answers."""
-
-    def headers(self, dialect: Dialect) -> dict[str, str]:
-        """SUBSCRIBE without its receipt.
-
-        Individual acknowledgement, always: on Artemis a cumulative ACK also deletes messages that could
-        not be put on the wire.
-        """
-        spelled = dialect.addresses.spelled(self.destination, sending=False)
-        headers = {
-            "id": _ID,
-            "destination": dialect.durable.destination(spelled, self.durable) if self.durable else spelled,
-            "ack": "client-individual",
-            dialect.window_header: str(dialect.window(self.window_bytes, self.window_messages)),
-            **dialect.subscribe_headers[self.destination.kind],
-        }
-        if self.transform and dialect.transformation is not None:
-            headers["transformation"] = dialect.transformation
-        if self.browse and dialect.browse_headers is not None:
-            headers |= dialect.browse_headers
-        if self.durable:
-            headers |= dialect.durable.subscribing(self.durable)
-        selector = self.selector(dialect)
-        if selector is not None:
-            headers["selector"] = selector
-        return headers
+    spelled = dialect.addresses.spelled(subscription.destination, sending=False)
+    durable, words = subscription.durable, dialect.durable
+    headers = {
+        "id": _ID,
+        "destination": words.destination(spelled, durable) if durable else spelled,
+        "ack": "client-individual",
+        dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
+        **dialect.subscribe_headers[subscription.destination.kind],
+    }
+    if subscription.transform and dialect.transformation is not None:
+        headers["transformation"] = dialect.transformation
+    if subscription.browse and dialect.browse_headers is not None:
+        headers |= dialect.browse_headers
+    if durable:
+        headers |= words.subscribing(durable)
+    if subscription.selector is not None:
+        headers["selector"] = subscription.selector
+    return headers
 
 
 class Consumer:
-    """Connected and subscribed once constructed; ``close`` gives back what was not acknowledged."""
+    """One connection with at most one subscription; ``close`` gives back what was not acknowledged."""
 
     def __init__(
-        self, settings: ConnectionSettings, subscription: Subscription, arrivals: Arrivals | None = None
+        self, settings: ConnectionSettings, subscription: Subscription | None = None, arrivals: Arrivals | None = None
     ) -> None:
-        self.subscription = subscription
+        """Connect, and subscribe if the subscription does not depend on the broker that answers."""
         self.connection: Connection = connect(settings, arrivals)
+        self._subscription: Subscription | None = None
+        self.browse_ended = False
+        """Whether the broker said that a browse has shown everything."""
+        if subscription is not None:
+            self.subscribe(subscription)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Once. After an error the connection is closed."""
+        self._subscription = subscription
         try:
-            self.connection.request("SUBSCRIBE", subscription.headers(self.connection.dialect))
+            self.connection.request("SUBSCRIBE", subscribe_headers(subscription, self.dialect))
         except JMSError:
             self.connection.close()
             raise
+
+    @property
+    def subscription(self) -> Subscription:
+        assert self._subscription is not None
+        return self._subscription
 
     @property
     def dialect(self) -> Dialect:
@@ -87,7 +80,12 @@ class Consumer:
         return self.connection.waiting()
 
     def take(self) -> list[FrameRun]:
-        return self.connection.take()
+        """Of a browse without the mark by which some brokers say that there is no more."""
+        blocks = self.connection.take()
+        if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end:
+            self.browse_ended = True
+            blocks[-1].drop_last()
+        return blocks
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send one ACK a message, in as few writes as the broker bears; returns the receipt to look for.
@@ -126,7 +124,7 @@ class Consumer:
         Only UNSUBSCRIBE gives unread messages back without spending one of their delivery attempts
         (measured on Artemis; after ten of those they would go to the dead-letter queue).
         """
-        if not self.connection.down:
+        if self._subscription is not None and not self.connection.down:
             try:
                 self.connection.request("UNSUBSCRIBE", {"id": _ID})
             except JMSError as error:

@@ -5,29 +5,21 @@ import logging
 from pyspark_jms.errors import (
     InvalidDestinationError,
     JMSSecurityError,
-    SelectorChangedError,
     SubscriptionInUseError,
     UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.refusals import require_durable
 from pyspark_jms.stomp.link.connection import connect
-from pyspark_jms.stomp.link.consumer import Subscription
+from pyspark_jms.stomp.link.consumer import subscribe_headers
 from pyspark_jms.stomp.link.management import ManagementLink
 
-__all__ = ["end_subscription", "require_as_asked", "selector_changed"]
+__all__ = ["end_subscription", "require_as_asked"]
 
 _log = logging.getLogger("pyspark_jms.link")
-
-
-def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
-    return SelectorChangedError(
-        f"The durable subscription {durable} was made with another selector than this query has. Nothing was read.",
-        "Give the old selector, or another subscriptionName; or end the subscription and what it holds with"
-        " pyspark-jms unsubscribe.",
-    )
 
 
 def require_as_asked(
@@ -67,7 +59,8 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
             _destroy(settings, topic, durable)
             return
         _require_known(settings, connection.dialect, topic, durable)
-        read = Subscription(destination=topic, window_bytes=1, durable=durable).headers(connection.dialect)
+        asked = Subscription(destination=topic, window_bytes=1, durable=durable)
+        read = subscribe_headers(asked, connection.dialect)
         if words.ended_by_reader:
             connection.request("SUBSCRIBE", read)
         try:

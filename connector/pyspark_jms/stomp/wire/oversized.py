@@ -1,7 +1,7 @@
 """A MESSAGE frame larger than is allowed: its headers, and its body on its way to where it is kept. Opens nothing."""
 
 import contextlib
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from pyspark_jms.errors import MessageTooLargeError
 
@@ -18,6 +18,18 @@ class OversizedMessage:
         self.identifier = identifier
         self.body = body
         self.size = 0
+
+    @property
+    def is_kept(self) -> bool:
+        return self.body is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The temporary file is deleted when it is closed."""
+        if self.body is not None:
+            self.body.close()
 
     def add(self, part: memoryview) -> None:
         self.size += len(part)

@@ -59,6 +59,12 @@ class FrameRun:
         """Frame ``index`` with its NUL LF."""
         return bytes(memoryview(self.octets)[self.start(index) : self.ends[index]])
 
+    def drop_last(self) -> None:
+        """Leave out the last frame."""
+        del self.octets[self.start(len(self) - 1) :]
+        for index in (self.heads, self.ends, self.ids):
+            index.pop()
+
     def header(self, index: int, name: bytes) -> bytes | None:
         """The first header of that name, as it stands on the wire; for the rare look beyond ``message-id``."""
         key = b"\n" + name + b":"

@@ -9,9 +9,10 @@ import pytest
 from waiting import wait_until
 
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
-from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
 
 
@@ -95,9 +96,7 @@ def consume():
     consumers = []
 
     def consume(settings, name, *, window_bytes=1 << 20, selector=None, kind=DestinationKind.QUEUE):
-        subscription = Subscription(
-            destination=Destination(kind, name), window_bytes=window_bytes, selector=lambda _: selector
-        )
+        subscription = Subscription(destination=Destination(kind, name), window_bytes=window_bytes, selector=selector)
         consumers.append(Consumer(settings, subscription))
         return consumers[-1]
 

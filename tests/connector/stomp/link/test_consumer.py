@@ -15,9 +15,10 @@ from pyspark_jms.errors import (
     MessageTooLargeError,
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.connection import SEGMENT_BYTES
-from pyspark_jms.stomp.link.consumer import Subscription
+from pyspark_jms.stomp.link.consumer import subscribe_headers
 from pyspark_jms.stomp.wire.frame import parse_frame
 
 
@@ -31,25 +32,23 @@ def bodies(frames):
 
 
 def test_what_is_subscribed():
-    subscription = Subscription(
-        destination=Destination.parse("queue://orders"), window_bytes=5000, selector=lambda dialect: dialect.name
-    )
-    assert subscription.headers(ARTEMIS) == {
+    subscription = Subscription(destination=Destination.parse("queue://orders"), window_bytes=5000, selector="a = 1")
+    assert subscribe_headers(subscription, ARTEMIS) == {
         "id": "1",
         "destination": "orders",
         "ack": "client-individual",
         "consumer-window-size": "5000",
         "subscription-type": "ANYCAST",
-        "selector": "artemis",
+        "selector": "a = 1",
     }
     subscription = Subscription(destination=Destination.parse("topic://news"), window_bytes=1 << 40)
-    assert subscription.headers(ARTEMIS)["consumer-window-size"] == str(2**31 - 1)
-    assert subscription.headers(ARTEMIS)["subscription-type"] == "MULTICAST"
-    assert "selector" not in subscription.headers(ARTEMIS)
-    durable = replace(subscription, durable=DurableSubscription("daily", "app")).headers(ARTEMIS)
-    assert durable == subscription.headers(ARTEMIS) | {"durable-subscription-name": "daily"}
-    shared = replace(subscription, durable=DurableSubscription("daily", shared=True)).headers(ARTEMIS)
-    assert shared == subscription.headers(ARTEMIS) | {"destination": "news::daily"}
+    assert subscribe_headers(subscription, ARTEMIS)["consumer-window-size"] == str(2**31 - 1)
+    assert subscribe_headers(subscription, ARTEMIS)["subscription-type"] == "MULTICAST"
+    assert "selector" not in subscribe_headers(subscription, ARTEMIS)
+    durable = subscribe_headers(replace(subscription, durable=DurableSubscription("daily", "app")), ARTEMIS)
+    assert durable == subscribe_headers(subscription, ARTEMIS) | {"durable-subscription-name": "daily"}
+    shared = subscribe_headers(replace(subscription, durable=DurableSubscription("daily", shared=True)), ARTEMIS)
+    assert shared == subscribe_headers(subscription, ARTEMIS) | {"destination": "news::daily"}
 
 
 def test_each_message_is_acknowledged_on_its_own(broker, queue, settings_for, consume, receive):

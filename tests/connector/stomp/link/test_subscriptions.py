@@ -12,7 +12,8 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.stomp.link.consumer import Consumer, Subscription
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_as_asked
 from pyspark_jms.testing import EmbeddedArtemis, User
 
@@ -31,7 +32,7 @@ def mine(queue):
 
 def reader(settings, topic, durable, selector=None):
     settings = dataclasses.replace(settings, client_id=durable.client_id)
-    subscription = Subscription(destination=topic, window_bytes=1000, durable=durable, selector=lambda _: selector)
+    subscription = Subscription(destination=topic, window_bytes=1000, durable=durable, selector=selector)
     return Consumer(settings, subscription)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pyspark_jms.columns.selection import Selection, Selector, selection
+from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.delivery.journal.store import read_stretch
 from pyspark_jms.delivery.journaled_ledger import Stored
 from pyspark_jms.delivery.span import Span
@@ -13,10 +13,10 @@ from pyspark_jms.errors import BadMessageError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.source.gc_freeze import freeze_gc
-from pyspark_jms.stomp.dialects import Dialect, dialect_named
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.stomp.wire.scan import FrameRun
 
-__all__ = ["Piece", "StoredPiece", "bytes_of", "dropped_of", "fitting", "index_of", "may_drop", "piece_of", "rows_of"]
+__all__ = ["Piece", "StoredPiece", "bytes_of", "fitting", "index_of", "may_drop", "piece_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,45 +86,47 @@ def index_of(span: Span) -> tuple[memoryview, memoryview]:
     return heads, ends
 
 
-def piece_of(span: Span, first_sequence: int, source: Destination, dialect: Dialect) -> Piece:
+def piece_of(span: Span, first_sequence: int, source: Destination, dialect: str) -> Piece:
     heads, ends = index_of(span)
     octets = bytes(bytes_of(span))
-    return Piece(str(source), dialect.name, first_sequence, octets, bytes(heads), bytes(ends))
+    return Piece(str(source), dialect, first_sequence, octets, bytes(heads), bytes(ends))
 
 
-def rows_of(piece: Piece, options: SourceOptions) -> Any:
-    """One RecordBatch; with ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``."""
-    from pyspark_jms.stomp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+def rows_of(piece: Piece, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
+    """One RecordBatch, and how many messages the selector dropped.
 
+    With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``.
+    """
     freeze_gc()
-    batch = decode(
+    source = Destination.parse(piece.source)
+    batch = protocol.decode(
         piece.octets,
-        np.frombuffer(piece.heads, np.int64),
-        np.frombuffer(piece.ends, np.int64),
-        dialect=dialect_named(piece.dialect),
-        source=Destination.parse(piece.source),
+        piece.heads,
+        piece.ends,
+        dialect=piece.dialect,
+        source=source,
         first_sequence=piece.first_sequence,
         body_type=options.body_type,
     )
     if options.on_bad_message == "fail":
         _require_good(batch)
-    if options.selector is not None:
-        batch = _selection(options.selector, piece.dialect).apply(batch, Destination.parse(piece.source).kind)
-    return batch
+    chosen = _selection(options, protocol, piece.dialect)
+    if chosen is None:
+        return batch, 0
+    kept = chosen.apply(batch, source.kind)
+    return kept, batch.num_rows - kept.num_rows
 
 
-def may_drop(source: str, dialect: str, options: SourceOptions) -> bool:
+def may_drop(source: Destination, dialect: str, options: SourceOptions, protocol: SourceProtocol) -> bool:
     """Whether messages from there may become no row."""
-    return options.selector is not None and _selection(options.selector, dialect).may_drop(
-        Destination.parse(source).kind
-    )
+    chosen = _selection(options, protocol, dialect)
+    return chosen is not None and chosen.may_drop(source.kind)
 
 
-def dropped_of(piece: Piece, options: SourceOptions) -> int:
-    """How many of the piece's messages become no row: known by reading them, so only asked where it can be."""
-    if not may_drop(piece.source, piece.dialect, options):
-        return 0
-    return len(piece) - int(rows_of(piece, options).num_rows)
+def _selection(options: SourceOptions, protocol: SourceProtocol, dialect: str) -> Selection | None:
+    if options.selector is None:
+        return None
+    return selection(options.selector, dialect, protocol.selector_dialect(dialect))
 
 
 def _require_good(batch: Any) -> None:
@@ -134,7 +136,3 @@ def _require_good(batch: Any) -> None:
             f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
             "They stay on the broker, or in the journal. onBadMessage=keep makes rows with body_error and the bytes.",
         )
-
-
-def _selection(selector: Selector, dialect: str) -> Selection:
-    return selection(selector, dialect, dialect_named(dialect).selector_dialect)

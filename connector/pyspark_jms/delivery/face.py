@@ -1,0 +1,80 @@
+"""The face of a ledger: what the engine of reading asks, with and without a journal."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from pyspark_jms.delivery.span import Messages
+
+__all__ = ["Ack", "DeliveryLedger"]
+
+
+class Ack(Protocol):
+    """Messages to acknowledge together: ``sent`` with the receipt to come, then ``confirmed`` when it is here."""
+
+    @property
+    def ids(self) -> list[bytes]: ...
+
+    @property
+    def receipt(self) -> str | None: ...
+
+    def sent(self, receipt: str) -> None: ...
+
+    def confirmed(self) -> int:
+        """How many messages the broker has confirmed."""
+
+
+class DeliveryLedger(Protocol):
+    """A lane is one subscription of the query; sequences count its messages over all lanes."""
+
+    @property
+    def lanes(self) -> int: ...
+
+    @property
+    def offered(self) -> int:
+        """The end of the last batch that was cut."""
+
+    @property
+    def done(self) -> int:
+        """Below it every message's batch is in the commit log."""
+
+    @property
+    def recognised(self) -> int: ...
+
+    @property
+    def waiting_messages(self) -> int:
+        """Received, and in no batch."""
+
+    @property
+    def waiting_bytes(self) -> int: ...
+
+    @property
+    def in_flight_messages(self) -> int:
+        """Received, and not known to be acknowledged."""
+
+    @property
+    def in_flight_bytes(self) -> int: ...
+
+    def receive(self, lane: int, run: Messages, upto: int, *, without: Collection[int]) -> None: ...
+
+    def store_received(self) -> None:
+        """Make durable what was received, where there is a journal."""
+
+    def expects(self, lane: int) -> bool:
+        """Whether messages of this lane may still be redelivered."""
+
+    def expects_message(self, lane: int, run: Messages, index: int) -> bool: ...
+
+    def due(self, lane: int) -> Sequence[Ack]:
+        """What is to be acknowledged now."""
+
+    def unconfirmed(self, lane: int) -> Sequence[Ack]:
+        """What was sent and is not confirmed, the oldest first."""
+
+    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
+        """Cut the next batch, and return its end."""
+
+    def finish(self, sequence: int) -> None:
+        """Every batch below ``sequence`` is in the commit log."""
+
+    def lost(self, lane: int) -> None:
+        """The lane's connection is gone."""

@@ -1,0 +1,41 @@
+"""What a query or a check asks a broker for: one subscription. Every protocol has its own words for it."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pyspark_jms.errors import SelectorChangedError
+from pyspark_jms.jms.model import Destination, DurableSubscription
+
+__all__ = ["BodyChoice", "Subscription", "selector_changed", "source_name"]
+
+BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
+"""Option bodyType: which type every body has, or that each message says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    destination: Destination
+    window_bytes: int
+    """The prefetch window: what the broker may have in flight to us. It bounds memory and is the back-pressure."""
+    window_messages: int | None = None
+    """The same for a broker that counts messages."""
+    transform: bool = False
+    """Ask for maps with their content, where a broker sends it only when it is asked for."""
+    browse: bool = False
+    """Look at messages without taking them, where the broker can do that."""
+    durable: DurableSubscription | None = None
+    selector: str | None = None
+    """In the broker's words."""
+
+
+def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
+    return SelectorChangedError(
+        f"The durable subscription {durable} was made with another selector than this query has. Nothing was read.",
+        "Give the old selector, or another subscriptionName; or end the subscription and what it holds with"
+        " pyspark-jms unsubscribe.",
+    )
+
+
+def source_name(destination: Destination, durable: DurableSubscription | None) -> str:
+    """The subscription's name in a journal: two subscriptions to a topic get the same messages under the same ids."""
+    return str(destination) if durable is None else f"{destination} for {durable}"

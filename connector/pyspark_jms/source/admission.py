@@ -1,0 +1,96 @@
+"""When the messages that wait become a batch: by bytes, by count, by how long they wait. The clock is handed in."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.lingering import Linger
+
+__all__ = ["IDLE_SECONDS", "Admission", "Verdict", "Waiting"]
+
+IDLE_SECONDS = 0.5
+"""How long one look for messages may take when there are none: Spark would ask again every 10 ms."""
+
+
+class Waiting(NamedTuple):
+    """What is here and not in a batch. ``in_flight``: bytes that are here and not acknowledged, these included."""
+
+    messages: int
+    size: int
+    in_flight: int
+    no_room: bool
+    """Nothing more can come until something is acknowledged or deleted."""
+
+
+class Verdict(Enum):
+    CUT = "cut a batch from what waits"
+    WAIT = "look again soon"
+    NONE_YET = "too little waits: no batch for now"
+    NOTHING = "nothing waits"
+
+
+class Admission:
+    """``begin`` each look for a batch, then ask for the ``verdict`` of what waits until it is not WAIT."""
+
+    def __init__(self, options: SourceOptions, clock: Callable[[], float], *, draining: bool) -> None:
+        self._options = options
+        self._clock = clock
+        self._draining = draining
+        self._last_batch = clock()
+        self.begin(None)
+
+    def begin(self, activity: object) -> None:
+        """``activity``: anything that changes while messages arrive."""
+        self._began = self._last_change = self._clock()
+        self._activity: object = ((0, 0), activity)
+        self._linger = Linger()
+
+    @property
+    def waited(self) -> float:
+        """Seconds since the look began."""
+        return self._clock() - self._began
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since something arrived."""
+        return self._clock() - self._last_change
+
+    def verdict(self, waiting: Waiting, activity: object) -> Verdict:
+        now = self._clock()
+        if (current := ((waiting.messages, waiting.size), activity)) != self._activity:
+            self._activity, self._last_change = current, now
+        if not waiting.messages:
+            return Verdict.NOTHING
+        lingered = self._linger.should_cut(now, waiting.messages, waiting.size)
+        if self._enough(waiting, lingered=lingered):
+            return Verdict.CUT
+        if now - self._began >= IDLE_SECONDS and self._below_minimum(waiting):
+            return Verdict.NONE_YET
+        return Verdict.WAIT
+
+    def restart(self) -> None:
+        """What was taken was redelivered, and none of it is new."""
+        self._linger = Linger()
+
+    def note_batch(self) -> None:
+        """A batch was cut."""
+        self._last_batch = self._clock()
+
+    def _enough(self, waiting: Waiting, *, lingered: bool) -> bool:
+        most = self._options.max_messages
+        if waiting.size >= self._options.max_bytes or (most is not None and waiting.messages >= most):
+            return True
+        if self._below_minimum(waiting):
+            return False
+        # What is done was acknowledged before, so a full window holds only what waits.
+        return lingered or waiting.no_room or waiting.size >= self._options.window_bytes
+
+    def _below_minimum(self, waiting: Waiting) -> bool:
+        """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
+        least = self._options.min_messages
+        if least is None or waiting.messages >= least or self._draining:
+            return False
+        # A broker sends while there is credit, so a full window holds at least as much as it says.
+        full = waiting.no_room or waiting.in_flight >= self._options.window_bytes // len(self._options.destinations)
+        return not full and self._clock() - self._last_batch < self._options.max_delay

@@ -1,0 +1,131 @@
+"""From the links into the ledger: which lanes are read, what waits, and when nothing more is to come."""
+
+import time
+
+from pyspark_jms.delivery.face import DeliveryLedger
+from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.admission import Waiting
+from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.source.upkeep import Upkeep
+
+__all__ = ["Intake"]
+
+_PROBE_SECONDS = 0.25
+"""Still quiet this long after the probe's receipt: the queue is empty."""
+
+
+class Intake:
+    """``drain`` None: the query goes on until it is stopped."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        *,
+        subscriptions: Subscriptions,
+        ledger: DeliveryLedger,
+        store: JournalStore | None,
+        upkeep: Upkeep,
+        diverter: Diverter,
+        counts: Counts,
+        drain: Drain | None,
+    ) -> None:
+        self._options = options
+        self._subscriptions = subscriptions
+        self._ledger = ledger
+        self._store = store
+        self._upkeep = upkeep
+        self._diverter = diverter
+        self._counts = counts
+        self._drain = drain
+
+    # --- what waits ----------------------------------------------------------------------------
+
+    def waiting(self) -> Waiting:
+        received = {lane: link.waiting() for lane, link in enumerate(self._subscriptions.links)}
+        messages, size = self._ledger.waiting_messages, self._ledger.waiting_bytes
+        for lane in self._open_lanes():
+            messages, size = messages + received[lane][0], size + received[lane][1]
+        in_flight = self._ledger.in_flight_bytes + sum(size for _, size in received.values())
+        return Waiting(messages, size, in_flight, no_room=self.journal_is_full)
+
+    def activity(self) -> tuple[int, int]:
+        """Changes while messages arrive, on the lanes that are read: a large message on its way is no silence."""
+        links = self._subscriptions.links
+        return self._ledger.recognised, sum(links[lane].received_bytes for lane in self._open_lanes())
+
+    @property
+    def journal_is_full(self) -> bool:
+        """No more messages are received until finished ones are deleted."""
+        journal, store = self._options.journal, self._store
+        return journal is not None and store is not None and store.segment_bytes >= journal.max_bytes
+
+    def _open_lanes(self) -> list[int]:
+        """Those whose messages may be taken: none while the journal is full, of a drain those still read."""
+        if self.journal_is_full:
+            return []
+        lanes = range(len(self._subscriptions.links))
+        return [lane for lane in lanes if self._drain is None or lane not in self._drain.ended]
+
+    # --- taking it -----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise what stops the query; send away what is too large; acknowledge what was redelivered."""
+        for link in self._subscriptions.links:
+            link.check_messages()
+        for lane in self._open_lanes():
+            self._diverter.divert_oversized(self._subscriptions.links[lane])
+        self._take_redelivered()
+
+    def take_all(self) -> None:
+        """Everything that may be taken; with a journal it is durable then, and acknowledged."""
+        for lane in self._open_lanes():
+            self._take(lane)
+        self._ledger.store_received()
+        self._upkeep.acknowledge_all()
+
+    def _take(self, lane: int) -> None:
+        link, drain = self._subscriptions.links[lane], self._drain
+        for block in link.take():
+            upto = drain.sent_before_start(lane, link, block, now_ms=time.time() * 1000) if drain else len(block)
+            unmappable = self._diverter.unmappable(link, block, upto)
+            bad = {i: why for i, why in unmappable.items() if not self._ledger.expects_message(lane, block, i)}
+            if bad and not self._diverter.divert(link, block, bad):
+                return
+            self._counts.redelivered += link.redelivered(block)
+            self._counts.received += upto
+            self._ledger.receive(lane, block, upto, without=bad)
+
+    def _take_redelivered(self) -> None:
+        """On lanes that are not read any more, but may redeliver what is to be acknowledged."""
+        for lane in self._drain.ended if self._drain else ():
+            if self._ledger.expects(lane):
+                self._take(lane)
+                self._upkeep.acknowledge(lane)
+
+    # --- AvailableNow --------------------------------------------------------------------------
+
+    def is_drained(self, quiet: float) -> bool:
+        """Whether everything was taken that was sent before the start. ``quiet``: seconds since something arrived."""
+        drain, links = self._drain, self._subscriptions.links
+        if drain is None:
+            return False
+        watched = [lane for lane in range(len(links)) if lane not in drain.ended or self._ledger.expects(lane)]
+        if watched and quiet < drain.idle_timeout:
+            return False
+        # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a sign of
+        # life, and see whether it is still quiet after it.
+        probes = [(links[lane], links[lane].probe()) for lane in watched]
+        for link, receipt in probes:
+            link.await_receipt(receipt)
+        if watched:
+            known = self._ledger.recognised
+            self._subscriptions.arrivals.pause(_PROBE_SECONDS)
+            self._take_redelivered()
+            if self._ledger.recognised > known or self.waiting().messages:
+                return False
+        drain.ended.update(watched)
+        return True

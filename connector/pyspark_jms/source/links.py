@@ -1,0 +1,215 @@
+"""What the engine of reading needs of a protocol: ``SourceProtocol`` connects, ``SourceLink`` receives.
+
+The engine knows nothing else of a protocol. ``stomp.source`` implements both for STOMP.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, Self
+
+from pyspark_jms.delivery.journal.segment import Segment
+from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.span import Messages
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import BodyChoice, Subscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = [
+    "Arrivals",
+    "BrokerDialect",
+    "DeadLetter",
+    "Oversized",
+    "QueueFigures",
+    "SourceLink",
+    "SourceProtocol",
+]
+
+
+class BrokerDialect(Protocol):
+    """What the engine needs to know of the broker that answered."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def selector_dialect(self) -> str | None:
+        """The dialect of its selectors, a name of ``jms_selector``; None: the broker has no selectors."""
+
+    @property
+    def silent_end(self) -> str:
+        """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
+
+
+class Arrivals(Protocol):
+    """Wakes the engine when a link has received something."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait at most this long."""
+
+
+class Oversized(Protocol):
+    """A message above ``maxMessageBytes``: the protocol has kept its body in a file, or nowhere.
+
+    As a context manager it deletes the file at its end.
+    """
+
+    @property
+    def identifier(self) -> bytes: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def is_kept(self) -> bool: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class DeadLetter(Protocol):
+    """A message on its way to the dead-letter queue, in the form that its protocol sends."""
+
+    @property
+    def reason(self) -> str: ...
+
+
+class QueueFigures(Protocol):
+    """Figures of the query's queues that only the broker knows."""
+
+    def figures(self) -> dict[str, int | str]: ...
+
+    def close(self) -> None: ...
+
+
+class SourceLink(Protocol):
+    """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
+
+    @property
+    def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def server(self) -> str | None:
+        """Name and version that the broker gave."""
+
+    @property
+    def subscription(self) -> Subscription: ...
+
+    @property
+    def is_down(self) -> bool: ...
+
+    @property
+    def received_bytes(self) -> int:
+        """All bytes of the connection: they grow while one large message arrives."""
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether ``sent_ms`` can find the time at which a message was sent."""
+
+    @property
+    def browse_ended(self) -> bool:
+        """Whether the broker said that a browse has shown everything."""
+
+    def require_supported(
+        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+    ) -> None:
+        """``UnsupportedError`` if this broker cannot do what the query wants. Call it before ``subscribe``."""
+
+    def subscribe(self, subscription: Subscription) -> None: ...
+
+    def require_unchanged(self) -> None:
+        """``SelectorChangedError`` or ``InvalidDestinationError`` if the broker silently kept another durable
+        subscription of that name. Call it after ``subscribe``.
+        """
+
+    def check(self) -> None:
+        """Raise the error that ended the connection."""
+
+    def check_messages(self) -> None:
+        """The same, and ``MessageTooLargeError`` for a message that stops the query."""
+
+    def waiting(self) -> tuple[int, int]:
+        """Messages, and bytes, that were received and not taken."""
+
+    def take(self) -> Sequence[Messages]: ...
+
+    def take_oversized(self) -> Sequence[Oversized]: ...
+
+    def acknowledge(self, ids: Iterable[bytes]) -> str:
+        """Send the acknowledgements, and return the receipt that will confirm them."""
+
+    def has_receipt(self, receipt: str) -> bool: ...
+
+    def await_receipt(self, receipt: str) -> None: ...
+
+    def probe(self) -> str:
+        """Ask for a sign of life; its receipt does not say that no message is on its way."""
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None:
+        """Close a connection that is lost, without a word to the broker."""
+
+    def sent_ms(self, block: Messages, index: int) -> int | None:
+        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
+
+    def redelivered(self, block: Messages) -> int:
+        """How many messages the broker marked as redelivered."""
+
+    # --- messages that will not become rows -----------------------------------------------------
+
+    def unmappable(self, block: Messages, upto: int, body_type: BodyChoice) -> dict[int, str]:
+        """Of the block's first messages, those that decoding cannot map, and why."""
+
+    def dead_letter(self, block: Messages, index: int, reason: str) -> DeadLetter: ...
+
+    def oversized_dead_letter(self, message: Any, reason: str) -> DeadLetter:
+        """``message``: one of ``take_oversized``."""
+
+    def message_id(self, identifier: bytes) -> str:
+        """A message's id for a log line."""
+
+
+class SourceProtocol(Protocol):
+    """One value for each protocol: what is asked of it before, beside and after a connection."""
+
+    def arrivals(self) -> Arrivals: ...
+
+    def connect(self, settings: ConnectionSettings, arrivals: Any) -> SourceLink:
+        """``arrivals``: what this protocol's ``arrivals`` returned."""
+
+    def decode(
+        self,
+        octets: Any,
+        heads: Any,
+        ends: Any,
+        *,
+        dialect: str,
+        source: Destination,
+        first_sequence: int,
+        body_type: BodyChoice,
+    ) -> Any:
+        """A block of messages → one RecordBatch of the schema."""
+
+    def selector_dialect(self, dialect: str) -> str | None: ...
+
+    def recognition(self, dialect: str) -> Recognition | None:
+        """How a redelivered message is recognised; None where it cannot be."""
+
+    def require_recognition(self, dialect: str) -> Recognition:
+        """The same for a journal, which cannot do without: ``UnsupportedError``."""
+
+    def fingerprints(self, segment: Segment) -> list[bytes]:
+        """Of each stored message, what ``Recognition.fingerprint`` says when it is redelivered."""
+
+    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object: ...
+
+    def watch(
+        self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]
+    ) -> QueueFigures: ...
+
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[Any]) -> None:
+        """Returns when the broker has confirmed all of them."""

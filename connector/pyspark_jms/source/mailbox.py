@@ -1,0 +1,125 @@
+"""A file in the runner's memory that tasks on its machine write to.
+
+Spark gives a task no way to tell the source anything, and does not say where tasks run. A task whose process descends
+from the driver's Java virtual machine runs in an executor that this machine started (``local[…]``,
+``local-cluster``), and then all do. Linux only; elsewhere no task writes, which is always safe.
+"""
+
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark_jms.blocks.shared_memory import memory_path, new_memory
+
+__all__ = ["MailAddress", "Mailbox", "post"]
+
+_GENERATIONS = 6
+"""How far a task's process may be from the driver's: worker, daemon, and with local-cluster the executor."""
+
+_PARENT, _STARTED = 1, 19  # proc(5), fields 4 and 22; counted from field 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """``started`` tells it from a later process of that number."""
+
+    pid: int
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
+class MailAddress:
+    """What a task needs to know to tell whether it runs on the runner's machine, and where to write."""
+
+    machine: str
+    runner: _Process
+    driver: _Process
+    path: str
+    inode: int
+
+
+class Mailbox:
+    """In the runner. It stays open until ``close``: a late task must not find another file under its number."""
+
+    def __init__(self) -> None:
+        self._memory: int | None = None
+        self._read = 0
+
+    def address(self) -> MailAddress | None:
+        """None where no task could write."""
+        if self._memory is None:
+            self._memory = new_memory(0)
+        runner, driver = _process(os.getpid()), _process(os.getppid())
+        machine = _machine()
+        if self._memory is None or runner is None or driver is None or machine is None:
+            return None
+        return MailAddress(machine, runner, driver, memory_path(self._memory), os.fstat(self._memory).st_ino)
+
+    def take(self) -> bytes:
+        """What was posted since the last call."""
+        if self._memory is None:
+            return b""
+        posted = os.pread(self._memory, os.fstat(self._memory).st_size - self._read, self._read)
+        self._read += len(posted)
+        return posted
+
+    def close(self) -> None:
+        if self._memory is not None:
+            os.close(self._memory)
+            self._memory = None
+
+
+def post(address: MailAddress, record: bytes) -> bool:
+    """In a task: append the record, whole, if this process runs on the runner's machine."""
+    if not _is_near(address):
+        return False
+    try:
+        memory = os.open(address.path, os.O_WRONLY | os.O_APPEND)
+    except OSError:
+        return False
+    try:
+        return os.fstat(memory).st_ino == address.inode and os.write(memory, record) == len(record)
+    finally:
+        os.close(memory)
+
+
+@functools.cache
+def _is_near(address: MailAddress) -> bool:
+    return (
+        _machine() == address.machine and _process(address.runner.pid) == address.runner and _descends(address.driver)
+    )
+
+
+def _machine() -> str | None:
+    """The same for two processes only if they see the same processes under the same numbers."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return None
+
+
+def _stat(pid: int) -> list[str] | None:
+    """What follows the name, which may hold blanks and parentheses."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _process(pid: int) -> _Process | None:
+    fields = _stat(pid)
+    return None if fields is None else _Process(pid, int(fields[_STARTED]))
+
+
+def _descends(ancestor: _Process) -> bool:
+    pid = os.getpid()
+    for _ in range(_GENERATIONS):
+        fields = _stat(pid)
+        if fields is None:
+            return False
+        pid = int(fields[_PARENT])
+        if pid == ancestor.pid:
+            return _process(pid) == ancestor
+    return False

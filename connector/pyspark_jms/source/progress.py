@@ -1,0 +1,99 @@
+"""Figures of a query for ``StreamingQueryProgress``."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark_jms.delivery.face import DeliveryLedger
+from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.links import SourceLink
+
+__all__ = ["Counts", "Progress"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+
+@dataclass(slots=True)
+class Counts:
+    received: int = 0
+    acknowledged: int = 0
+    redelivered: int = 0
+
+
+class Progress:
+    """``figures`` never raises, and asks the broker nothing."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._warned_of_others = False
+        self.counts = Counts()
+        self.in_flight = 0
+        """Messages here and not acknowledged, when the figures were last asked for."""
+
+    def figures(
+        self,
+        ledger: DeliveryLedger,
+        links: Sequence[SourceLink],
+        store: JournalStore | None,
+        diverter: Diverter,
+        watched: Mapping[str, int | str],
+        *,
+        reached: int,
+        reconnects: int,
+        dropped: int | str,
+    ) -> dict[str, object]:
+        """``watched``: what the broker said of its queues. ``reached``: the end of the last batch in the commit log.
+        ``dropped``: rows that the re-evaluation of the selector has dropped.
+        """
+        waiting = [link.waiting() for link in links]
+        self.in_flight = ledger.in_flight_messages + sum(messages for messages, _ in waiting)
+        return {
+            "seq": ledger.offered,
+            "inFlightMessages": self.in_flight,
+            "inFlightBytes": ledger.in_flight_bytes + sum(size for _, size in waiting),
+            "received": self.counts.received,
+            "acknowledged": self.counts.acknowledged,
+            "redelivered": self.counts.redelivered,
+            "recognised": ledger.recognised,
+            "reconnects": reconnects,
+            **({} if store is None else _journal_figures(store, max(reached, ledger.done))),
+            "selectorDropped": dropped,
+            "deadLetters": diverter.dead_letters,
+            "skippedTooLarge": diverter.skipped,
+            "guarantee": self._guarantee(store, watched, len(links)),
+            "broker": links[0].server if links else None,
+            **watched,
+        }
+
+    def _guarantee(self, store: JournalStore | None, watched: Mapping[str, int | str], links: int) -> str:
+        if self._options.forgotten:
+            return "at-most-once (plain topic subscription)"
+        if store is None:
+            return "at-least-once"
+        if int(watched.get("consumers", 0)) <= links:
+            return "exactly-once into Spark"
+        if not self._warned_of_others:
+            self._warned_of_others = True
+            _log.warning(
+                "! the queue has other consumers: after a lost connection one of them may get messages that the journal"
+                " already holds, so both process them (at-least-once). Give each query a queue of its own"
+            )
+        return "at-least-once (other consumers read this queue)"
+
+
+def _journal_figures(store: JournalStore, reached: int) -> dict[str, object]:
+    age, backlog = store.age_of(reached), store.position.next - reached
+    return {
+        "journalBytes": store.bytes_used,
+        "backlog": backlog,
+        "backlogAgeSeconds": None if age is None else round(age, 1),
+        **({} if backlog or not store.bytes_used else {"journalKeeps": _kept(store)}),
+    }
+
+
+def _kept(store: JournalStore) -> str:
+    if store.segment_bytes:
+        return "the last batch, until the next one is planned"
+    return f"tombstones of {store.unconfirmed_messages} messages whose acknowledgement is not confirmed"

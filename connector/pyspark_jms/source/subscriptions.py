@@ -1,0 +1,141 @@
+"""The links of a query, one for each destination: subscribed in order, subscribed again when one is lost."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
+from pyspark_jms.source.offsets import selector_digest
+from pyspark_jms.source.short_sessions import MAX_SHORT_SESSIONS, ShortSessions
+
+__all__ = ["Subscriptions"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+
+class Subscriptions:
+    """``links[lane]`` is the link of ``options.destinations[lane]``."""
+
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol, pause: Callable[[float], None]) -> None:
+        """``pause`` sleeps while the broker is away, and may raise to give up."""
+        self._options = options
+        self._protocol = protocol
+        self._pause = pause
+        self._sessions = ShortSessions()
+        self.arrivals: Arrivals = protocol.arrivals()
+        self.links: list[SourceLink] = []
+        self.reconnects = 0
+        self.selector_digest: str | None = None
+        """Of the selector that a durable subscription has, for the checkpoint."""
+
+    def open(self, selector_digest: str | None, patience: float) -> None:
+        """``selector_digest``: as the checkpoint has it. ``patience``: seconds to try while the broker is away."""
+        self.selector_digest = selector_digest
+        options = self._options
+        queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+        self._protocol.warn_of_missing_queues(options.connection, queues)
+        for lane, destination in enumerate(options.destinations):
+            self.links.append(self._first(destination, patience))
+            self._sessions.began(lane, time.monotonic())
+            self.links[lane].require_unchanged()
+        for link in self.links:
+            self._log_what_to_expect(link)
+
+    def _first(self, destination: Destination, patience: float) -> SourceLink:
+        return keep_trying(
+            lambda: self._subscribe(destination), "the first connection", timeout=patience, pause=self._pause
+        )
+
+    def _subscribe(self, destination: Destination) -> SourceLink:
+        """Connect, learn the dialect, split the selector for it, and subscribe."""
+        options = self._options
+        link = self._protocol.connect(options.connection, self.arrivals)
+        try:
+            selector = options.selector_for(link.dialect)
+            link.require_supported(
+                durable=options.durable, selected=selector is not None, min_messages=options.min_messages
+            )
+            self._require_same_selector(selector)
+        except JMSError:
+            link.close()
+            raise
+        link.subscribe(
+            Subscription(
+                destination=destination,
+                window_bytes=max(1, options.window_bytes // len(options.destinations)),
+                transform=options.body_type == "auto",
+                durable=options.durable,
+                selector=selector,
+            )
+        )
+        return link
+
+    def _require_same_selector(self, selector: str | None) -> None:
+        """Before SUBSCRIBE: Classic would forget what a durable subscription with another selector holds."""
+        durable = self._options.durable
+        if durable is None:
+            return
+        digest = selector_digest(selector)
+        if self.selector_digest not in (None, digest):
+            raise selector_changed(durable)
+        self.selector_digest = digest
+
+    def _log_what_to_expect(self, link: SourceLink) -> None:
+        for warning in self._options.selector_warnings(link.dialect):
+            _log.warning("! selector: %s", warning)
+        if self._options.forgotten:
+            _log.warning(
+                "! %s is a plain topic subscription: the broker does not deliver what is sent while this query is not"
+                " connected (at-most-once across reconnects and restarts)",
+                link.subscription.destination,
+            )
+
+    def lost(self) -> list[int]:
+        """The lanes whose connection is gone."""
+        return [lane for lane, link in enumerate(self.links) if link.is_down]
+
+    def end_of(self, lane: int) -> JMSError | None:
+        """What ended the connection; raised if it cannot pass."""
+        try:
+            self.links[lane].check()
+        except JMSError as error:
+            if not error.transient:
+                raise
+            return error
+        return None
+
+    def reconnect(self, lane: int, lost: JMSError | None) -> None:
+        """Subscribe again, after growing pauses. ``lost``: what ended the connection."""
+        link = self.links[lane]
+        link.drop()
+        destination = link.subscription.destination
+        silent: JMSError | None = self._sessions.ended(
+            lane,
+            time.monotonic(),
+            silent_end=link.dialect.silent_end,
+            address=link.address,
+            destination=destination,
+        )
+        if silent is not None and self._sessions.consecutive(lane) >= MAX_SHORT_SESSIONS:
+            raise silent
+        self.links[lane] = keep_trying(
+            lambda: self._subscribe(destination),
+            f"reconnecting to {link.address}",
+            timeout=self._options.connection.reconnect_timeout,
+            failure=silent or lost,
+            pause=self._pause,
+        )
+        self._sessions.began(lane, time.monotonic())
+        self.reconnects += 1
+        _log.warning("= reconnected to %s", self.links[lane].address)
+
+    def close(self) -> None:
+        """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
+        for link in self.links:
+            link.close()
+        self.links = []

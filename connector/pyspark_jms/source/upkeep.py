@@ -1,0 +1,88 @@
+"""Between two batches: acknowledgements sent and confirmed, lost connections replaced, subscribed time counted."""
+
+import time
+
+from pyspark_jms.delivery.face import DeliveryLedger
+from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.errors import ConnectionLostError
+from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.subscriptions import Subscriptions
+
+__all__ = ["Upkeep"]
+
+_LONGEST_COUNTED_SECONDS = 600.0
+"""Between two looks for messages, as time that the query was subscribed: some batches take that long."""
+
+
+class Upkeep:
+    """Joins the links, which may be lost, with the ledger, whose promises may not."""
+
+    def __init__(
+        self, subscriptions: Subscriptions, ledger: DeliveryLedger, store: JournalStore | None, counts: Counts
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._ledger = ledger
+        self._store = store
+        self._counts = counts
+        self._subscribed_since: float | None = None
+        """Up to when the time of being subscribed was counted; None while a connection is lost."""
+
+    def run(self) -> None:
+        self.reconnect_lost()
+        self._count_subscribed_time()
+        self.confirm_received()
+
+    # --- acknowledgements ----------------------------------------------------------------------
+
+    def acknowledge_all(self) -> None:
+        for lane in range(self._ledger.lanes):
+            self.acknowledge(lane)
+
+    def acknowledge(self, lane: int) -> None:
+        """What is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
+        due = self._ledger.due(lane)
+        if not due:
+            return
+        try:
+            self.confirm(lane)
+            for ack in due:
+                ack.sent(self._subscriptions.links[lane].acknowledge(ack.ids))
+        except ConnectionLostError:
+            self._reconnect(lane)
+
+    def confirm(self, lane: int, *, wait: bool = True) -> None:
+        """Look for the receipts of acknowledgements: nobody waited for them when they were sent."""
+        link = self._subscriptions.links[lane]
+        for ack in self._ledger.unconfirmed(lane):
+            assert ack.receipt is not None
+            if not wait and not link.has_receipt(ack.receipt):
+                return
+            link.await_receipt(ack.receipt)
+            self._counts.acknowledged += ack.confirmed()
+
+    def confirm_received(self) -> None:
+        for lane in range(self._ledger.lanes):
+            self.confirm(lane, wait=False)
+
+    # --- lost connections ----------------------------------------------------------------------
+
+    def reconnect_lost(self) -> None:
+        for lane in self._subscriptions.lost():
+            self._reconnect(lane)
+
+    def _reconnect(self, lane: int) -> None:
+        self._subscribed_since = None
+        end = self._subscriptions.end_of(lane)
+        self.confirm(lane, wait=False)  # what came before the end
+        self._ledger.lost(lane)
+        self._subscriptions.reconnect(lane, end)
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def _count_subscribed_time(self) -> None:
+        """For the journal's tombstones. A long gap between two calls may be a process that was stopped meanwhile."""
+        if self._store is None:
+            return
+        before, self._subscribed_since = self._subscribed_since, time.monotonic()
+        if before is not None:
+            self._store.note_subscribed(min(self._subscribed_since - before, _LONGEST_COUNTED_SECONDS))

@@ -1,0 +1,184 @@
+"""STOMP for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyspark_jms.delivery.journal.segment import Segment
+from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
+from pyspark_jms.stomp.link.connection import Arrivals
+from pyspark_jms.stomp.link.consumer import Consumer
+from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
+from pyspark_jms.stomp.link.missing_queues import warn_of_missing_queues
+from pyspark_jms.stomp.link.queue_watch import QueueWatch
+from pyspark_jms.stomp.link.subscriptions import require_as_asked
+from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
+from pyspark_jms.stomp.wire.oversized import OversizedMessage
+
+__all__ = ["StompSource", "StompSourceLink"]
+
+
+class StompSourceLink(Consumer):
+    """A ``Consumer`` with the answers that only reading needs."""
+
+    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
+        super().__init__(settings, arrivals=arrivals)
+        self._settings = settings
+
+    @property
+    def address(self) -> Address:
+        return self.connection.address
+
+    @property
+    def server(self) -> str | None:
+        return self.connection.server
+
+    @property
+    def is_down(self) -> bool:
+        return self.connection.down
+
+    @property
+    def received_bytes(self) -> int:
+        return self.connection.received_bytes
+
+    @property
+    def has_timestamps(self) -> bool:
+        return self.dialect.header_of("JMSTimestamp") is not None
+
+    def require_supported(
+        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+    ) -> None:
+        if durable is not None:
+            require_durable(self.dialect, durable, selected=selected)
+        require_enough_unacknowledged(self.dialect, min_messages)
+
+    def check(self) -> None:
+        self.connection.check()
+
+    def check_messages(self) -> None:
+        self.connection.check_messages()
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        return self.connection.take_oversized()
+
+    def has_receipt(self, receipt: str) -> bool:
+        return self.connection.has_receipt(receipt)
+
+    def sent_ms(self, block: Any, index: int) -> int | None:
+        """None also where the producer switched timestamps off (0)."""
+        header = self.dialect.header_of("JMSTimestamp")
+        sent = None if header is None else block.header(index, header)
+        return int(sent) * self.dialect.timestamp_ms or None if sent is not None and sent.isdigit() else None
+
+    def redelivered(self, block: Any) -> int:
+        return redelivered(block)
+
+    def require_unchanged(self) -> None:
+        asked = self.subscription
+        if asked.durable is not None and asked.durable.client_id is not None and self.dialect.durable.keeps_filter:
+            require_as_asked(self._settings, asked.durable, asked.destination, asked.selector)
+
+    # --- messages that will not become rows -----------------------------------------------------
+
+    def unmappable(self, block: Any, upto: int, body_type: BodyChoice) -> dict[int, str]:
+        errors = _decode(
+            memoryview(block.octets)[: block.ends[upto - 1]],
+            block.heads[:upto],
+            block.ends[:upto],
+            dialect=self.dialect,
+            source=self.subscription.destination,
+            first_sequence=0,
+            body_type=body_type,
+        ).column("body_error")
+        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
+        return {int(index): str(errors[int(index)].as_py()) for index in bad}
+
+    def dead_letter(self, block: Any, index: int, reason: str) -> DeadLetter:
+        start, head, end = block.start(index), block.heads[index], block.ends[index]
+        return DeadLetter(
+            head=bytes(block.octets[start:head]),
+            body=bytes(block.octets[head + 2 : end - 2]),  # without NUL LF
+            reason=reason,
+            source=str(self.subscription.destination),
+            message_id=self.message_id(block.ids[index] or b""),
+        )
+
+    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> DeadLetter:
+        assert message.body is not None
+        return DeadLetter(
+            head=message.head,
+            body=message.body,
+            reason=reason,
+            source=str(self.subscription.destination),
+            message_id=self.message_id(message.identifier),
+        )
+
+    def message_id(self, identifier: bytes) -> str:
+        dialect = self.dialect
+        own = identifier if dialect.stable_id_separator is None else dialect.stable_id(identifier)
+        return own.decode("utf-8", "replace")
+
+
+class StompSource:
+    """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
+
+    def arrivals(self) -> Arrivals:
+        return Arrivals()
+
+    def connect(self, settings: ConnectionSettings, arrivals: Any) -> StompSourceLink:
+        return StompSourceLink(settings, arrivals)
+
+    def decode(
+        self,
+        octets: Any,
+        heads: Any,
+        ends: Any,
+        *,
+        dialect: str,
+        source: Destination,
+        first_sequence: int,
+        body_type: BodyChoice,
+    ) -> Any:
+        return _decode(
+            octets,
+            heads,
+            ends,
+            dialect=dialect_named(dialect),
+            source=source,
+            first_sequence=first_sequence,
+            body_type=body_type,
+        )
+
+    def selector_dialect(self, dialect: str) -> str | None:
+        return dialect_named(dialect).selector_dialect
+
+    def recognition(self, dialect: str) -> Recognition | None:
+        return recognition_if_any(dialect_named(dialect))
+
+    def require_recognition(self, dialect: str) -> Recognition:
+        return recognition_of(dialect_named(dialect))
+
+    def fingerprints(self, segment: Segment) -> list[bytes]:
+        return fingerprints_of(segment)
+
+    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
+        return warn_of_missing_queues(settings, queues)
+
+    def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
+        return QueueWatch(settings, queues, in_flight)
+
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
+        send_dead_letters(settings, queue, letters)
+
+
+def _decode(octets: Any, heads: Any, ends: Any, **facts: Any) -> Any:
+    from pyspark_jms.stomp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+
+    return decode(octets, np.frombuffer(heads, np.int64), np.frombuffer(ends, np.int64), **facts)

@@ -1,0 +1,40 @@
+from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_jms.delivery.span import Batch, Span
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.source.batches import received_partitions
+from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.wire.scan import FrameScanner
+
+LINKS = [
+    SimpleNamespace(subscription=Subscription(destination=Destination.parse(name), window_bytes=1), dialect=ARTEMIS)
+    for name in ("queue://a", "queue://b")
+]
+
+
+def block_of(sizes):
+    scanner = FrameScanner(max_body_bytes=1 << 20)
+    for n, size in enumerate(sizes):
+        scanner.feed(b"MESSAGE\nmessage-id:9,%d\ncontent-length:%d\n\n%s\0\n" % (n, size, b"x" * size))
+    return scanner.take()
+
+
+@given(st.lists(st.lists(st.integers(0, 900), min_size=1, max_size=9), min_size=1, max_size=4), st.integers(1, 4000))
+def test_partitions_hold_every_message_once_in_order_within_their_bytes(blocks, partition_bytes):
+    spans, count = [], 0
+    for lane, sizes in enumerate(blocks):
+        spans.append(Span(lane % 2, block_of(sizes), 0, len(sizes)))
+        count += len(sizes)
+    tasks = list(received_partitions(Batch(100, 100 + count, tuple(spans)), LINKS, partition_bytes, None))
+    assert all(tasks)
+    at = 100
+    for task in tasks:
+        for piece in task:
+            assert piece.first_sequence == at
+            at += len(piece)
+        assert sum(len(piece.octets) for piece in task) <= partition_bytes or sum(map(len, task)) == 1
+    assert at == 100 + count

@@ -1,0 +1,16 @@
+from pyspark_jms.source.links import Arrivals, DeadLetter, Oversized, SourceLink, SourceProtocol
+from pyspark_jms.stomp.link import connection, dead_letters
+from pyspark_jms.stomp.source import StompSource, StompSourceLink
+from pyspark_jms.stomp.wire.oversized import OversizedMessage
+
+
+def missing(protocol, value):
+    return {name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name)}
+
+
+def test_stomp_is_a_protocol_for_reading():
+    assert missing(SourceProtocol, StompSource()) == set()
+    assert missing(Arrivals, connection.Arrivals()) == set()
+    assert missing(Oversized, OversizedMessage(b"", b"1,2", None)) == set()
+    assert missing(DeadLetter, dead_letters.DeadLetter) == set()
+    assert missing(SourceLink, StompSourceLink) == {"browse_ended"}, "an attribute of each link"

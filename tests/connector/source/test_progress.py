@@ -1,0 +1,55 @@
+import pytest
+
+from pyspark_jms.delivery.ledger import Ledger
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.journals import QueryJournal
+from pyspark_jms.source.progress import Progress
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.source import StompSource
+
+
+def figures(watched=None, **more):
+    options = SourceOptions.parse({"brokerUrl": "stomp://h"} | more)
+    stop = StopRequest()
+    journal = QueryJournal(options, StompSource(), stop)
+    try:
+        return Progress(options).figures(
+            Ledger([None], 7),
+            [],
+            journal.store(),
+            Diverter(options, StompSource(), stop.pause),
+            watched or {},
+            reached=0,
+            reconnects=2,
+            dropped=3,
+        )
+    finally:
+        journal.close()
+
+
+def test_the_figures_of_a_query():
+    found = figures({"depth": 4}, queue="q")
+    assert {"seq": 7, "reconnects": 2, "selectorDropped": 3, "depth": 4, "broker": None}.items() <= found.items()
+    assert "journalBytes" not in found
+
+
+def test_the_figures_of_a_journal(tmp_path):
+    found = figures(queue="q", journalLocation=str(tmp_path))
+    assert (found["journalBytes"], found["backlogAgeSeconds"]) == (0, None)
+    assert "journalKeeps" not in found
+
+
+@pytest.mark.parametrize(
+    ("more", "journal", "watched", "guarantee"),
+    [
+        ({"topic": "t"}, False, {}, "at-most-once"),
+        ({"queue": "q"}, False, {"consumers": 5}, "at-least-once"),
+        ({"queue": "q"}, True, {"consumers": 0}, "exactly-once into Spark"),
+        ({"queue": "q"}, True, {"consumers": 1}, "at-least-once (other consumers"),
+    ],
+)
+def test_the_guarantee(more, journal, watched, guarantee, tmp_path, caplog):
+    place = {"journalLocation": str(tmp_path)} if journal else {}
+    assert figures(watched, **more, **place)["guarantee"].startswith(guarantee)
+    assert ("other consumers" in caplog.text) == ("other" in guarantee)

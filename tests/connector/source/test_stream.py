@@ -1,0 +1,73 @@
+"""The engine of a streaming read without Spark: offsets in, what tasks read out."""
+
+import contextlib
+import pickle
+
+import pytest
+from numbered import fill
+from streaming import access, left
+
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.stream import StreamSource, read_task
+from pyspark_jms.stomp.source import StompSource
+
+
+@contextlib.contextmanager
+def streaming(broker, queue, **more):
+    options = SourceOptions.parse(access(broker) | {"queue": queue} | {key: str(each) for key, each in more.items()})
+    source = StreamSource(options, StompSource())
+    try:
+        yield source, options
+    finally:
+        source.stop()
+
+
+def batch(source, start):
+    """The next batch that has messages."""
+    end = start
+    while end == start:
+        end = source.latest_offset(start)
+    return end
+
+
+def rows(source, options, start, end):
+    tasks = pickle.loads(pickle.dumps(source.partitions(start, end)))
+    return [row for task in tasks for part in read_task(task, options, StompSource()) for row in part.to_pylist()]
+
+
+@pytest.mark.parametrize("journal", [False, True])
+def test_each_batch_is_read_once_and_acknowledged_when_the_next_is_asked_for(broker, queue, tmp_path, journal):
+    fill(broker, queue, 30)
+    more = {"journalLocation": tmp_path} if journal else {}
+    with streaming(broker, queue, maxMessagesPerTrigger=20, **more) as (source, options):
+        start, found = source.initial_offset(), []
+        while len(found) < 30:
+            end = batch(source, start)
+            found += [row["sequence"] for row in rows(source, options, start, end)]
+            source.commit(end)
+            start = end
+        assert found == list(range(30))
+        source.latest_offset(start)
+        assert left(broker, queue, 0) == 0
+        assert source.progress()["seq"] == 30
+
+
+def test_a_batch_of_an_earlier_process_is_empty(broker, queue):
+    with streaming(broker, queue) as (source, _):
+        assert source.partitions({"seq": 0}, {"seq": 5}) == []
+
+
+def test_dropped_messages_are_counted_where_they_are_decoded(broker, queue):
+    fill(broker, queue, 20)
+    more = {"selector": "JMSRedelivered = TRUE", "selectorResidual": "spark"}
+    with streaming(broker, queue, **more) as (source, options):
+        start = source.initial_offset()
+        assert source.progress() == {}
+        end = batch(source, start)
+        assert source.progress()["selectorDropped"] == 0
+        source.partitions(start, end)
+        assert "not known" in str(source.progress()["selectorDropped"])  # no task has run
+        rows(source, options, start, end)
+        assert source.progress()["selectorDropped"] == end["seq"]
+        source.commit(end)
+        assert source.progress()["selectorDropped"] == end["seq"]

@@ -1,0 +1,65 @@
+import contextlib
+import time
+
+import pytest
+from rawstomp import RawStomp
+from streaming import access
+from waiting import wait_until
+
+from pyspark_jms.errors import SelectorChangedError, UnsupportedError
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.source.offsets import selector_digest
+from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.stomp.source import StompSource
+
+
+@contextlib.contextmanager
+def subscribed(broker, digest=None, **more):
+    options = SourceOptions.parse(access(broker) | more)
+    subscriptions = Subscriptions(options, StompSource(), time.sleep)
+    try:
+        subscriptions.open(digest, 0.0)
+        yield subscriptions
+    finally:
+        subscriptions.close()
+
+
+def test_a_lost_connection_is_replaced_and_the_others_stay(broker, queue):
+    with subscribed(broker, queue=f'["{queue}.a", "{queue}.b"]') as subscriptions:
+        first, second = subscriptions.links
+        assert subscriptions.lost() == []
+        second.drop()
+        wait_until(lambda: subscriptions.lost() == [1])
+        subscriptions.reconnect(1, subscriptions.end_of(1))
+        assert subscriptions.links[0] is first
+        assert subscriptions.links[1] is not second
+        assert subscriptions.reconnects == 1
+        with RawStomp(broker) as client:
+            client.send(f"{queue}.b", [([], "x")])
+        wait_until(lambda: subscriptions.links[1].waiting()[0] == 1)
+
+
+def test_the_selector_is_split_for_the_broker_that_answers(broker, queue):
+    with subscribed(broker, queue=queue, selector="JMSPriority > 4") as subscriptions:
+        assert subscriptions.links[0].subscription.selector == "AMQPriority > 4"
+        assert subscriptions.selector_digest is None, "a queue keeps no subscription"
+
+
+def test_a_durable_subscription_keeps_its_selector(broker, queue):
+    durable = {"topic": queue, "subscriptionName": "daily", "clientId": queue}
+    red, blue = "color = 'red'", "color = 'blue'"
+    with subscribed(broker, **durable, selector=red) as subscriptions:
+        digest = subscriptions.selector_digest
+        assert digest == selector_digest(subscriptions.links[0].subscription.selector)
+    with subscribed(broker, digest, **durable, selector=red) as subscriptions:
+        assert subscriptions.selector_digest == digest
+    with pytest.raises(SelectorChangedError), subscribed(broker, digest, **durable, selector=blue):
+        pass
+    with pytest.raises(SelectorChangedError), subscribed(broker, None, **durable, selector=blue):
+        pass  # a new checkpoint: Artemis is asked
+
+
+def test_what_a_broker_cannot_do_is_refused_before_it_is_asked(broker, queue):
+    shared = {"topic": queue, "subscriptionName": "daily", "sharedSubscription": "true", "selector": "a = 1"}
+    with pytest.raises(UnsupportedError, match="clientId"), subscribed(broker, **shared):
+        pass

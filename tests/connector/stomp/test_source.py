@@ -1,0 +1,81 @@
+import contextlib
+
+import pytest
+from numbered import fill
+from rawstomp import RawStomp
+from streaming import access
+from waiting import wait_until
+
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.stomp.source import StompSource
+
+
+@contextlib.contextmanager
+def linked(broker, queue):
+    stomp = StompSource()
+    link = stomp.connect(SourceOptions.parse(access(broker) | {"queue": queue}).connection, stomp.arrivals())
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def subscription(queue, **more):
+    return Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20, **more)
+
+
+def block(link):
+    wait_until(lambda: link.waiting()[0])
+    [found] = link.take()
+    return found
+
+
+def test_a_link_connects_then_subscribes_then_receives(broker, queue):
+    fill(broker, queue, 3)
+    with linked(broker, queue) as link:
+        assert (link.dialect.name, link.is_down) == ("artemis", False)
+        assert broker.consumer_count(queue) == 0
+        link.subscribe(subscription(queue))
+        found = block(link)
+        assert link.redelivered(found) == 0
+        assert link.has_timestamps
+        assert abs(link.sent_ms(found, 0) - link.sent_ms(found, len(found) - 1)) < 60_000
+        link.await_receipt(link.acknowledge([one for one in found.ids if one is not None]))
+
+
+def test_a_link_that_never_subscribed_closes_without_a_word(broker, queue):
+    with linked(broker, queue) as link:
+        pass
+    assert link.is_down
+
+
+def test_what_artemis_cannot_do_is_refused(broker, queue):
+    with linked(broker, queue) as link:
+        link.require_supported(durable=None, selected=True, min_messages=10_000)
+        shared = DurableSubscription("daily", shared=True)
+        with pytest.raises(UnsupportedError, match="clientId"):
+            link.require_supported(durable=shared, selected=True, min_messages=None)
+
+
+def test_a_message_that_cannot_be_mapped_and_its_dead_letter(broker, queue):
+    with RawStomp(broker) as client:
+        client.send(queue, [([], "good"), ([("spark_jms_body", "map")], b"no JSON")])
+    with linked(broker, queue) as link:
+        link.subscribe(subscription(queue))
+        wait_until(lambda: link.waiting()[0] == 2)
+        [found] = link.take()
+        [(index, reason)] = link.unmappable(found, 2, "auto").items()
+        letter = link.dead_letter(found, index, reason)
+        assert (index, letter.body, letter.reason) == (1, b"no JSON", reason)
+        assert letter.message_id == link.message_id(found.ids[1])
+
+
+def test_what_a_dialect_knows():
+    stomp = StompSource()
+    assert (stomp.selector_dialect("artemis"), stomp.selector_dialect("rabbitmq")) == ("artemis", None)
+    assert stomp.recognition("rabbitmq") is None
+    with pytest.raises(UnsupportedError):
+        stomp.require_recognition("rabbitmq")

@@ -1,0 +1,32 @@
+"""The engine of reading without Spark: what the streaming runner would hold."""
+
+from pyspark_jms.source.journals import QueryJournal
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.source import StompSource
+
+
+class OpenReceiver(Receiver):
+    """With the journal that belongs to it, and that is closed with it."""
+
+    def __init__(self, options, start=0, stop=None, **how):
+        stop = stop or StopRequest()
+        self._journal = QueryJournal(options, StompSource(), stop)
+        try:
+            super().__init__(options, StompSource(), stop, store=self._journal.store(), sequence=start, **how)
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def journal(self):
+        return self._journal.store()
+
+    def close(self):
+        super().close()
+        self._journal.close()
+
+    def crash(self):
+        """As the process would die: nothing is given back, and the journal's lock is free."""
+        for link in self.links:
+            link.drop()
+        self._journal.close()
