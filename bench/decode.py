@@ -7,7 +7,6 @@ given, as the receiver found them; what finding them costs there is ``scan``. ``
 """
 
 import json
-from array import array
 
 from bench.one_core import Case, rates
 from pyspark_jms.jms.model import Destination
@@ -55,24 +54,22 @@ def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
 
 
 def case(*, body_bytes: int, mixed: bool, escaped: bool) -> Case:
-    heads, ends, octets = array("q"), array("q"), bytearray()
-    while len(octets) < SEGMENT_BYTES:
-        one = frame(len(ends), body_bytes=body_bytes, mixed=mixed, escaped=escaped)
-        heads.append(len(octets) + one.index(b"\n\n"))
-        octets += one
-        ends.append(len(octets))
+    scanner = FrameScanner(max_body_bytes=1 << 20)
+    while scanner.size < SEGMENT_BYTES:
+        scanner.feed(frame(scanner.messages, body_bytes=body_bytes, mixed=mixed, escaped=escaped))
+    block = scanner.take()
     source = Destination.parse("queue://orders")
     return Case(
-        len(ends),
-        lambda: decode(octets, heads, ends, dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto"),
+        len(block),
+        lambda: decode(block, dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto"),
     )
 
 
 def scan() -> Case:
     """The receiver's part: frame ends and message ids, in reads of the size a socket gives."""
     frames = [frame(i, body_bytes=1024, mixed=False, escaped=False) for i in range(5000)]
-    octets = memoryview(b"".join(frames))
-    reads = [octets[at : at + READ_BYTES] for at in range(0, len(octets), READ_BYTES)]
+    data = memoryview(b"".join(frames))
+    reads = [data[at : at + READ_BYTES] for at in range(0, len(data), READ_BYTES)]
 
     def feed() -> None:
         scanner = FrameScanner(max_body_bytes=1 << 20)

@@ -11,7 +11,7 @@ from receivers import OpenReceiver
 from streaming import left, read, run_available
 from waiting import wait_until
 
-from pyspark_jms.delivery.journal.store import Position, read_stretch
+from pyspark_jms.delivery.journal.store import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
 from pyspark_jms.options.parsing import SourceOptions
@@ -51,9 +51,8 @@ def texts(store, start, end):
     for parts in partitions_of(store, start, end):
         bodies = []
         for part in parts:
-            stretch = read_stretch(part.info.path, part.info.digest, part.first, part.last)
-            frames = bytes(stretch.octets).split(b"\0\n")[:-1]
-            assert len(frames) == part.last - part.first
+            frames = part.place.load().data.split(b"\0\n")[:-1]
+            assert len(frames) == len(part)
             bodies += [frame.partition(b"\n\n")[2].decode() for frame in frames]
         found.append(bodies)
     return found

@@ -271,17 +271,14 @@ def browsed(classic, selector):
     subscription = Subscription(destination=source, window_bytes=1 << 24, browse=True, selector=selector)
     consumer = Consumer(settings, subscription)
     try:
-        runs = []
-        while not any(identifier.endswith(CLASSIC.browse_end) for run in runs for identifier in run.ids):
+        blocks = []
+        while not any(identifier.endswith(CLASSIC.browse_end) for block in blocks for identifier in block.ids):
             consumer.connection.changed.pause(0.2)
             consumer.connection.check()
-            runs += consumer.take()
+            blocks += consumer.take()
     finally:
         consumer.connection.drop()
-    batches = [
-        decode(run.octets, run.heads, run.ends, dialect=CLASSIC, source=source, first_sequence=0, body_type="auto")
-        for run in runs
-    ]
+    batches = [decode(block, dialect=CLASSIC, source=source, first_sequence=0, body_type="auto") for block in blocks]
     return pa.Table.from_batches(batches).combine_chunks()
 
 

@@ -5,33 +5,21 @@ a connection ends; the broker may notice that end late, and until then handle AC
 of what is not in delivery is an error (on Artemis: an ERROR that ends the connection).
 """
 
-from array import array
 from collections import deque
-from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import pairwise
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.recognition import Recognition
 
 
-@dataclass
-class Run:
-    """What a connection delivered: ids as ``consumer,message``, contents, and their bytes with an index."""
-
-    ids: list
-    contents: list
-    octets: bytearray = field(default_factory=bytearray)
-    heads: array = field(default_factory=lambda: array("q"))
-    ends: array = field(default_factory=lambda: array("q"))
-
-    def __post_init__(self):
-        for content in self.contents:
-            self.heads.append(len(self.octets))
-            self.octets += content
-            self.ends.append(len(self.octets))
-
-    def __len__(self):
-        return len(self.contents)
+def block_of(ids, contents):
+    """What a connection delivered: ids as ``consumer,message``, and contents."""
+    block = MessageBlock(ids=ids)
+    for content in contents:
+        block.heads.append(len(block.data))
+        block.data += content
+        block.ends.append(len(block.data))
+    return block
 
 
 def text(message, size=10, prefix=b""):
@@ -39,26 +27,25 @@ def text(message, size=10, prefix=b""):
     return prefix + b"%0*d;" % (max(size - len(prefix) - 1, 1), message)
 
 
-def numbers(octets):
+def numbers(data):
     """The messages in these bytes."""
-    return [int(part.lstrip(b"x")) for part in bytes(octets).split(b";")[:-1]]
+    return [int(part.lstrip(b"x")) for part in bytes(data).split(b";")[:-1]]
 
 
 def run(consumer, *messages, size=10, prefix=b""):
     """``run(1, 5, 6)``: messages 5 and 6 as consumer 1 gets them, ten bytes each."""
-    return Run([b"%d,%d" % (consumer, m) for m in messages], [text(m, size, prefix) for m in messages])
+    return block_of([b"%d,%d" % (consumer, m) for m in messages], [text(m, size, prefix) for m in messages])
 
 
 RECOGNITION = Recognition(
     identity=lambda identifier: identifier.partition(b",")[2],
-    fingerprint=lambda run, index: blake2b(run.contents[index], digest_size=16).digest(),
+    fingerprint=lambda block, index: blake2b(block.message(index), digest_size=16).digest(),
 )
 
 
 def fingerprints_of(segment):
     """What ``RECOGNITION`` will say of the messages in a segment of a journal."""
-    octets, ends = bytes(segment.octets), segment.ends.tolist()
-    return [blake2b(octets[a:b], digest_size=16).digest() for a, b in pairwise([0, *ends])]
+    return [RECOGNITION.fingerprint(segment.block, index) for index in range(len(segment))]
 
 
 class _Session:
@@ -105,7 +92,7 @@ class ModelBroker:
         """What the client reads off the wire."""
         taken, self.wire = self.wire[:count], self.wire[count:]
         messages = [self.session.delivered[identifier] for identifier in taken]
-        return Run(taken, [text(message, self.sizes[message]) for message in messages])
+        return block_of(taken, [text(message, self.sizes[message]) for message in messages])
 
     def acknowledge(self, ids, receipt):
         """The client writes ACKs."""

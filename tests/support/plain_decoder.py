@@ -1,6 +1,6 @@
 """MESSAGE frames read one by one, in plain Python: what the vectorised decoder must agree with.
 
-Written from STOMP 1.2, JMS 3.1 and the dialect's data; it shares no code with ``pyspark_jms.columns``.
+Written from STOMP 1.2, JMS 3.1 and the dialect's data; it shares no code with the decoder.
 """
 
 import base64
@@ -8,7 +8,8 @@ import binascii
 import datetime as dt
 import json
 import re
-from array import array
+
+from pyspark_jms.blocks.block import MessageBlock
 
 ESCAPES = {b"\\": b"\\", b"c": b":", b"r": b"\r", b"n": b"\n"}
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -24,14 +25,14 @@ def message(*headers, body=b""):
     return b"MESSAGE\n" + b"".join(line + b"\n" for line in lines) + b"\n" + octets + b"\0\n"
 
 
-def segment(frames):
-    """Bytes, heads and ends of whole frames."""
-    heads, ends, size = array("q"), array("q"), 0
+def block_of(frames):
+    """Whole frames, one after the other."""
+    block = MessageBlock(b"".join(frames))
     for frame in frames:
-        heads.append(size + frame.index(b"\n\n"))
-        size += len(frame)
-        ends.append(size)
-    return b"".join(frames), heads, ends
+        start = block.start(len(block))
+        block.heads.append(start + frame.index(b"\n\n"))
+        block.ends.append(start + len(frame))
+    return block
 
 
 def frames_in(octets):

@@ -9,42 +9,40 @@ import os
 from collections import deque
 from dataclasses import dataclass
 
-from pyspark_jms.delivery.span import Span
+import numpy as np
+
+from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.source.parts import Piece, bytes_of, index_of
 
-__all__ = ["MappedPiece", "SharedMemory", "memory_path", "new_memory"]
+__all__ = ["SharedBlock", "SharedMemory", "memory_path", "new_memory"]
+
+_POSITION_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MappedPiece:
-    """A ``Piece`` that lies in the runner's memory: heads, ends, bytes, from ``offset`` on."""
+@dataclass(frozen=True, slots=True)
+class SharedBlock:
+    """Messages that lie in the runner's memory: heads, ends, bytes, from ``offset`` on."""
 
-    source: str
-    dialect: str
-    first_sequence: int
     path: str
     inode: int
     offset: int
     messages: int
-    octets: int
+    size: int
+    """Bytes of the messages."""
 
     def __len__(self) -> int:
         return self.messages
 
-    def read(self) -> Piece:
+    def load(self) -> MessageBlock:
         """The memory stays mapped as long as something refers to it, whatever the runner does meanwhile."""
         descriptor = self._open()
-        index = 8 * self.messages
         try:
-            mapped = mmap.mmap(descriptor, 2 * index + self.octets, offset=self.offset, prot=mmap.PROT_READ)
+            length = 2 * _POSITION_BYTES * self.messages + self.size
+            mapped = mmap.mmap(descriptor, length, offset=self.offset, prot=mmap.PROT_READ)
         finally:
             os.close(descriptor)
-        view = memoryview(mapped)
-        return Piece(
-            self.source, self.dialect, self.first_sequence, view[2 * index :], view[:index], view[index : 2 * index]
-        )
+        heads, ends = np.frombuffer(mapped, np.int64, 2 * self.messages).reshape(2, -1)
+        return MessageBlock(memoryview(mapped)[length - self.size :], index_of(heads), index_of(ends))
 
     def _open(self) -> int:
         """The batch's memory. The same path can name the memory of a later batch by now, so the inode must match."""
@@ -66,7 +64,7 @@ def _gone(why: str) -> IllegalStateError:
 
 
 class SharedMemory:
-    """In the runner: ``put`` the pieces of a batch, ``release`` what is done, ``close`` at the end."""
+    """In the runner: ``put`` the messages of a batch, ``release`` what is done, ``close`` at the end."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[int, int]] = deque()
@@ -79,22 +77,17 @@ class SharedMemory:
             self._batches.append((end, descriptor))
         return descriptor is not None
 
-    def put(self, span: Span, first_sequence: int, source: Destination, dialect: str) -> MappedPiece:
+    def put(self, block: MessageBlock) -> SharedBlock:
         """Into the memory of the batch that was begun last."""
         descriptor = self._batches[-1][1]
         offset = -(-os.lseek(descriptor, 0, os.SEEK_END) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        heads, ends = index_of(span)
-        octets = bytes_of(span)
-        _write(descriptor, offset, [heads, ends, octets])
-        return MappedPiece(
-            source=str(source),
-            dialect=dialect,
-            first_sequence=first_sequence,
+        _write(descriptor, offset, [block.heads.tobytes(), block.ends.tobytes(), block.data])
+        return SharedBlock(
             path=memory_path(descriptor),
             inode=os.fstat(descriptor).st_ino,
             offset=offset,
-            messages=len(span),
-            octets=len(octets),
+            messages=len(block),
+            size=len(block.data),
         )
 
     def release(self, sequence: int) -> None:
@@ -107,12 +100,12 @@ class SharedMemory:
             os.close(self._batches.pop()[1])
 
 
-def _write(descriptor: int, offset: int, buffers: list[memoryview]) -> None:
+def _write(descriptor: int, offset: int, buffers: list[ByteArray]) -> None:
     """All of it: one system call writes 2 GB at most."""
     for buffer in buffers:
-        written = 0
-        while written < len(buffer):
-            written += os.pwrite(descriptor, buffer[written:], offset + written)
+        view, written = memoryview(buffer), 0
+        while written < len(view):
+            written += os.pwrite(descriptor, view[written:], offset + written)
         offset += written
 
 

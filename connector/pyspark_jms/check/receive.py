@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.census import Kind, census_finding, counted, kinds_of, lost
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
@@ -21,7 +22,6 @@ from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.management import Management
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.stomp.wire.scan import FrameRun
 
 __all__ = ["receive_findings"]
 
@@ -37,10 +37,10 @@ def receive_findings(settings: ConnectionSettings, queue: str, most: int, asked:
         _until_quiet(consumer, most)
         delivering = {} if asked is None else asked.delivering()
         _until_quiet(consumer, None)  # what was on its way when the broker listed it
-        runs = consumer.take()
-    yield _received(runs, destination, consumer.dialect)
+        blocks = consumer.take()
+    yield _received(blocks, destination, consumer.dialect)
     if asked is not None:
-        ids = [identifier.decode() for run in runs for identifier in run.ids if identifier is not None]
+        ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
         came = _Came(ids, consumer.dialect.stable_id_separator or ",")
         held = [message for message in came.ours(delivering) if message["messageID"] not in before]
         yield replace(
@@ -83,13 +83,11 @@ class _Came:
         ]
 
 
-def _received(runs: list[FrameRun], destination: Destination, dialect: Dialect) -> Finding:
+def _received(blocks: list[MessageBlock], destination: Destination, dialect: Dialect) -> Finding:
     kinds: Counter[str] = Counter()
     empty = 0
-    for run in runs:
-        rows = decode(
-            run.octets, run.heads, run.ends, dialect=dialect, source=destination, first_sequence=0, body_type="auto"
-        )
+    for block in blocks:
+        rows = decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
         kinds.update(str(kind) for kind in rows.column("body_type").to_pylist())
         empty += rows.column("text").to_pylist().count("")
     total = kinds.total()

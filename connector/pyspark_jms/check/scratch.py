@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
@@ -21,7 +22,7 @@ from pyspark_jms.stomp.link.connection import Arrivals
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
-from pyspark_jms.stomp.wire.scan import FrameRun
+from pyspark_jms.stomp.wire.header import header_of
 
 __all__ = ["SCRATCH_QUEUE", "Scratch", "scratch_findings"]
 
@@ -61,10 +62,10 @@ class Scratch:
             before = time.time() * 1000
             for kind, body in _BODIES:
                 consumer.connection.send(self._frame("bodies", kind, body))
-            runs = self._receive(consumer, len(_BODIES))
-            self._note_clock(runs[0], before)
-            found = [kind for run in runs for kind in self._body_types(run)]
-            self._acknowledge(consumer, runs)
+            blocks = self._receive(consumer, len(_BODIES))
+            self._note_clock(blocks[0], before)
+            found = [kind for block in blocks for kind in self._body_types(block)]
+            self._acknowledge(consumer, blocks)
         wanted = [kind for kind, _ in _BODIES]
         if found == wanted:
             return Finding(name="body rule", value="text and bytes are told apart")
@@ -86,9 +87,9 @@ class Scratch:
             ahead = self._until_quiet(consumer)
             left = _MESSAGES
             while left:
-                runs = self._receive(consumer, 1)
-                self._acknowledge(consumer, runs)
-                left -= sum(map(len, runs))
+                blocks = self._receive(consumer, 1)
+                self._acknowledge(consumer, blocks)
+                left -= sum(map(len, blocks))
         if ahead < _MESSAGES:
             return Finding(name="window", value="the broker waits for acknowledgements when windowBytes are in flight")
         return Finding(
@@ -156,7 +157,7 @@ class Scratch:
         )
         return Consumer(self._settings, subscription, Arrivals())
 
-    def _receive(self, consumer: Consumer, count: int) -> list[FrameRun]:
+    def _receive(self, consumer: Consumer, count: int) -> list[MessageBlock]:
         self._await(consumer, count)
         return consumer.take()
 
@@ -189,25 +190,17 @@ class Scratch:
             self._acknowledge(consumer, consumer.take())
 
     @staticmethod
-    def _acknowledge(consumer: Consumer, runs: list[FrameRun]) -> None:
-        ids = [identifier for run in runs for identifier in run.ids if identifier is not None]
+    def _acknowledge(consumer: Consumer, blocks: list[MessageBlock]) -> None:
+        ids = [identifier for block in blocks for identifier in block.ids if identifier is not None]
         if ids:
             consumer.await_receipt(consumer.acknowledge(ids))
 
-    def _body_types(self, run: FrameRun) -> list[str]:
-        rows = decode(
-            run.octets,
-            run.heads,
-            run.ends,
-            dialect=self._dialect,
-            source=self._destination,
-            first_sequence=0,
-            body_type="auto",
-        )
+    def _body_types(self, block: MessageBlock) -> list[str]:
+        rows = decode(block, dialect=self._dialect, source=self._destination, first_sequence=0, body_type="auto")
         return [str(kind) for kind in rows.column("body_type").to_pylist()]
 
-    def _note_clock(self, run: FrameRun, before: float) -> None:
+    def _note_clock(self, block: MessageBlock, before: float) -> None:
         name = self._dialect.header_of("JMSTimestamp")
-        sent = run.header(0, name) if name else None
+        sent = header_of(block, 0, name) if name else None
         if sent is not None and sent.isdigit():
             self.clock = (before, float(sent), time.time() * 1000)

@@ -7,7 +7,8 @@ from collections import deque
 
 import numpy as np
 
-from pyspark_jms.delivery.journal.segment import Index
+from pyspark_jms.blocks.block import Positions
+from pyspark_jms.blocks.fit import fit
 
 __all__ = ["Backlog"]
 
@@ -16,35 +17,38 @@ class Backlog:
     """First in, first out."""
 
     def __init__(self) -> None:
-        self._ends: deque[Index] = deque()  # of each stretch: bytes up to each of its messages
+        self._ends: deque[Positions] = deque()  # of each block: bytes up to each of its messages
         self.messages = 0
-        self.octets = 0
+        self.size = 0
+        """Bytes of the messages."""
 
-    def add(self, ends: Index) -> None:
-        """A stretch of messages: where each ends, counted from the beginning of the first."""
+    def add(self, ends: Positions) -> None:
+        """Consecutive messages: where each ends, counted from the beginning of the first."""
         if len(ends):
             self._ends.append(ends)
             self.messages += len(ends)
-            self.octets += int(ends[-1])
+            self.size += int(ends[-1])
 
-    def take(self, *, max_messages: int | None, max_bytes: int | None) -> Index:
+    def take(self, *, max_messages: int | None, max_bytes: int | None) -> Positions:
         """Where each message of the next batch ends. The first fits always."""
-        taken: list[Index] = []
-        messages, octets = 0, 0
+        taken: list[Positions] = []
+        messages, size = 0, 0
         while self._ends:
             ends = self._ends[0]
-            fits = len(ends) if max_messages is None else min(len(ends), max_messages - messages)
-            if max_bytes is not None:
-                fits = min(fits, int(np.searchsorted(ends, max_bytes - octets, side="right")))
-            fits = fits if messages else max(1, fits)
-            if fits <= 0:
+            fits = fit(
+                ends,
+                size=None if max_bytes is None else max_bytes - size,
+                messages=None if max_messages is None else max_messages - messages,
+                at_least_one=not messages,
+            )
+            if not fits:
                 break
             self._ends.popleft()
             if fits < len(ends):
                 self._ends.appendleft(ends[fits:] - ends[fits - 1])
-            taken.append(ends[:fits] + octets)
+            taken.append(ends[:fits] + size)
             messages += fits
-            octets += int(ends[fits - 1])
+            size += int(ends[fits - 1])
         self.messages -= messages
-        self.octets -= octets
+        self.size -= size
         return np.concatenate(taken) if taken else np.empty(0, np.int64)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from pyspark_jms.delivery.span import Messages
+from pyspark_jms.blocks.block import MessageBlock
 
 __all__ = ["Ack", "DeliveryLedger"]
 
@@ -54,7 +54,7 @@ class DeliveryLedger(Protocol):
     @property
     def in_flight_bytes(self) -> int: ...
 
-    def receive(self, lane: int, run: Messages, upto: int, *, without: Collection[int]) -> None: ...
+    def receive(self, lane: int, block: MessageBlock, upto: int, *, without: Collection[int]) -> None: ...
 
     def store_received(self) -> None:
         """Make durable what was received, where there is a journal."""
@@ -62,7 +62,7 @@ class DeliveryLedger(Protocol):
     def expects(self, lane: int) -> bool:
         """Whether messages of this lane may still be redelivered."""
 
-    def expects_message(self, lane: int, run: Messages, index: int) -> bool: ...
+    def expects_message(self, lane: int, block: MessageBlock, index: int) -> bool: ...
 
     def due(self, lane: int) -> Sequence[Ack]:
         """What is to be acknowledged now."""

@@ -10,25 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from pyspark_jms.blocks.block import MessageBlock, positions_of
+from pyspark_jms.blocks.fit import cuts
+from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.delivery.backlog import Backlog
-from pyspark_jms.delivery.journal.segment import Index, Segment
+from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
+from pyspark_jms.delivery.journal.stored_block import StoredBlock
 from pyspark_jms.delivery.lane import AckRound, ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.delivery.span import Messages, Span
+from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["JournaledLedger", "Stored", "partitions_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The sequences ``first`` to ``last`` (not included) of one segment."""
-
-    info: SegmentInfo
-    first: int
-    last: int
+__all__ = ["JournaledLedger", "partitions_of"]
 
 
 @dataclass(slots=True)
@@ -75,7 +70,7 @@ class JournaledLedger(Lanes[_Durable]):
             for lane in self._lanes_of(known.source):
                 lane.expected[known.id] = ExpectedRedelivery(known.fingerprint, State.LOST)
         for info in store.segments(start):
-            self._count(store.read(info.first).ends, max(0, start - info.first))
+            self._count(store.read(info.first), max(0, start - info.first))
 
     def _lanes_of(self, source: str) -> Iterator[Lane[_Durable]]:
         return (lane for index, lane in enumerate(self._lanes) if self._is_of(index)(source))
@@ -96,9 +91,9 @@ class JournaledLedger(Lanes[_Durable]):
         self._store.skip_to(start)
         return start
 
-    def _count(self, ends: Index, skipped: int = 0) -> None:
+    def _count(self, segment: Segment, skipped: int = 0) -> None:
         """A segment's messages wait, save for the first ``skipped``."""
-        self._backlog.add(ends[skipped:] - (ends[skipped - 1] if skipped else 0))
+        self._backlog.add(positions_of(segment.block.ends)[skipped:] - segment.block.start(skipped))
 
     # --- received ------------------------------------------------------------------------------
 
@@ -109,7 +104,7 @@ class JournaledLedger(Lanes[_Durable]):
 
     @property
     def waiting_bytes(self) -> int:
-        return self._backlog.octets + sum(span.octets for spans in self._received for span in spans)
+        return self._backlog.size + sum(span.size for spans in self._received for span in spans)
 
     @property
     def in_flight_messages(self) -> int:
@@ -119,23 +114,25 @@ class JournaledLedger(Lanes[_Durable]):
 
     @property
     def in_flight_bytes(self) -> int:
-        received = sum(span.octets for spans in self._received for span in spans)
+        received = sum(span.size for spans in self._received for span in spans)
         return received + sum(ack.what.size for lane in self._lanes for ack in lane.rounds)
 
-    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
-        """Take in a run, or its first ``upto`` messages. What is in the journal already is only acknowledged.
+    def receive(
+        self, lane: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
+    ) -> None:
+        """Take in a block, or its first ``upto`` messages. What is in the journal already is only acknowledged.
 
-        ``without``: messages of the run that go elsewhere, by index.
+        ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content.
         """
         known = self._lanes[lane]
-        new, again = known.split_redelivered(run, len(run) if upto is None else upto, without)
-        self._received[lane] += [Span(lane, run, first, last) for first, last in new]
+        new, again = known.split_redelivered(block, len(block) if upto is None else upto, without)
+        self._received[lane] += [Span(lane, block, first, last) for first, last in new]
         if again:
             self.recognised += len(again)
-            ids = [identifier for index, _ in again if (identifier := run.ids[index]) is not None]
-            fingerprints = {known.identity(run, index): expected.fingerprint for index, expected in again}
-            size = sum(Span(lane, run, index, index + 1).octets for index, _ in again)
+            ids = [identifier for index, _ in again if (identifier := block.ids[index]) is not None]
+            fingerprints = {known.identity(block, index): expected.fingerprint for index, expected in again}
+            size = sum(Span(lane, block, index, index + 1).size for index, _ in again)
             known.add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
     def due(self, lane: int) -> list[AckRound[_Durable]]:
@@ -156,21 +153,15 @@ class JournaledLedger(Lanes[_Durable]):
         segment = self._segment(lane, span)
         self._store.append(segment)
         span.state = WITH_JOURNAL.after(span.state, Event.STORE)
-        self._count(segment.ends)
+        self._count(segment)
         ids = [identifier for identifier in span.ids if identifier is not None]
-        self._lanes[lane].add_round(ids, _Durable({}, span.octets, segment.first), span.state)
+        self._lanes[lane].add_round(ids, _Durable({}, span.size, segment.first), span.state)
 
     def _segment(self, lane: int, span: Span) -> Segment:
         source, dialect, recognition = self._sources[lane]
-        return Segment.of_run(
-            span.run,  # type: ignore[arg-type]  # a run of frames, bytes and all
-            span.first,
-            span.last,
-            source=source,
-            dialect=dialect,
-            first=self._store.position.next,
-            ids=[recognition.identity(identifier) for identifier in span.ids if identifier is not None],
-        )
+        block = span.messages()
+        block.ids = [recognition.identity(identifier) for identifier in span.ids if identifier is not None]
+        return Segment(source=source, dialect=dialect, first=self._store.position.next, block=block)
 
     # --- acknowledged --------------------------------------------------------------------------
 
@@ -189,17 +180,10 @@ class JournaledLedger(Lanes[_Durable]):
             IN_JOURNAL.after(State.DURABLE, Event.OFFER)
             end = self.offered + len(ends)
             if self._store.batch(self.offered, end) is None:  # else of a process that died before Spark heard of it
-                self._store.record_batch(self.offered, end, self._cuts(ends))
+                bounds = [self.offered + index for index in cuts(ends, self._partition_bytes)]
+                self._store.record_batch(self.offered, end, bounds)
             self.offered = end
         return self.offered
-
-    def _cuts(self, ends: Index) -> list[int]:
-        """The sequences at which a partition begins, after the first."""
-        cuts, begin, at = [], 0, 0
-        while (at := max(at + 1, int(ends.searchsorted(begin + self._partition_bytes, side="right")))) < len(ends):
-            cuts.append(self.offered + at)
-            begin = int(ends[at - 1])
-        return cuts
 
     # --- done ----------------------------------------------------------------------------------
 
@@ -228,21 +212,27 @@ class JournaledLedger(Lanes[_Durable]):
                 self._lanes[lane].expected[identity] = ExpectedRedelivery(fingerprint, ack.state)
 
 
-def partitions_of(store: JournalStore, start: int, end: int, *, after_loss: bool = False) -> list[list[Stored]] | None:
+def partitions_of(
+    store: JournalStore, start: int, end: int, *, after_loss: bool = False
+) -> list[list[BatchPart]] | None:
     """The partitions of a recorded batch, whichever process recorded it; None when the journal has no such batch.
 
     ``after_loss``: Spark's batch may begin where the journal holds nothing any more; what it holds up to ``end``
     was recorded as the batch.
     """
-    cuts = store.batch(start, end)
-    if cuts is None and after_loss:
-        start, cuts = store.batch_ending(end) or (start, None)
-    if cuts is None:
+    bounds = store.batch(start, end)
+    if bounds is None and after_loss:
+        start, bounds = store.batch_ending(end) or (start, None)
+    if bounds is None:
         return None
     return [
-        [Stored(info, max(first, info.first), min(last, info.last)) for info in store.segments(first, last)]
-        for first, last in pairwise([start, *cuts, end])
+        [_part_of(info, max(first, info.first), min(last, info.last)) for info in store.segments(first, last)]
+        for first, last in pairwise([start, *bounds, end])
     ]
+
+
+def _part_of(info: SegmentInfo, first: int, last: int) -> BatchPart:
+    return BatchPart(info.source, info.dialect, first, StoredBlock(info.path, info.digest, first, last))
 
 
 def _lost_between(sequence: int, oldest: int, following: int) -> DataLossError:

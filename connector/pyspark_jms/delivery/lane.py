@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.recognition import Recognition, other_content
-from pyspark_jms.delivery.span import Messages
 from pyspark_jms.delivery.states import Event, State, Table
 
 __all__ = ["AckRound", "ExpectedRedelivery", "Lane", "Lanes"]
@@ -42,11 +42,11 @@ class AckRound(Generic[T]):
 
 @dataclass(slots=True)
 class ExpectedRedelivery:
-    """A message that may be redelivered. Its new id is written to its first delivery: ``index`` of ``run``."""
+    """A message that may be redelivered. Its new id is written to its first delivery: ``index`` of ``block``."""
 
     fingerprint: bytes
     state: State
-    run: Messages | None = None
+    block: MessageBlock | None = None
     index: int = 0
 
 
@@ -85,34 +85,34 @@ class Lane(Generic[T]):
     # --- what may be redelivered -----------------------------------------------------------------------
 
     def split_redelivered(
-        self, run: Messages, last: int, without: Collection[int] = ()
+        self, block: MessageBlock, last: int, without: Collection[int] = ()
     ) -> tuple[list[tuple[int, int]], list[tuple[int, ExpectedRedelivery]]]:
-        """What is new of the run's first ``last`` messages, and what was redelivered in all of it.
+        """What is new of the block's first ``last`` messages, and what was redelivered in all of it.
 
         ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
         """
-        again = [pair for pair in self._redelivered(run) if pair[0] not in without] if self.expected else []
+        again = [pair for pair in self._redelivered(block) if pair[0] not in without] if self.expected else []
         for index, one in again:
             one.state = self.table.after(one.state, Event.RECOGNISE)
-            del self.expected[self.identity(run, index)]
+            del self.expected[self.identity(block, index)]
         left_out = sorted({index for index, _ in again} | set(without))
         bounds = [-1, *(index for index in left_out if index < last), last]
         return [(a + 1, b) for a, b in pairwise(bounds) if a + 1 < b], again
 
-    def _redelivered(self, run: Messages) -> list[tuple[int, ExpectedRedelivery]]:
+    def _redelivered(self, block: MessageBlock) -> list[tuple[int, ExpectedRedelivery]]:
         assert self.recognition is not None
-        identities = list(map(self.recognition.identity, run.ids))  # type: ignore[arg-type]  # of a living connection
+        identities = list(map(self.recognition.identity, block.ids))  # type: ignore[arg-type]  # of a living connection
         if self.expected.keys().isdisjoint(identities):
             return []
         found = [(index, self.expected[key]) for index, key in enumerate(identities) if key in self.expected]
         for index, one in found:
-            if self.recognition.fingerprint(run, index) != one.fingerprint:
+            if self.recognition.fingerprint(block, index) != one.fingerprint:
                 raise other_content()
         return found
 
-    def identity(self, run: Messages, index: int) -> bytes:
-        identifier = run.ids[index]
+    def identity(self, block: MessageBlock, index: int) -> bytes:
+        identifier = block.ids[index]
         assert self.recognition is not None
         assert identifier is not None
         return self.recognition.identity(identifier)
@@ -139,10 +139,10 @@ class Lanes(Generic[T]):
         """Whether messages of this lane may still be redelivered."""
         return bool(self._lanes[lane].expected)
 
-    def expects_message(self, lane: int, run: Messages, index: int) -> bool:
+    def expects_message(self, lane: int, block: MessageBlock, index: int) -> bool:
         """Whether this message was received before, and its acknowledgement is not certain."""
         known = self._lanes[lane]
-        return bool(known.expected) and known.identity(run, index) in known.expected
+        return bool(known.expected) and known.identity(block, index) in known.expected
 
     def due(self, lane: int) -> list[AckRound[T]]:
         """What is to be acknowledged now. Each round is then ``sent``, or the lane is ``lost``."""

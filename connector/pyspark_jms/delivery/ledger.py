@@ -8,15 +8,15 @@ whose batch is done by then is acknowledged on redelivery.
 Knows no protocol: a ``Recognition`` tells the identity and the content of a message.
 """
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.delivery.span import Batch, Messages, Span
+from pyspark_jms.delivery.span import Batch, Span
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
 from pyspark_jms.errors import IllegalStateError
 
@@ -56,31 +56,33 @@ class Ledger(Lanes[_Done]):
 
     # --- received ------------------------------------------------------------------------------
 
-    def receive(self, lane: int, run: Messages, upto: int | None = None, *, without: Collection[int] = ()) -> None:
-        """Take in a run, or its first ``upto`` messages. Redelivered messages in all of it are dropped, and their
+    def receive(
+        self, lane: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
+    ) -> None:
+        """Take in a block, or its first ``upto`` messages. Redelivered messages in all of it are dropped, and their
         new ids are bound to their first deliveries.
 
-        ``without``: messages of the run that go elsewhere, by index.
-        ``OtherBrokerError`` when a known id comes with other content: nothing of the run is taken in.
+        ``without``: messages of the block that go elsewhere, by index.
+        ``OtherBrokerError`` when a known id comes with other content: nothing of the block is taken in.
         """
         known = self._lanes[lane]
-        new, again = known.split_redelivered(run, len(run) if upto is None else upto, without)
+        new, again = known.split_redelivered(block, len(block) if upto is None else upto, without)
         if again:
-            self._bind(known, run, again)
+            self._bind(known, block, again)
         for first, last in new:
-            self._add(Span(lane, run, first, last))
+            self._add(Span(lane, block, first, last))
 
-    def _bind(self, lane: Lane[_Done], run: Messages, again: list[tuple[int, ExpectedRedelivery]]) -> None:
+    def _bind(self, lane: Lane[_Done], block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
         self.recognised += len(again)
         done: list[tuple[int, ExpectedRedelivery]] = []
         for index, expected in again:
-            if expected.run is None:
+            if expected.block is None:
                 done.append((index, expected))
             else:
-                expected.run.ids[expected.index] = run.ids[index]
+                expected.block.ids[expected.index] = block.ids[index]
         if done:
-            ids = [run.ids[index] for index, _ in done]
-            known = {lane.identity(run, index): expected.fingerprint for index, expected in done}
+            ids = [block.ids[index] for index, _ in done]
+            known = {lane.identity(block, index): expected.fingerprint for index, expected in done}
             lane.add_round(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
 
     def store_received(self) -> None:
@@ -91,37 +93,30 @@ class Ledger(Lanes[_Done]):
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """Cut the next batch from what waits, at least one message of it, and return its end."""
         spans: list[Span] = []
-        messages, octets = 0, 0
+        messages, size = 0, 0
         while self._waiting:
             span = self._waiting[0]
-            room = self._room(span, messages, octets, max_messages, max_bytes)
-            if room <= 0:
+            fits = span.fit(
+                size=None if max_bytes is None else max_bytes - size,
+                messages=None if max_messages is None else max_messages - messages,
+                at_least_one=not messages,
+            )
+            if not fits:
                 break
-            taken, rest = span.cut(room)
+            taken, rest = span.cut(fits)
             self._waiting.popleft()
             if len(rest):
                 self._waiting.appendleft(rest)
             taken.state = WITHOUT_JOURNAL.after(taken.state, Event.OFFER)
             spans.append(taken)
             messages += len(taken)
-            octets += taken.octets
+            size += taken.size
         if spans:
             self.waiting_messages -= messages
-            self.waiting_bytes -= octets
+            self.waiting_bytes -= size
             self._batches.append(Batch(self.offered, self.offered + messages, tuple(spans)))
             self.offered += messages
         return self.offered
-
-    @staticmethod
-    def _room(span: Span, messages: int, octets: int, max_messages: int | None, max_bytes: int | None) -> int:
-        """How many of the span's messages still fit; a first message always does."""
-        room = len(span)
-        if max_messages is not None:
-            room = min(room, max_messages - messages)
-        if max_bytes is not None:
-            fits = bisect_right(span.run.ends, span.begin + max_bytes - octets, span.first, span.last) - span.first
-            room = min(room, fits)
-        return room if messages else max(1, room)
 
     def batch(self, start: int, end: int) -> Batch | None:
         """The batch of exactly these sequences; None: it ends where this process started, an earlier one received it.
@@ -167,11 +162,11 @@ class Ledger(Lanes[_Done]):
     def _finish_lost(lane: Lane[_Done], spans: list[Span]) -> None:
         ranges: dict[int, list[Span]] = {}
         for span in spans:
-            ranges.setdefault(id(span.run), []).append(span)
+            ranges.setdefault(id(span.block), []).append(span)
         for expected in lane.expected.values():
-            if any(span.first <= expected.index < span.last for span in ranges.get(id(expected.run), ())):
+            if any(span.first <= expected.index < span.last for span in ranges.get(id(expected.block), ())):
                 expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
-                expected.run = None
+                expected.block = None
 
     # --- acknowledged --------------------------------------------------------------------------
 
@@ -203,21 +198,21 @@ class Ledger(Lanes[_Done]):
         for span in forgotten:
             span.state = WITHOUT_JOURNAL.after(span.state, Event.LOSE)
         self.waiting_messages -= sum(len(span) for span in forgotten)
-        self.waiting_bytes -= sum(span.octets for span in forgotten)
+        self.waiting_bytes -= sum(span.size for span in forgotten)
         self._drop(forgotten)
 
     @staticmethod
     def _expect(lane: Lane[_Done], span: Span, state: State, *, bound: bool) -> None:
         """``bound``: their first deliveries are part of a batch and get the new ids."""
-        run, recognition = span.run, lane.recognition
+        block, recognition = span.block, lane.recognition
         for index in range(span.first, span.last):
-            identifier = run.ids[index]
+            identifier = block.ids[index]
             if identifier is None:
                 continue  # expected already, since an earlier loss
-            run.ids[index] = None
+            block.ids[index] = None
             if recognition is not None:
-                fingerprint = recognition.fingerprint(run, index)
-                expected = ExpectedRedelivery(fingerprint, state, run if bound else None, index)
+                fingerprint = recognition.fingerprint(block, index)
+                expected = ExpectedRedelivery(fingerprint, state, block if bound else None, index)
                 lane.expected[recognition.identity(identifier)] = expected
 
     @staticmethod
@@ -231,10 +226,10 @@ class Ledger(Lanes[_Done]):
     def _add(self, span: Span) -> None:
         self._waiting.append(span)
         self.waiting_messages += len(span)
-        self.waiting_bytes += span.octets
+        self.waiting_bytes += span.size
         self.in_flight_messages += len(span)
-        self.in_flight_bytes += span.octets
+        self.in_flight_bytes += span.size
 
     def _drop(self, spans: list[Span]) -> None:
         self.in_flight_messages -= sum(len(span) for span in spans)
-        self.in_flight_bytes -= sum(span.octets for span in spans)
+        self.in_flight_bytes -= sum(span.size for span in spans)

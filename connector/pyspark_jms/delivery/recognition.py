@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import OtherBrokerError
 
 __all__ = ["Recognition", "other_content"]
@@ -18,7 +18,7 @@ class Recognition:
     """
 
     identity: Callable[[bytes], bytes]
-    fingerprint: Callable[[Any, int], bytes]
+    fingerprint: Callable[[MessageBlock, int], bytes]
     origin: Callable[[str], str] = str
     """Of two names of one source the same: a queue may be spelled in two ways."""
 

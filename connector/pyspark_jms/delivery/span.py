@@ -1,31 +1,23 @@
-"""Stretches of received messages: what the ledgers move from state to state, and batches are made of. Pure."""
+"""Consecutive received messages: what the ledgers move from state to state, and batches are made of. Pure."""
 
-from array import array
 from dataclasses import dataclass
-from typing import Protocol
 
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.fit import fit
 from pyspark_jms.delivery.states import State
 
-__all__ = ["Batch", "Messages", "Span"]
-
-
-class Messages(Protocol):
-    """Received messages: their ids (None: of a connection that is gone), and where each one ends."""
-
-    ids: list[bytes | None]
-
-    @property
-    def ends(self) -> "array[int]": ...
-
-    def __len__(self) -> int: ...
+__all__ = ["Batch", "Span"]
 
 
 @dataclass(slots=True)
 class Span:
-    """Messages ``first`` to ``last`` (not included) of one run of one lane, all in one state."""
+    """Messages ``first`` to ``last`` (not included) of one block of one lane, all in one state.
+
+    The block is shared, not cut: ledgers write the new ids of redelivered messages into it.
+    """
 
     lane: int
-    run: Messages
+    block: MessageBlock
     first: int
     last: int
     state: State = State.RECEIVED
@@ -34,27 +26,27 @@ class Span:
         return self.last - self.first
 
     @property
-    def begin(self) -> int:
-        """Where in the run's bytes the first message begins."""
-        return self.run.ends[self.first - 1] if self.first else 0
-
-    @property
-    def end(self) -> int:
-        return self.run.ends[self.last - 1]
-
-    @property
-    def octets(self) -> int:
-        return self.end - self.begin
+    def size(self) -> int:
+        """Bytes of its messages."""
+        return self.block.start(self.last) - self.block.start(self.first)
 
     @property
     def ids(self) -> list[bytes | None]:
-        return self.run.ids[self.first : self.last]
+        return self.block.ids[self.first : self.last]
+
+    def messages(self) -> MessageBlock:
+        """Its part of the block."""
+        return self.block.slice(self.first, self.last)
+
+    def fit(self, *, size: int | None, messages: int | None = None, at_least_one: bool) -> int:
+        """As ``blocks.fit``, of its messages."""
+        return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
     def cut(self, messages: int) -> "tuple[Span, Span]":
         middle = self.first + messages
         return (
-            Span(self.lane, self.run, self.first, middle, self.state),
-            Span(self.lane, self.run, middle, self.last, self.state),
+            Span(self.lane, self.block, self.first, middle, self.state),
+            Span(self.lane, self.block, middle, self.last, self.state),
         )
 
 

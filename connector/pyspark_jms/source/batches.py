@@ -1,20 +1,17 @@
 """A batch → what its tasks read: parts of about ``partitionBytes``, or with a journal those that were recorded."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
-from pyspark_jms.blocks.shared_memory import MappedPiece, SharedMemory
+from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.span import Batch
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.source.links import SourceLink
-from pyspark_jms.source.parts import Piece, StoredPiece, fitting, piece_of
 
-__all__ = ["AnyPiece", "received_partitions", "recorded_partitions"]
-
-AnyPiece: TypeAlias = Piece | StoredPiece | MappedPiece
+__all__ = ["received_partitions", "recorded_partitions"]
 
 _NEARLY_FULL = 16
 """A task with less room than this part of it is not filled up with the beginning of what another decodes in one go."""
@@ -22,31 +19,31 @@ _NEARLY_FULL = 16
 
 def received_partitions(
     batch: Batch, links: Sequence[SourceLink], partition_bytes: int, memory: SharedMemory | None
-) -> Iterator[list[AnyPiece]]:
+) -> Iterator[list[BatchPart]]:
     """``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks."""
-    put = piece_of if memory is None else memory.put
-    pieces: list[AnyPiece] = []
+    parts: list[BatchPart] = []
     first, room = batch.start, partition_bytes
     for whole in batch.spans:
         rest = whole
         while len(rest):
-            fits = fitting(rest, room, at_least_one=not pieces)
+            fits = rest.fit(size=room, at_least_one=not parts)
             if fits:
                 taken, rest = rest.cut(fits)
-                link = links[taken.lane]
-                pieces.append(put(taken, first, link.subscription.destination, link.dialect.name))
+                link, block = links[taken.lane], taken.messages()
+                place = block if memory is None else memory.put(block)
+                parts.append(BatchPart(str(link.subscription.destination), link.dialect.name, first, place))
                 first += fits
-                room -= taken.octets
+                room -= taken.size
             if len(rest) or room < partition_bytes // _NEARLY_FULL:
-                yield pieces
-                pieces, room = [], partition_bytes
-    if pieces:
-        yield pieces
+                yield parts
+                parts, room = [], partition_bytes
+    if parts:
+        yield parts
 
 
 def recorded_partitions(
     store: JournalStore, first: int, last: int, options: SourceOptions, *, seen: bool
-) -> Iterator[list[AnyPiece]]:
+) -> Iterator[list[BatchPart]]:
     """``seen``: tasks can read the journal's folder, so they are told the place and not sent the messages."""
     must_be_whole = options.fail_on_data_loss
     partitions = partitions_of(store, first, last, after_loss=not must_be_whole)
@@ -57,6 +54,5 @@ def recorded_partitions(
                 "Give the journalLocation of this checkpoint. With failOnDataLoss=false it is read empty.",
             )
         return
-    for stored in partitions:
-        pieces = [StoredPiece.of(part) for part in stored]
-        yield list(pieces) if seen else [piece.read() for piece in pieces]
+    for parts in partitions:
+        yield parts if seen else [part.load() for part in parts]

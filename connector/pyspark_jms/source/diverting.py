@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from pyspark_jms.delivery.span import Messages
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.parsing import SourceOptions
@@ -30,13 +30,13 @@ class Diverter:
         self.dead_letters = 0
         self.skipped = 0
 
-    def unmappable(self, link: SourceLink, block: Messages, upto: int) -> dict[int, str]:
+    def unmappable(self, link: SourceLink, block: MessageBlock, upto: int) -> dict[int, str]:
         """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
         if self._options.on_bad_message != "deadLetter" or not upto:
             return {}
         return link.unmappable(block, upto, self._options.body_type)
 
-    def divert(self, link: SourceLink, block: Messages, bad: Mapping[int, str]) -> bool:
+    def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""
         self._send(link, [link.dead_letter(block, index, reason) for index, reason in bad.items()])
         return _acknowledge(link, [block.ids[index] or b"" for index in bad])

@@ -6,9 +6,9 @@ The engine knows nothing else of a protocol. ``stomp.source`` implements both fo
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.delivery.span import Messages
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice, Subscription
 from pyspark_jms.network.address import Address
@@ -134,7 +134,7 @@ class SourceLink(Protocol):
     def waiting(self) -> tuple[int, int]:
         """Messages, and bytes, that were received and not taken."""
 
-    def take(self) -> Sequence[Messages]: ...
+    def take(self) -> Sequence[MessageBlock]: ...
 
     def take_oversized(self) -> Sequence[Oversized]: ...
 
@@ -153,18 +153,18 @@ class SourceLink(Protocol):
     def drop(self) -> None:
         """Close a connection that is lost, without a word to the broker."""
 
-    def sent_ms(self, block: Messages, index: int) -> int | None:
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """When a message was sent, in milliseconds since 1970; None if it does not say so."""
 
-    def redelivered(self, block: Messages) -> int:
+    def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
 
     # --- messages that will not become rows -----------------------------------------------------
 
-    def unmappable(self, block: Messages, upto: int, body_type: BodyChoice) -> dict[int, str]:
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
         """Of the block's first messages, those that decoding cannot map, and why."""
 
-    def dead_letter(self, block: Messages, index: int, reason: str) -> DeadLetter: ...
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
 
     def oversized_dead_letter(self, message: Any, reason: str) -> DeadLetter:
         """``message``: one of ``take_oversized``."""
@@ -183,16 +183,14 @@ class SourceProtocol(Protocol):
 
     def decode(
         self,
-        octets: Any,
-        heads: Any,
-        ends: Any,
+        block: MessageBlock,
         *,
         dialect: str,
         source: Destination,
         first_sequence: int,
         body_type: BodyChoice,
     ) -> Any:
-        """A block of messages → one RecordBatch of the schema."""
+        """One RecordBatch of the schema."""
 
     def selector_dialect(self, dialect: str) -> str | None: ...
 

@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
-from pyspark_jms.source.parts import fitting, piece_of, rows_of
+from pyspark_jms.source.parts import rows_of
 
 __all__ = ["peek"]
 
@@ -26,10 +27,10 @@ def peek(options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
     messages, size = 0, 0
     for destination in options.destinations:
         for span, link in _peek(options, protocol, destination, messages, size):
-            piece = piece_of(span, messages, destination, link.dialect.name)
+            part = BatchPart(str(destination), link.dialect.name, messages, span.messages())
             messages += len(span)
-            size += span.octets
-            yield rows_of(piece, options, protocol)[0]
+            size += span.size
+            yield rows_of(part, options, protocol)[0]
 
 
 def _peek(
@@ -46,13 +47,13 @@ def _peek(
         while True:
             for block in link.take():
                 come = Span(0, block, 0, len(block))
-                fits = fitting(come, left_bytes, at_least_one=not size)
-                shown = come.cut(min(len(come), left_messages, fits))[0]
+                fits = come.fit(size=left_bytes, messages=left_messages, at_least_one=not size)
+                shown = come.cut(fits)[0]
                 if shown:
                     yield shown, link
                     left_messages -= len(shown)
-                    left_bytes -= shown.octets
-                    size += shown.octets
+                    left_bytes -= shown.size
+                    size += shown.size
                 if len(shown) < len(come) or left_messages <= 0 or left_bytes <= 0:
                     return
                 quiet_since = time.monotonic()

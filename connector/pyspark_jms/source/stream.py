@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import CorruptJournalError, JournalError
 from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.source.batches import AnyPiece, received_partitions, recorded_partitions
+from pyspark_jms.source.batches import received_partitions, recorded_partitions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.driver_heap import driver_heap, warn_of_small_heap
 from pyspark_jms.source.drop_reports import DropReports, report_dropped
@@ -18,7 +19,7 @@ from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.locality import LocalityProbe, answer
 from pyspark_jms.source.mailbox import MailAddress
 from pyspark_jms.source.offsets import offset, selector_of, sequence
-from pyspark_jms.source.parts import Piece, may_drop, rows_of
+from pyspark_jms.source.parts import may_drop, rows_of
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
 
@@ -33,12 +34,12 @@ _NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
 class TaskInput:
     """What one task reads, and where it may post what only a task knows."""
 
-    pieces: list[AnyPiece]
+    parts: list[BatchPart]
     question: MailAddress | None = None
     drops: MailAddress | None = None
 
     def __len__(self) -> int:
-        return sum(map(len, self.pieces))
+        return sum(map(len, self.parts))
 
 
 class StreamSource:
@@ -124,13 +125,13 @@ class StreamSource:
         if store is not None:
             self._order.require(first)
         here = self._locality.look()
-        pieces = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
+        tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
         question = self._locality.question()
         drops = self._drops.address() if self._may_drop() else None
         self._planned = self._planned or drops is not None
-        return [TaskInput(task, question, drops) for task in pieces]
+        return [TaskInput(task, question, drops) for task in tasks]
 
-    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[AnyPiece]]:
+    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
         """Nothing of a batch that another process received: its messages were not acknowledged and are redelivered."""
         receiver = self._receiver
         batch = None if receiver is None else receiver.batch(first, last)
@@ -140,7 +141,7 @@ class StreamSource:
         memory = self._memory if here and self._memory.begin(last) else None
         return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
 
-    def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[AnyPiece]]:
+    def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
         assert self._options.journal is not None
         return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
 
@@ -182,21 +183,21 @@ class StreamSource:
 
 
 def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
-    """On an executor: one RecordBatch a piece."""
+    """On an executor: one RecordBatch a part."""
     if task.question is not None:
         answer(task.question)
-    for piece in task.pieces:
-        loaded = _loaded(piece)
+    for part in task.parts:
+        loaded = _loaded(part)
         rows, dropped = rows_of(loaded, options, protocol)
         if dropped:
             report_dropped(task.drops, loaded.first_sequence, dropped)
         yield rows
 
 
-def _loaded(piece: AnyPiece) -> Piece:
+def _loaded(part: BatchPart) -> BatchPart:
     """A task that cannot read the journal gets an error about its place, and not about the folder."""
     try:
-        return piece.read()
+        return part.load()
     except CorruptJournalError:
         raise
     except JournalError as error:

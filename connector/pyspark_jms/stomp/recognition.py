@@ -4,12 +4,13 @@ import hashlib
 from dataclasses import dataclass
 from functools import partial
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import Dialect, dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_stable_ids
-from pyspark_jms.stomp.wire.scan import FrameRun
+from pyspark_jms.stomp.wire.header import header_of
 
 __all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
 
@@ -24,7 +25,7 @@ _CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
 class _Ignored:
     """What a fingerprint leaves out of a frame's headers."""
 
-    octets: bytes
+    header_bytes: bytes
     lines: tuple[bytes, ...]
     """How the ignored lines begin."""
 
@@ -55,12 +56,7 @@ def _origin(separator: str, source: str) -> str:
 def fingerprints_of(segment: Segment) -> list[bytes]:
     """Of each message, what ``Recognition.fingerprint`` will say when it comes again."""
     ignored = _ignored(dialect_named(segment.dialect))
-    octets, heads, ends = memoryview(segment.octets), segment.heads.tolist(), segment.ends.tolist()
-    starts = [0, *ends[:-1]]
-    return [
-        _digest(ignored, bytes(octets[start:end]), head - start)
-        for start, head, end in zip(starts, heads, ends, strict=True)
-    ]
+    return [_fingerprint(ignored, segment.block, index) for index in range(len(segment))]
 
 
 def _ignored(dialect: Dialect) -> _Ignored:
@@ -68,20 +64,18 @@ def _ignored(dialect: Dialect) -> _Ignored:
     return _Ignored(_UNSTABLE if dialect.unstable_characters else b"", _CHANGES + volatile)
 
 
-def _fingerprint(ignored: _Ignored, run: FrameRun, index: int) -> bytes:
-    return _digest(ignored, run.frame(index), run.heads[index] - run.start(index))
-
-
-def _digest(ignored: _Ignored, frame: bytes, head: int) -> bytes:
-    """Of the frame without what delivery changes. Sorted: a broker's properties have no order."""
-    block = frame[:head].translate(None, ignored.octets)
-    lines = sorted(line for line in block.split(b"\n") if not line.startswith(ignored.lines))
+def _fingerprint(ignored: _Ignored, block: MessageBlock, index: int) -> bytes:
+    """Of the message without what delivery changes. Sorted: a broker's properties have no order."""
+    frame, head = block.message(index), block.heads[index] - block.start(index)
+    headers = frame[:head].translate(None, ignored.header_bytes)
+    lines = sorted(line for line in headers.split(b"\n") if not line.startswith(ignored.lines))
     return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
 
 
-def redelivered(run: FrameRun) -> int:
+def redelivered(block: MessageBlock) -> int:
     """How many messages the broker says it delivered before. Looks at each only if one might say so."""
     line = b"\nredelivered:true\n"
-    if not run.octets.count(line):
+    data = bytes(block.data) if isinstance(block.data, memoryview) else block.data
+    if line not in data:
         return 0
-    return sum(run.header(index, b"redelivered") == b"true" for index in range(len(run)))
+    return sum(header_of(block, index, b"redelivered") == b"true" for index in range(len(block)))

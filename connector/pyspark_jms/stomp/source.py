@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -20,6 +21,7 @@ from pyspark_jms.stomp.link.missing_queues import warn_of_missing_queues
 from pyspark_jms.stomp.link.queue_watch import QueueWatch
 from pyspark_jms.stomp.link.subscriptions import require_as_asked
 from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
+from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
 __all__ = ["StompSource", "StompSourceLink"]
@@ -71,13 +73,13 @@ class StompSourceLink(Consumer):
     def has_receipt(self, receipt: str) -> bool:
         return self.connection.has_receipt(receipt)
 
-    def sent_ms(self, block: Any, index: int) -> int | None:
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """None also where the producer switched timestamps off (0)."""
         header = self.dialect.header_of("JMSTimestamp")
-        sent = None if header is None else block.header(index, header)
+        sent = None if header is None else header_of(block, index, header)
         return int(sent) * self.dialect.timestamp_ms or None if sent is not None and sent.isdigit() else None
 
-    def redelivered(self, block: Any) -> int:
+    def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
     def require_unchanged(self) -> None:
@@ -87,11 +89,9 @@ class StompSourceLink(Consumer):
 
     # --- messages that will not become rows -----------------------------------------------------
 
-    def unmappable(self, block: Any, upto: int, body_type: BodyChoice) -> dict[int, str]:
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
         errors = _decode(
-            memoryview(block.octets)[: block.ends[upto - 1]],
-            block.heads[:upto],
-            block.ends[:upto],
+            block.slice(0, upto),
             dialect=self.dialect,
             source=self.subscription.destination,
             first_sequence=0,
@@ -100,11 +100,11 @@ class StompSourceLink(Consumer):
         bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
         return {int(index): str(errors[int(index)].as_py()) for index in bad}
 
-    def dead_letter(self, block: Any, index: int, reason: str) -> DeadLetter:
-        start, head, end = block.start(index), block.heads[index], block.ends[index]
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
+        frame, head = block.message(index), block.heads[index] - block.start(index)
         return DeadLetter(
-            head=bytes(block.octets[start:head]),
-            body=bytes(block.octets[head + 2 : end - 2]),  # without NUL LF
+            head=frame[:head],
+            body=frame[head + 2 : -2],  # without NUL LF
             reason=reason,
             source=str(self.subscription.destination),
             message_id=self.message_id(block.ids[index] or b""),
@@ -137,9 +137,7 @@ class StompSource:
 
     def decode(
         self,
-        octets: Any,
-        heads: Any,
-        ends: Any,
+        block: MessageBlock,
         *,
         dialect: str,
         source: Destination,
@@ -147,9 +145,7 @@ class StompSource:
         body_type: BodyChoice,
     ) -> Any:
         return _decode(
-            octets,
-            heads,
-            ends,
+            block,
             dialect=dialect_named(dialect),
             source=source,
             first_sequence=first_sequence,
@@ -178,7 +174,7 @@ class StompSource:
         send_dead_letters(settings, queue, letters)
 
 
-def _decode(octets: Any, heads: Any, ends: Any, **facts: Any) -> Any:
+def _decode(block: MessageBlock, **facts: Any) -> Any:
     from pyspark_jms.stomp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
 
-    return decode(octets, np.frombuffer(heads, np.int64), np.frombuffer(ends, np.int64), **facts)
+    return decode(block, **facts)

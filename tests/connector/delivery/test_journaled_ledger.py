@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
 
-from pyspark_jms.delivery.journal.store import JournalStore, Position, read_stretch
+from pyspark_jms.delivery.journal.store import JournalStore, Position
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger, partitions_of
 from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
 
@@ -44,11 +44,8 @@ def opened(tmp_path):
 
 
 def bodies(store, start, end, **more):
-    found = []
-    for parts in partitions_of(store, start, end, **more):
-        stretches = [read_stretch(part.info.path, part.info.digest, part.first, part.last) for part in parts]
-        found.append([number for stretch in stretches for number in numbers(stretch.octets)])
-    return found
+    partitions = partitions_of(store, start, end, **more)
+    return [[number for part in parts for number in numbers(part.place.load().data)] for parts in partitions]
 
 
 def stored(ledger, made, receipt=None):
@@ -378,18 +375,17 @@ class AnyLife(RuleBasedStateMachine):
         known = {message: sequence for sequence, message in self.journal.items()}
         for info in self.store.segments():
             lane = [source for source, _, _ in SOURCES].index(info.source)
-            found = enumerate(numbers(self.store.read(info.first).octets), info.first)
+            found = enumerate(numbers(self.store.read(info.first).block.data), info.first)
             for sequence, message in found:
                 assert self.journal.setdefault(sequence, (lane, message)) == (lane, message), "another message there"
                 assert known.get((lane, message), sequence) == sequence, "twice"
         assert self.store.position.oldest <= self.done
 
     def _read(self, start, end):
-        found = []
-        for parts in partitions_of(self.store, start, end):
-            stretches = [read_stretch(part.info.path, part.info.digest, part.first, part.last) for part in parts]
-            found.append([(stretch.first, stretch.source, numbers(stretch.octets)) for stretch in stretches])
-        return found
+        return [
+            [(part.first_sequence, part.source, numbers(part.place.load().data)) for part in parts]
+            for parts in partitions_of(self.store, start, end)
+        ]
 
     # the brokers
 
@@ -553,7 +549,7 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
     with pytest.raises(JournalLockedError, match="removed or replaced"):
         first.store_received()
     assert first.due(0) == []
-    assert [numbers(second_store.read(0).octets)] == [[11, 12]]
+    assert [numbers(second_store.read(0).block.data)] == [[11, 12]]
     first_store.close()
     second_store.close()
 

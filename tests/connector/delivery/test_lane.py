@@ -1,7 +1,7 @@
 """One subscription in the books: what is due, what is awaited. The ledgers' tests show what follows from it."""
 
 import pytest
-from model_broker import RECOGNITION, Run, run, text
+from model_broker import RECOGNITION, block_of, run, text
 
 from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
@@ -84,7 +84,7 @@ def test_sifts_what_is_new_from_what_came_again(awaited, upto, new, again):
 def test_another_content_is_another_broker_and_nothing_has_changed():
     lane = expecting(10, 11)
     with pytest.raises(OtherBrokerError):
-        lane.split_redelivered(Run([b"2,10", b"2,11"], [text(10), b"other"]), 2)
+        lane.split_redelivered(block_of([b"2,10", b"2,11"], [text(10), b"other"]), 2)
     assert [one.state for one in lane.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
 
 

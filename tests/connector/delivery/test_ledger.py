@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model_broker import RECOGNITION, ModelBroker, Run, numbers, run
+from model_broker import RECOGNITION, ModelBroker, block_of, numbers, run
 
 from pyspark_jms.delivery import ledger as ledger_module
 from pyspark_jms.delivery.ledger import Ledger
@@ -37,7 +37,7 @@ def offer(ledger, max_messages=None, max_bytes=None):
 
 
 def contents(batch):
-    return [number for span in batch.spans for number in numbers(span.run.octets[span.begin : span.end])]
+    return [number for span in batch.spans for number in numbers(span.messages().data)]
 
 
 def flight(ledger):
@@ -186,15 +186,15 @@ def test_limits_hold_over_runs(limits, batches, cut):
 
 def test_a_message_larger_than_the_limit_goes_alone():
     ledger = begun()
-    ledger.receive(0, Run([b"1,1", b"1,2", b"1,3"], [b"1", b"2" * 1000, b"3"]))
+    ledger.receive(0, block_of([b"1,1", b"1,2", b"1,3"], [b"1", b"2" * 1000, b"3"]))
     ends = [offer(ledger, max_bytes=10) for _ in range(4)]
     assert ends == [1, 2, 3, 3]
-    assert [ledger.batch(end - 1, end).spans[0].octets for end in (1, 2, 3)] == [1, 1000, 1]
+    assert [ledger.batch(end - 1, end).spans[0].size for end in (1, 2, 3)] == [1, 1000, 1]
 
 
 def test_spans():
     span = Span(3, run(1, 4, 5, 6), 1, 3)
-    assert (len(span), span.begin, span.end, span.octets) == (2, 10, 30, 20)
+    assert (len(span), span.size, numbers(span.messages().data)) == (2, 20, [5, 6])
     one, two = span.cut(1)
     assert (one.first, one.last, two.first, two.last, two.lane) == (1, 2, 2, 3, 3)
 
@@ -367,7 +367,7 @@ def test_known_id_with_other_content_is_another_broker():
     offer(ledger)
     ledger.lost(0)
     with pytest.raises(OtherBrokerError, match=r"JMS_OTHER_BROKER.*other content"):
-        ledger.receive(0, Run([b"2,4", b"2,6"], [b"new", b"SECRET"]))
+        ledger.receive(0, block_of([b"2,4", b"2,6"], [b"new", b"SECRET"]))
     assert ledger.waiting_messages == 0
     assert ledger.due(0) == []
 
@@ -378,7 +378,7 @@ def test_the_error_shows_no_content():
     offer(ledger)
     ledger.lost(0)
     with pytest.raises(OtherBrokerError) as error:
-        ledger.receive(0, Run([b"2,5"], [b"SECRET"]))
+        ledger.receive(0, block_of([b"2,5"], [b"SECRET"]))
     assert "SECRET" not in f"{error.value} {error.value!r}"
 
 
@@ -532,10 +532,10 @@ class AnyLife(RuleBasedStateMachine):
             return
         batch = self.ledger.batch(start, end)
         assert max_messages is None or end - start <= max_messages
-        assert max_bytes is None or end - start == 1 or sum(span.octets for span in batch.spans) <= max_bytes
+        assert max_bytes is None or end - start == 1 or sum(span.size for span in batch.spans) <= max_bytes
         self.batches.append(end)
         for span in batch.spans:
-            for message in numbers(span.run.octets[span.begin : span.end]):
+            for message in numbers(span.messages().data):
                 self._in_a_batch(span.lane, message, start)
                 start += 1
         assert start == end

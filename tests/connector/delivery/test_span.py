@@ -1,14 +1,26 @@
-from model_broker import run
+import pytest
+from model_broker import numbers, run
 
 from pyspark_jms.delivery.span import Batch, Span
 from pyspark_jms.delivery.states import State
 
 
-def test_a_span_knows_its_part_of_the_run():
+def test_a_span_knows_its_part_of_the_block():
     span = Span(3, run(1, 4, 5, 6), 1, 3)
-    assert (len(span), span.begin, span.end, span.octets) == (2, 10, 30, 20)
+    assert (len(span), span.size, numbers(span.messages().data)) == (2, 20, [5, 6])
     assert span.ids == [b"1,5", b"1,6"]
-    assert Span(3, run(1, 4, 5, 6), 0, 1).begin == 0
+    assert Span(3, run(1, 4, 5, 6), 0, 1).messages().data == run(1, 4).data
+
+
+def test_an_id_that_is_written_into_the_block_is_the_spans():
+    span = Span(3, run(1, 4, 5, 6), 1, 3)
+    span.block.ids[2] = b"2,6"
+    assert span.cut(1)[1].ids == [b"2,6"]
+
+
+@pytest.mark.parametrize(("size", "messages", "fits"), [(9, None, 1), (19, None, 1), (20, None, 2), (99, 1, 1)])
+def test_fits_its_own_messages_and_no_others(size, messages, fits):
+    assert Span(3, run(1, 4, 5, 6, 7), 1, 3).fit(size=size, messages=messages, at_least_one=True) == fits
 
 
 def test_what_is_cut_stays_in_the_same_state():

@@ -33,8 +33,8 @@ def test_partitions_hold_every_message_once_in_order_within_their_bytes(blocks, 
     assert all(tasks)
     at = 100
     for task in tasks:
-        for piece in task:
-            assert piece.first_sequence == at
-            at += len(piece)
-        assert sum(len(piece.octets) for piece in task) <= partition_bytes or sum(map(len, task)) == 1
+        for part in task:
+            assert part.first_sequence == at
+            at += len(part)
+        assert sum(len(part.place.data) for part in task) <= partition_bytes or sum(map(len, task)) == 1
     assert at == 100 + count

@@ -1,6 +1,7 @@
 import pytest
 
 from pyspark_jms.source.draining import LONGEST_MS, Drain
+from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 STARTED = 1_000_000.0
@@ -8,7 +9,7 @@ NOW = STARTED + 10_000
 LATE = STARTED + LONGEST_MS
 
 
-def run_of(*times):
+def block_of(*times):
     """Messages sent at these times, None: the producer switched timestamps off."""
     scanner = FrameScanner(max_body_bytes=1000)
     for n, sent in enumerate(times):
@@ -25,7 +26,7 @@ class Link:
         self.has_timestamps = header is not None
 
     def sent_ms(self, block, index):
-        sent = self._header and block.header(index, self._header)
+        sent = self._header and header_of(block, index, self._header)
         return int(sent) * self._unit_ms or None if sent else None
 
 
@@ -44,19 +45,19 @@ class Link:
 )
 def test_the_first_message_sent_between_the_start_and_now_ends_its_lane(times, before, ends):
     drain = Drain(STARTED, 2.0)
-    assert drain.sent_before_start(1, Link(), run_of(*times), now_ms=NOW) == before
+    assert drain.sent_before_start(1, Link(), block_of(*times), now_ms=NOW) == before
     assert drain.ended == ({1} if ends else set())
 
 
 def test_an_ended_lane_gives_nothing_more_and_the_others_go_on():
     drain = Drain(STARTED, 2.0, {1})
-    assert drain.sent_before_start(1, Link(), run_of(5, 5), now_ms=NOW) == 0
-    assert drain.sent_before_start(0, Link(), run_of(5, 5), now_ms=NOW) == 2
+    assert drain.sent_before_start(1, Link(), block_of(5, 5), now_ms=NOW) == 0
+    assert drain.sent_before_start(0, Link(), block_of(5, 5), now_ms=NOW) == 2
 
 
 def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
     drain = Drain(STARTED, 2.0)
-    assert drain.sent_before_start(0, Link(None), run_of(1_001_001), now_ms=NOW) == 1
+    assert drain.sent_before_start(0, Link(None), block_of(1_001_001), now_ms=NOW) == 1
     assert drain.ended == set()
 
 
@@ -72,13 +73,13 @@ def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
 )
 def test_messages_that_do_not_tell_when_they_were_sent_do_not_keep_a_run_open(header, times, before, caplog):
     drain = Drain(STARTED, 2.0)
-    assert drain.sent_before_start(0, Link(header), run_of(*times), now_ms=LATE - 1) == len(times)
-    assert drain.sent_before_start(0, Link(header), run_of(*times), now_ms=LATE) == before
+    assert drain.sent_before_start(0, Link(header), block_of(*times), now_ms=LATE - 1) == len(times)
+    assert drain.sent_before_start(0, Link(header), block_of(*times), now_ms=LATE) == before
     assert drain.ended == ({0} if before < len(times) else set())
     assert ("AvailableNow ends" in caplog.text) == bool(drain.ended)
 
 
 def test_a_header_that_counts_seconds():
     drain = Drain(STARTED, 2.0)
-    assert drain.sent_before_start(0, Link(unit_ms=1000), run_of(999, 1001, 1002), now_ms=NOW) == 2
+    assert drain.sent_before_start(0, Link(unit_ms=1000), block_of(999, 1001, 1002), now_ms=NOW) == 2
     assert drain.ended == {0}

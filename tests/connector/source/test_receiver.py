@@ -23,6 +23,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.parsing import SourceOptions
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.testing import JmsClient
 
 
@@ -43,7 +44,7 @@ def receiving(broker, queue, *, start=0, drain=False, **more):
 def numbers(receiver, start, end):
     """The property n of a batch's messages, in order."""
     spans = receiver.batch(start, end).spans
-    return [int(span.run.header(index, b"n")) for span in spans for index in range(span.first, span.last)]
+    return [int(header_of(span.block, index, b"n")) for span in spans for index in range(span.first, span.last)]
 
 
 def read_until(receiver, start, count):

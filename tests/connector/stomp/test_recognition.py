@@ -64,7 +64,8 @@ def test_a_segment_tells_the_fingerprints_of_what_it_holds():
         delivered(1, again="false", body="é"),
         delivered(1, again="true", properties=("b:2",)),
     )
-    segment = Segment.of_run(run, 1, 3, source="queue://q", dialect="artemis", first=7, ids=[b"77", b"77"])
+    block = replace(run.slice(1, 3), ids=[b"77", b"77"])
+    segment = Segment(source="queue://q", dialect="artemis", first=7, block=block)
     fingerprint = recognition_of(ARTEMIS).fingerprint
     assert fingerprints_of(read_head(b"".join(encode(segment)), "it").segment()) == [
         fingerprint(run, 1),

@@ -114,7 +114,7 @@ class SegmentInfo:
     last: int
     source: str
     dialect: str
-    octets: int
+    message_bytes: int
     """Of its messages."""
     size: int
     """Of the file."""
@@ -128,7 +128,7 @@ class SegmentInfo:
 
 
 def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:
-    return _info(segment, path, len(encoded.head) + len(encoded.octets), encoded.digest, now)
+    return _info(segment, path, len(encoded.head) + len(encoded.data), encoded.digest, now)
 
 
 def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float) -> SegmentInfo:
@@ -137,7 +137,7 @@ def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float)
         last=segment.last,
         source=segment.source,
         dialect=segment.dialect,
-        octets=len(segment.octets),
+        message_bytes=len(segment.block.data),
         size=size,
         path=str(path),
         digest=digest,

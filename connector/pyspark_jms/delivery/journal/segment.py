@@ -21,24 +21,20 @@ proved without its rest.
 
 import struct
 import zlib
-from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pyspark_jms.blocks.block import ByteArray, MessageBlock, Positions, index_of, positions_of
 from pyspark_jms.errors import CorruptJournalError, IllegalStateError, UnsupportedError
 
-__all__ = ["FORMAT", "ByteArray", "Encoded", "Head", "Segment", "Stretch", "encode", "read_head"]
+__all__ = ["FORMAT", "Encoded", "Segment", "SegmentReader", "encode", "read_head"]
 
 FORMAT = 1
-
-ByteArray: TypeAlias = bytes | bytearray | memoryview
-Index: TypeAlias = npt.NDArray[np.int64]
 
 _MAGIC = b"JMSSEGM\n"
 _SAME_IN_EVERY_FORMAT = struct.Struct("<8sI")
@@ -52,84 +48,28 @@ _BLOCK = 256 << 10
 """Small enough that a task which reads a part proves little more, big enough that the digests weigh nothing."""
 
 
-class _Run(Protocol):
-    """What a connection received: bytes with an index into them."""
-
-    octets: bytearray
-    heads: "array[int]"
-    ends: "array[int]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Stretch:
-    """Some consecutive messages: bytes and the index into them, ready to be decoded."""
-
-    source: str
-    dialect: str
-    first: int
-    octets: memoryview
-    heads: Index
-    ends: Index
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __repr__(self) -> str:
-        return f"Stretch({self.source}, first={self.first}, messages={len(self)}, bytes={len(self.octets)})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """Messages ``first`` to ``last`` (not included) of the subscription to ``source``.
 
-    By its id a message that comes again is recognised, and by its bytes that it is the same.
+    The ids in the block are those by which a redelivered message is recognised; its bytes prove that it is the same.
     """
 
     source: str
     dialect: str
     first: int
-    ids: Sequence[bytes]
-    octets: ByteArray
-    heads: Index
-    ends: Index
-
-    @classmethod
-    def of_run(cls, run: _Run, begin: int, end: int, **facts: Any) -> Self:
-        """Messages ``begin`` to ``end`` (not included) of a run; ``facts`` are the fields that a run does not know.
-
-        Nothing is copied: while the segment lives the run's bytes cannot grow.
-        """
-        heads, ends = np.frombuffer(run.heads, np.int64), np.frombuffer(run.ends, np.int64)
-        octets, heads, ends = _cut(memoryview(run.octets), heads, ends, begin, end)
-        return cls(octets=octets, heads=heads, ends=ends, **facts)
+    block: MessageBlock
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.block)
 
     @property
     def last(self) -> int:
-        return self.first + len(self.ids)
+        return self.first + len(self.block)
 
-    def stretch(self, first: int, last: int) -> Stretch:
-        """The messages of these sequences; nothing is copied but the index."""
-        _require_range(self.first, first, last, self.last)
-        view = memoryview(self.octets)
-        octets, heads, ends = _cut(view, self.heads, self.ends, first - self.first, last - self.first)
-        return Stretch(source=self.source, dialect=self.dialect, first=first, octets=octets, heads=heads, ends=ends)
-
-    def __repr__(self) -> str:
-        return f"Segment({self.source}, first={self.first}, messages={len(self)}, bytes={len(self.octets)})"
-
-
-def _cut(octets: memoryview, heads: Index, ends: Index, begin: int, end: int) -> tuple[memoryview, Index, Index]:
-    start = int(ends[begin - 1]) if begin else 0
-    stop = int(ends[end - 1]) if end else 0
-    return octets[start:stop], heads[begin:end] - start, ends[begin:end] - start
-
-
-def _require_range(begin: int, first: int, last: int, end: int) -> None:
-    if not begin <= first <= last <= end:
-        raise IllegalStateError(f"Sequences [{first}, {last}) of a segment that holds [{begin}, {end}).")
+    @property
+    def ids(self) -> list[bytes]:
+        return [identifier for identifier in self.block.ids if identifier is not None]
 
 
 # --- writing -----------------------------------------------------------------------------------
@@ -139,51 +79,52 @@ class Encoded(NamedTuple):
     """To be written one after the other: the head, and the bytes, which are not copied."""
 
     head: bytes
-    octets: ByteArray
+    data: ByteArray
 
     @property
     def digest(self) -> bytes:
-        """As ``Head.digest``."""
+        """As ``SegmentReader.digest``."""
         return self.head[_DIGEST_AT:_COUNTS_AT]
 
 
 def encode(segment: Segment) -> Encoded:
     _require_sound(segment)
     texts = segment.source.encode(), segment.dialect.encode()
-    ids = b"".join(segment.ids)
-    counts = segment.first, len(segment), len(segment.octets), len(ids), len(texts[0]), len(texts[1])
+    block, ids = segment.block, segment.ids
+    id_bytes = sum(map(len, ids))
+    counts = segment.first, len(block), len(block.data), id_bytes, len(texts[0]), len(texts[1])
     front = _SAME_IN_EVERY_FORMAT.pack(_MAGIC, FORMAT)
     front += _CRC.pack(zlib.crc32(front))
     body = b"".join(
         (
             _COUNTS.pack(*counts),
             *texts,
-            segment.heads.astype("<i8").tobytes(),
-            segment.ends.astype("<i8").tobytes(),
-            np.fromiter(map(len, segment.ids), "<u4", len(segment)).tobytes(),
-            ids,
-            *_block_digests(memoryview(segment.octets)),
+            positions_of(block.heads).astype("<i8").tobytes(),
+            positions_of(block.ends).astype("<i8").tobytes(),
+            np.fromiter(map(len, ids), "<u4", len(ids)).tobytes(),
+            *ids,
+            *_block_digests(memoryview(block.data)),
         )
     )
-    return Encoded(b"".join((front, _head_digest(front, body), body)), segment.octets)
+    return Encoded(b"".join((front, _head_digest(front, body), body)), block.data)
 
 
 def _require_sound(segment: Segment) -> None:
     """A segment that contradicts itself would be lost for good once its messages are acknowledged."""
-    counts = {len(segment.ids), len(segment.heads), len(segment.ends)}
-    if len(counts) > 1 or not segment.ids or segment.first < 0:
+    block, ids = segment.block, segment.ids
+    if not ids or len({len(ids), len(block.heads), len(block.ends)}) > 1 or segment.first < 0:
         raise IllegalStateError(f"{segment!r} holds no messages, or not one id and index for each.")
-    if not _index_fits(segment.heads, segment.ends, len(segment.octets)):
+    if not _index_fits(positions_of(block.heads), positions_of(block.ends), len(block.data)):
         raise IllegalStateError(f"{segment!r} has an index that does not fit its bytes.")
 
 
-def _index_fits(heads: Index, ends: Index, octets: int) -> bool:
+def _index_fits(heads: Positions, ends: Positions, size: int) -> bool:
     starts = np.concatenate(([0], ends[:-1]))
-    return bool(ends[-1] == octets and (starts <= heads).all() and (heads <= ends).all())
+    return bool(ends[-1] == size and (starts <= heads).all() and (heads <= ends).all())
 
 
-def _block_digests(octets: memoryview) -> list[bytes]:
-    return [_digest(octets[at : at + _BLOCK]) for at in range(0, len(octets), _BLOCK)]
+def _block_digests(data: memoryview) -> list[bytes]:
+    return [_digest(data[at : at + _BLOCK]) for at in range(0, len(data), _BLOCK)]
 
 
 def _digest(block: ByteArray) -> bytes:
@@ -199,9 +140,9 @@ def _head_digest(front: ByteArray, body: ByteArray) -> bytes:
 # --- reading -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Head:
-    """A segment whose head is proved and whose bytes are not yet: they are when they are asked for."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentReader:
+    """A segment whose head is proved and whose messages are not yet: they are when they are asked for."""
 
     name: str
     source: str
@@ -209,62 +150,42 @@ class Head:
     first: int
     digest: bytes
     """Of the head, and by it of the whole segment: two segments with the same digest are the same."""
-    heads: Index
-    ends: Index
-    _id_lengths: npt.NDArray[np.uint32]
-    _ids: memoryview
-    _blocks: memoryview
-    _bytes: memoryview
+    _id_lengths: npt.NDArray[np.uint32] = field(repr=False)
+    _ids: memoryview = field(repr=False)
+    _digests: memoryview = field(repr=False)
+    _unproved: MessageBlock
 
     def __len__(self) -> int:
-        return len(self.ends)
-
-    def __repr__(self) -> str:
-        return f"Head({self.name}, {self.source}, first={self.first}, messages={len(self)})"
+        return len(self._unproved)
 
     @property
     def last(self) -> int:
-        return self.first + len(self.ends)
-
-    @property
-    def octets(self) -> int:
-        """How many they are."""
-        return len(self._bytes)
-
-    @property
-    def ids(self) -> list[bytes]:
-        bounds = accumulate(self._id_lengths.tolist(), initial=0)
-        return [bytes(self._ids[begin:end]) for begin, end in pairwise(bounds)]
+        return self.first + len(self)
 
     def verify(self) -> None:
         """Prove all bytes."""
-        self._verify(0, len(self._bytes))
+        self._verify(0, len(self._unproved.data))
 
     def segment(self) -> Segment:
         """The whole segment, proved; its bytes are those of the buffer that was read, not a copy."""
         self.verify()
-        return Segment(
-            source=self.source,
-            dialect=self.dialect,
-            first=self.first,
-            ids=self.ids,
-            octets=self._bytes,
-            heads=self.heads,
-            ends=self.ends,
-        )
+        bounds = accumulate(self._id_lengths.tolist(), initial=0)
+        ids: list[bytes | None] = [bytes(self._ids[begin:end]) for begin, end in pairwise(bounds)]
+        block = replace(self._unproved, ids=ids)
+        return Segment(source=self.source, dialect=self.dialect, first=self.first, block=block)
 
-    def stretch(self, first: int, last: int) -> Stretch:
-        """The messages of these sequences, proved; of the bytes only the blocks that hold them are read."""
-        _require_range(self.first, first, last, self.last)
+    def block(self, first: int, last: int) -> MessageBlock:
+        """The messages of these sequences, proved, without ids. Only the 256 KiB pieces that hold them are read."""
+        if not self.first <= first <= last <= self.last:
+            raise IllegalStateError(f"Sequences [{first}, {last}) of a segment that holds [{self.first}, {self.last}).")
         begin, end = first - self.first, last - self.first
-        self._verify(int(self.ends[begin - 1]) if begin else 0, int(self.ends[end - 1]) if end else 0)
-        octets, heads, ends = _cut(self._bytes, self.heads, self.ends, begin, end)
-        return Stretch(source=self.source, dialect=self.dialect, first=first, octets=octets, heads=heads, ends=ends)
+        self._verify(self._unproved.start(begin), self._unproved.start(end))
+        return self._unproved.slice(begin, end)
 
     def _verify(self, start: int, stop: int) -> None:
         for block in range(start // _BLOCK, -(-stop // _BLOCK)):
-            digest = self._blocks[block * _DIGEST_BYTES : (block + 1) * _DIGEST_BYTES]
-            if _digest(self._bytes[block * _BLOCK : (block + 1) * _BLOCK]) != digest:
+            digest = self._digests[block * _DIGEST_BYTES : (block + 1) * _DIGEST_BYTES]
+            if _digest(self._unproved.data[block * _BLOCK : (block + 1) * _BLOCK]) != digest:
                 raise _corrupt(self.name, f"the bytes from {block * _BLOCK:,} on are not those that were written")
 
 
@@ -275,37 +196,36 @@ class _Fields:
         self._data = data
         self._at = _FIELDS_AT
 
-    def take(self, octets: int) -> memoryview:
-        self._at += octets
-        return self._data[self._at - octets : self._at]
+    def take(self, size: int) -> memoryview:
+        self._at += size
+        return self._data[self._at - size : self._at]
 
     def numbers(self, count: int, dtype: str) -> npt.NDArray[Any]:
         return np.frombuffer(self.take(count * np.dtype(dtype).itemsize), dtype)
 
 
-def read_head(buffer: ByteArray, name: str) -> Head:
+def read_head(buffer: ByteArray, name: str) -> SegmentReader:
     """Prove the head of a segment, and that the bytes behind it are as many as it says. ``name`` is for errors."""
     data = memoryview(buffer)
     _require_format(data, name)
-    first, count, octets, id_bytes, source, dialect = _counts(data, name)
+    first, count, size, id_bytes, source, dialect = _counts(data, name)
     fields = _Fields(data)
     texts = bytes(fields.take(source)).decode(), bytes(fields.take(dialect)).decode()
-    head = Head(
+    heads, ends = (fields.numbers(count, "<i8").astype(np.int64) for _ in range(2))
+    reader = SegmentReader(
         name=name,
         source=texts[0],
         dialect=texts[1],
         first=first,
         digest=bytes(data[_DIGEST_AT:_COUNTS_AT]),
-        heads=fields.numbers(count, "<i8").astype(np.int64),
-        ends=fields.numbers(count, "<i8").astype(np.int64),
-        _id_lengths=fields.numbers(count, "<u4"),
+        _id_lengths=(id_lengths := fields.numbers(count, "<u4")),
         _ids=fields.take(id_bytes),
-        _blocks=fields.take(-(-octets // _BLOCK) * _DIGEST_BYTES),
-        _bytes=fields.take(octets),
+        _digests=fields.take(-(-size // _BLOCK) * _DIGEST_BYTES),
+        _unproved=MessageBlock(fields.take(size), index_of(heads), index_of(ends)),
     )
-    if not _index_fits(head.heads, head.ends, octets) or head._id_lengths.sum() != id_bytes:  # noqa: SLF001 its maker
+    if not _index_fits(heads, ends, size) or id_lengths.sum() != id_bytes:
         raise _corrupt(name, "its index contradicts its bytes")
-    return head
+    return reader
 
 
 def _require_format(data: memoryview, name: str) -> None:
@@ -324,16 +244,16 @@ def _require_format(data: memoryview, name: str) -> None:
 
 def _counts(data: memoryview, name: str) -> tuple[int, int, int, int, int, int]:
     """The numbers of the head, once it is proved that they are those that were written."""
-    first, count, octets, id_bytes, source, dialect = _COUNTS.unpack_from(data, _COUNTS_AT)
+    first, count, size, id_bytes, source, dialect = _COUNTS.unpack_from(data, _COUNTS_AT)
     head = _FIELDS_AT + source + dialect + count * (8 + 8 + 4) + id_bytes
-    head += -(-octets // _BLOCK) * _DIGEST_BYTES
-    if min(first, count - 1, octets, id_bytes) < 0 or not _FIELDS_AT <= head <= len(data):
+    head += -(-size // _BLOCK) * _DIGEST_BYTES
+    if min(first, count - 1, size, id_bytes) < 0 or not _FIELDS_AT <= head <= len(data):
         raise _corrupt(name, "its head is torn or altered")
     if _head_digest(data[:_DIGEST_AT], data[_COUNTS_AT:head]) != data[_DIGEST_AT:_COUNTS_AT]:
         raise _corrupt(name, "its head is not the one that was written")
-    if head + octets != len(data):
-        raise _corrupt(name, f"it has {len(data):,} bytes, and was written with {head + octets:,}")
-    return first, count, octets, id_bytes, source, dialect
+    if head + size != len(data):
+        raise _corrupt(name, f"it has {len(data):,} bytes, and was written with {head + size:,}")
+    return first, count, size, id_bytes, source, dialect
 
 
 def _corrupt(name: str, what: str) -> CorruptJournalError:

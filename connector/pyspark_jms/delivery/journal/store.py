@@ -31,11 +31,11 @@ from pyspark_jms.delivery.journal.contents import (
 )
 from pyspark_jms.delivery.journal.folder import Folder, map_file
 from pyspark_jms.delivery.journal.lock import WriterLock
-from pyspark_jms.delivery.journal.segment import Segment, Stretch, encode, read_head
+from pyspark_jms.delivery.journal.segment import Segment, encode, read_head
 from pyspark_jms.delivery.journal.unconfirmed import Unconfirmed, tombstone_name, write_tombstone
-from pyspark_jms.errors import CorruptJournalError, IllegalStateError, JournalError, JournalLockedError
+from pyspark_jms.errors import IllegalStateError, JournalError, JournalLockedError
 
-__all__ = ["Fingerprints", "JournalStore", "Position", "SegmentInfo", "Unacknowledged", "read_stretch"]
+__all__ = ["Fingerprints", "JournalStore", "Position", "SegmentInfo", "Unacknowledged"]
 
 
 _NOTE_EVERY_SECONDS = 60.0
@@ -51,20 +51,6 @@ class Unacknowledged(NamedTuple):
     source: str
     id: bytes
     fingerprint: bytes
-
-
-def read_stretch(path: str, digest: bytes, first: int, last: int) -> Stretch:
-    """Map and prove the messages of these sequences, in any process that sees the folder; no lock is needed.
-
-    ``CorruptJournalError`` when the file is not the very segment of ``SegmentInfo.digest``, ``JournalError`` when
-    there is none: its messages are done, or this process does not see the journal's folder.
-    """
-    head = read_head(map_file(Path(path)), path)
-    if head.digest != digest:
-        raise CorruptJournalError(
-            f"Segment {path} is not the one that the query wrote: another journal's, or replaced."
-        )
-    return head.stretch(first, last)
 
 
 class JournalStore:

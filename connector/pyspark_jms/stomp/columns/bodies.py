@@ -12,7 +12,7 @@ from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
 from pyspark_jms.columns.map_xml import read_xml
 from pyspark_jms.columns.schema import BODY_TYPES
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.lines import Fault
 
 __all__ = ["Bodies", "read_bodies"]
@@ -28,7 +28,7 @@ class Bodies:
     faults: list[Fault]
 
 
-def read_bodies(frames: Frames, codes: Ints, unread: dict[int, str], transformed: Bools | None = None) -> Bodies:
+def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transformed: Bools | None = None) -> Bodies:
     """Each body in the column of its type, or, with a reason among the faults, as raw bytes in ``bytes``.
 
     ``unread``: why a body is not to be read at all; ``transformed``: which maps are in the broker's own XML.
@@ -55,7 +55,7 @@ def read_bodies(frames: Frames, codes: Ints, unread: dict[int, str], transformed
 class _ByteArray:
     """The bytes of every body."""
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: FrameBounds) -> None:
         self._raw = frames.raw
         self._starts, self._ends = frames.body_starts, frames.body_ends
 

@@ -1,20 +1,21 @@
-"""A run of whole MESSAGE frames and its index → one RecordBatch of the schema.
+"""A block of whole MESSAGE frames → one RecordBatch of the schema.
 
 One pass over all frames at once: nothing loops over messages or headers, save over those that are at fault.
 Knows the stations of that way; no socket, no Spark.
 """
 
 from itertools import groupby
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.cut import Ints, require_offsets
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_TYPES
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.bodies import read_bodies
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.headers import Headers
 from pyspark_jms.stomp.columns.layout import layout_of
 from pyspark_jms.stomp.columns.lines import FAULTS_TOLD, Fault, split_lines
@@ -29,22 +30,19 @@ _ROW_PREFIX = len("queue://") + len("/")
 
 
 def decode(
-    octets: Any,
-    heads: Any,
-    ends: Any,
+    block: MessageBlock,
     *,
     dialect: Dialect,
     source: Destination,
     first_sequence: int,
     body_type: BodyTypeOption,
 ) -> pa.RecordBatch:
-    """Decode the frames that stand one after the other in ``bytes``, each ending in NUL LF.
+    """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
 
-    ``heads`` and ``ends`` hold 64-bit offsets: of the blank line (its first LF) behind the headers of frame i,
-    and of the byte after its last LF. An index that the bytes do not bear out is an ``IllegalStateError``.
+    An index that the bytes do not bear out is an ``IllegalStateError``.
     A message that cannot be read becomes a row whose ``body_error`` says why; none raises.
     """
-    frames = Frames.checked(octets, heads, ends)
+    frames = FrameBounds.of(block)
     rows = len(frames)
     if not rows:
         return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)

@@ -1,15 +1,16 @@
-"""Bytes and their index → frames that are what the index says. Knows where a frame ends, not what it means."""
+"""A block and its index, checked against its bytes. Knows where a frame ends, not what it means."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.cut import ByteArray, Ints, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["Frames", "wrong_index"]
+__all__ = ["FrameBounds", "wrong_index"]
 
 _COMMAND = b"MESSAGE\n"
 _COMMAND_WORD = np.uint64(int.from_bytes(_COMMAND, "little"))
@@ -17,8 +18,8 @@ _LF = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """Whole MESSAGE frames, one after the other: ``MESSAGE LF headers LF body NUL LF``."""
+class FrameBounds:
+    """Where each MESSAGE frame of a block has its parts: ``MESSAGE LF headers LF body NUL LF``, one after the other."""
 
     raw: pa.Buffer
     starts: Ints
@@ -38,11 +39,11 @@ class Frames:
         return self.ends - 2
 
     @classmethod
-    def checked(cls, octets: Any, heads: Any, ends: Any) -> Self:
-        """Take the index at its word only where the bytes bear it out; else ``IllegalStateError``."""
-        raw = pa.py_buffer(octets)
+    def of(cls, block: MessageBlock) -> Self:
+        """The block's index, once the bytes bear it out; else ``IllegalStateError``."""
+        raw = pa.py_buffer(block.data)
         require_offsets(raw.size)
-        head, end = _positions(heads), _positions(ends)
+        head, end = positions_of(block.heads), positions_of(block.ends)
         start = np.concatenate(([0], end))[:-1]
         view: ByteArray = np.frombuffer(raw, np.uint8)
         if not (_in_order(raw.size, start, head, end) and _framed(view, start, head, end)):
@@ -52,17 +53,8 @@ class Frames:
 
 def wrong_index() -> IllegalStateError:
     return IllegalStateError(
-        "The index of a segment does not fit its bytes.", "This is a fault of pyspark-jms: report it."
+        "The index of a block does not fit its bytes.", "This is a fault of pyspark-jms: report it."
     )
-
-
-def _positions(index: Any) -> Ints:
-    octets = memoryview(index).cast("B")
-    if len(octets) % 8:
-        raise IllegalStateError(
-            "The index of a segment is no run of 64-bit numbers.", "This is a fault of pyspark-jms: report it."
-        )
-    return np.frombuffer(octets, np.int64)
 
 
 def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:

@@ -23,7 +23,7 @@ from pyspark_jms.columns.cut import (
     is_utf8,
     require_offsets,
 )
-from pyspark_jms.stomp.columns.frames import Frames, wrong_index
+from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
 __all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
 
@@ -107,7 +107,7 @@ class _Block:
             self.faults.append(Fault(row, line, reason(line, line - int(self.first[row]) + 1)))
 
 
-def split_lines(frames: Frames) -> Lines:
+def split_lines(frames: FrameBounds) -> Lines:
     """Read every header line; one without a colon is left out, and named among the faults."""
     block = _block(frames)
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
@@ -125,7 +125,7 @@ def split_lines(frames: Frames) -> Lines:
     return Lines(pieces, block.first, block.alike, block.faults)
 
 
-def _block(frames: Frames) -> _Block:
+def _block(frames: FrameBounds) -> _Block:
     heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
     data, limits = contents(heads)
     octets: ByteArray = np.frombuffer(data, np.uint8)[: limits[-1]]

@@ -122,7 +122,7 @@ class Dialect:
     """With these, SUBSCRIBE shows a queue and takes nothing from it. None: it cannot."""
 
     browse_end: bytes = b""
-    """The id, as ``FrameRun`` has it, of the MESSAGE that ends such a look."""
+    """The id, as a received block has it, of the MESSAGE that ends such a look."""
 
     transformation: str | None = None
     """What SUBSCRIBE's ``transformation`` asks for, so that map messages are sent with their content."""
@@ -268,7 +268,7 @@ class Dialect:
         return max(1, min(wanted, self.largest_window))
 
     def ack_id(self, identifier: bytes) -> bytes:
-        """What ACK takes, of an id as ``FrameRun`` has it."""
+        """What ACK takes, of an id as a received block has it."""
         return identifier if self.ack_header is None else identifier.partition(_BEFORE_THE_ID)[0]
 
     def stable_id(self, identifier: bytes) -> bytes:

@@ -15,6 +15,7 @@ import stomp
 from stomp.exception import NotConnectedException
 from stomp.listener import HeartbeatListener
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -30,7 +31,7 @@ from pyspark_jms.stomp.link.reasons import broker_said, unreachable
 from pyspark_jms.stomp.link.tap import Tap
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 from pyspark_jms.stomp.wire.oversized import OversizedMessage, not_kept
-from pyspark_jms.stomp.wire.scan import FrameRun, FrameScanner
+from pyspark_jms.stomp.wire.scan import FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Arrivals", "Connection", "connect"]
 
@@ -141,7 +142,7 @@ class Connection:
         self._scanner = FrameScanner(
             max_body_bytes=settings.max_message_bytes, keep_oversized=_OVERSIZED[settings.on_too_large]
         )
-        self._runs: list[FrameRun] = []
+        self._blocks: list[MessageBlock] = []
         self._receipts: set[str] = set()
         self._receipt_count = 0
         self.received_bytes = 0
@@ -291,16 +292,16 @@ class Connection:
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
         with self.changed:
-            messages = self._scanner.messages + sum(len(run) for run in self._runs)
-            return messages, self._scanner.octets + sum(len(run.octets) for run in self._runs)
+            messages = self._scanner.messages + sum(map(len, self._blocks))
+            return messages, self._scanner.size + sum(len(block.data) for block in self._blocks)
 
-    def take(self) -> list[FrameRun]:
-        """The MESSAGE frames received since the last call, in runs of about ``SEGMENT_BYTES``."""
+    def take(self) -> list[MessageBlock]:
+        """The MESSAGE frames received since the last call, in blocks of about ``SEGMENT_BYTES``."""
         with self.changed:
-            runs, self._runs = self._runs, []
+            blocks, self._blocks = self._blocks, []
             if self._scanner.messages:
-                runs.append(self._scanner.take())
-            return runs
+                blocks.append(self._scanner.take())
+            return blocks
 
     def take_oversized(self) -> list[OversizedMessage]:
         """The messages above maxMessageBytes since the last call, where onTooLarge lets the session go on."""
@@ -334,8 +335,8 @@ class Connection:
             self.received_bytes += len(data) if len(data) > 1 else 0
             before = self._scanner.messages
             others = self._scanner.feed(data)
-            if self._scanner.octets >= SEGMENT_BYTES:
-                self._runs.append(self._scanner.take())
+            if self._scanner.size >= SEGMENT_BYTES:
+                self._blocks.append(self._scanner.take())
                 before = -1
             if self._scanner.messages != before or self._scanner.oversized:
                 self.changed.notify_all()

@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Arrivals, Connection, connect
 from pyspark_jms.stomp.wire.frame import ack_frames
-from pyspark_jms.stomp.wire.scan import FrameRun
 
 __all__ = ["Consumer", "subscribe_headers"]
 
@@ -41,6 +42,10 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
     if subscription.selector is not None:
         headers["selector"] = subscription.selector
     return headers
+
+
+def _without_last(block: MessageBlock) -> MessageBlock:
+    return replace(block.slice(0, len(block) - 1), ids=block.ids[:-1])
 
 
 class Consumer:
@@ -79,12 +84,12 @@ class Consumer:
         """Messages and bytes received and not taken."""
         return self.connection.waiting()
 
-    def take(self) -> list[FrameRun]:
+    def take(self) -> list[MessageBlock]:
         """Of a browse without the mark by which some brokers say that there is no more."""
         blocks = self.connection.take()
         if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end:
             self.browse_ended = True
-            blocks[-1].drop_last()
+            blocks[-1] = _without_last(blocks[-1])
         return blocks
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:

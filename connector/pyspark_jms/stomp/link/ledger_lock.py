@@ -87,5 +87,5 @@ def next_frames(
             if left <= 0:
                 raise late()
             connection.changed.wait(left)
-        runs = connection.take()
-    return [(run.ids[i] or b"", parse_frame(run.frame(i))) for run in runs for i in range(len(run))]
+        blocks = connection.take()
+    return [(block.ids[i] or b"", parse_frame(block.message(i))) for block in blocks for i in range(len(block))]

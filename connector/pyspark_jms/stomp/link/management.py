@@ -132,8 +132,8 @@ class ManagementLink:
                         f"May this user receive from {self._words.reply_address}?",
                     )
                 connection.changed.wait(left)
-            runs = connection.take()
-        return [parse_frame(run.frame(index)) for run in runs for index in range(len(run))]
+            blocks = connection.take()
+        return [parse_frame(block.message(index)) for block in blocks for index in range(len(block))]
 
     def _refused(self) -> JMSSecurityError:
         return JMSSecurityError(

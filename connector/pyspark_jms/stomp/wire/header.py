@@ -2,9 +2,10 @@
 
 import re
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["escape", "unescape"]
+__all__ = ["escape", "header_of", "unescape"]
 
 # STOMP 1.2 "Value Encoding". CONNECT and CONNECTED are exempt, for STOMP 1.0
 # peers; the caller decides, because only it knows the command.
@@ -21,6 +22,14 @@ def escape(plain: str) -> str:
 def unescape(wire: str) -> str:
     """Undo :func:`escape`; an undefined sequence is fatal, as the spec demands."""
     return _ESCAPED.sub(_plain, wire)
+
+
+def header_of(block: MessageBlock, index: int, name: bytes) -> bytes | None:
+    """The first header of that name in MESSAGE frame ``index``, as it stands on the wire: one header of one frame."""
+    key = b"\n" + name + b":"
+    lines = bytes(memoryview(block.data)[block.start(index) : block.heads[index] + 1])
+    at = lines.find(key)
+    return None if at < 0 else lines[at + len(key) : lines.index(b"\n", at + 1)]
 
 
 def _plain(match: re.Match[str]) -> str:

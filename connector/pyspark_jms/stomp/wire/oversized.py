@@ -9,7 +9,7 @@ __all__ = ["OversizedMessage", "not_kept"]
 
 
 class OversizedMessage:
-    """``head`` is the frame up to its blank line, ``identifier`` as ``FrameRun`` has it, ``size`` counts the body's
+    """``head`` is the frame up to its blank line, ``identifier`` as a block has it, ``size`` counts the body's
     bytes so far. ``body`` None: it is not kept.
     """
 

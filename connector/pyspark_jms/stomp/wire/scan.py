@@ -1,18 +1,20 @@
-"""Bytes of a connection in, runs of whole MESSAGE frames out; every other frame is handed back as it came.
+"""Bytes of a connection in, blocks of whole MESSAGE frames out; every other frame is handed back as it came.
 
 The receiver's hot path: it finds where frames end and reads ``message-id``, nothing else. It refuses to
 know what a header means, who sent it, and what becomes of the frames.
+
+In a block, each frame ends in NUL LF, heart-beats are taken out, ``heads`` has the blank line that ends a frame's
+headers (the first LF of the two), and ``ids`` each ``message-id`` as it stands on the wire.
 """
 
-from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
 from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
-__all__ = ["MAX_HEADER_BYTES", "FrameRun", "FrameScanner"]
+__all__ = ["MAX_HEADER_BYTES", "FrameScanner"]
 
 MAX_HEADER_BYTES = 16 << 20
 """A header block without an end is not STOMP. Artemis takes values of some 100 KB and 2,000 headers; 16 MB
@@ -32,44 +34,6 @@ _MEMORY_ADVICE = (
     "a message needs ten times its size of heap on the driver (spark.driver.memory) and must fit into a task"
     " (spark.rpc.message.maxSize, 128 MB)."
 )
-
-
-@dataclass(slots=True)
-class FrameRun:
-    """Whole MESSAGE frames, one after the other, each ending in NUL LF, heart-beats taken out.
-
-    ``heads[i]`` is the offset of the blank line that ends frame i's headers (the first LF of the two),
-    ``ends[i]`` the offset after the frame's last LF, ``ids[i]`` its ``message-id`` as it stands on the
-    wire. Frame i begins at ``ends[i - 1]``, the first one at 0.
-    """
-
-    octets: bytearray = field(default_factory=bytearray)
-    heads: "array[int]" = field(default_factory=lambda: array("q"))
-    ends: "array[int]" = field(default_factory=lambda: array("q"))
-    ids: list[bytes | None] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def start(self, index: int) -> int:
-        """The offset at which frame ``index`` begins."""
-        return self.ends[index - 1] if index else 0
-
-    def frame(self, index: int) -> bytes:
-        """Frame ``index`` with its NUL LF."""
-        return bytes(memoryview(self.octets)[self.start(index) : self.ends[index]])
-
-    def drop_last(self) -> None:
-        """Leave out the last frame."""
-        del self.octets[self.start(len(self) - 1) :]
-        for index in (self.heads, self.ends, self.ids):
-            index.pop()
-
-    def header(self, index: int, name: bytes) -> bytes | None:
-        """The first header of that name, as it stands on the wire; for the rare look beyond ``message-id``."""
-        key = b"\n" + name + b":"
-        at = self.octets.find(key, self.start(index), self.heads[index])
-        return None if at < 0 else bytes(self.octets[at + len(key) : self.octets.find(_LF, at + 1)])
 
 
 class FrameScanner:
@@ -96,24 +60,27 @@ class FrameScanner:
         self._head = -1  # its blank line, once found
         self._needed = 0  # no frame can be complete before this many bytes
         self._skip = 0  # bytes of a refused message that are still to come, its NUL included
-        self._run = FrameRun()
+        self._data = bytearray()
+        self._block = MessageBlock(self._data)  # the open one
         self.ack_header: bytes | None = None
         self.refused: MessageTooLargeError | None = None
 
     @property
     def messages(self) -> int:
-        """Whole frames waiting in the open run."""
-        return len(self._run.ids)
+        """Whole frames in the open block."""
+        return len(self._block)
 
     @property
-    def octets(self) -> int:
-        """Bytes of the open run."""
-        return len(self._run.octets)
+    def size(self) -> int:
+        """Bytes of the open block."""
+        return len(self._data)
 
-    def take(self) -> FrameRun:
-        """The open run; the next frame begins a new one."""
-        run, self._run = self._run, FrameRun()
-        return run
+    def take(self) -> MessageBlock:
+        """The open block; the next frame begins a new one."""
+        block = self._block
+        self._data = bytearray()
+        self._block = MessageBlock(self._data)
+        return block
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """Take in bytes; return the frames that are not MESSAGE, each with its NUL."""
@@ -159,9 +126,9 @@ class FrameScanner:
         Where the first of another kind begins, which is left to the steps below. They would find the same ends in
         twice the time, most of it the calls.
         """
-        pending, run, find, ack_header = self._pending, self._run, self._pending.find, self.ack_header
+        pending, block, find, ack_header = self._pending, self._block, self._pending.find, self.ack_header
         size, most, behind = len(pending), self._max_body_bytes, start
-        shift, found = len(run.octets) - start, -1
+        shift, found = len(self._data) - start, -1
         while pending.startswith(_MESSAGE, behind):
             head = find(b"\n\n", behind)
             at = find(_MESSAGE_ID, behind, head)
@@ -178,12 +145,12 @@ class FrameScanner:
                 break
             if ack_header is not None:
                 identifier = self._header(ack_header, behind, head) + b"," + identifier
-            run.ids.append(identifier)
-            run.heads.append(head + shift)
+            block.ids.append(identifier)
+            block.heads.append(head + shift)
             behind = end + 2
-            run.ends.append(behind + shift)
+            block.ends.append(behind + shift)
         if behind > start:
-            run.octets += memoryview(pending)[start:behind]
+            self._data += memoryview(pending)[start:behind]
             self._head, self._resume, self._needed = found, 0, 0
         return behind
 
@@ -335,12 +302,12 @@ class FrameScanner:
         return self._header(self.ack_header, start, head) + b"," + identifier
 
     def _keep(self, start: int, head: int, end: int) -> None:
-        run, pending = self._run, self._pending
-        run.ids.append(self._identifier(start, head))
-        run.heads.append(len(run.octets) + head - start)
-        run.octets += memoryview(pending)[start : end + 1]
-        run.octets.append(_LF)
-        run.ends.append(len(run.octets))
+        block, data, pending = self._block, self._data, self._pending
+        block.ids.append(self._identifier(start, head))
+        block.heads.append(len(data) + head - start)
+        data += memoryview(pending)[start : end + 1]
+        data.append(_LF)
+        block.ends.append(len(data))
 
     def _header(self, name: bytes, start: int, head: int) -> bytes:
         key = b"\n" + name + b":"

@@ -1,8 +1,8 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
+from model_broker import block_of
 
 from pyspark_jms.delivery.journal.books import Books, Position
 from pyspark_jms.delivery.journal.contents import (
@@ -33,10 +33,7 @@ def put(folder, first, last):
         source="queue://q",
         dialect="artemis",
         first=first,
-        ids=[b"%d" % n for n in range(count)],
-        octets=b"ab" * count,
-        heads=np.arange(1, 2 * count, 2),
-        ends=np.arange(2, 2 * count + 1, 2),
+        block=block_of([b"%d" % n for n in range(count)], [b"ab"] * count),
     )
     folder.write(segment_name(first), encode(messages))
 

@@ -11,11 +11,12 @@ from collections import Counter
 from itertools import chain, combinations
 from pathlib import Path
 
-import numpy as np
+import model_broker
 import pytest
+from model_broker import block_of
 
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.store import JournalStore, Position, Unacknowledged, read_stretch
+from pyspark_jms.delivery.journal.store import JournalStore, Position, Unacknowledged
 from pyspark_jms.errors import (
     CorruptJournalError,
     IllegalStateError,
@@ -26,6 +27,7 @@ from pyspark_jms.errors import (
 
 GOLDEN = Path(__file__).parent / "data" / "journal-1"
 NOW = 1_750_000_000.0
+IMPORTS = [str(Path(file).parent) for file in (__file__, model_broker.__file__)]  # of processes of their own
 QUEUE, OTHER = "queue://orders", "queue://invoices"
 
 
@@ -50,17 +52,8 @@ def message(sequence, size=0):
 
 def messages(first, last, source=QUEUE, size=0):
     """A segment whose content follows from its sequences."""
-    texts = [message(n, size) for n in range(first, last)]
-    ends = np.cumsum([len(text) for text in texts])
-    return Segment(
-        source=source,
-        dialect="artemis",
-        first=first,
-        ids=[b"id%d" % n for n in range(first, last)],
-        octets=b"".join(texts),
-        heads=ends.copy(),
-        ends=ends,
-    )
+    block = block_of([b"id%d" % n for n in range(first, last)], [message(n, size) for n in range(first, last)])
+    return Segment(source=source, dialect="artemis", first=first, block=block)
 
 
 def known(first, last, source=QUEUE):
@@ -72,7 +65,7 @@ def view(store):
     segments = {}
     for info in store.segments():
         value = store.read(info.first)
-        segments[info.first] = (info.last, info.source, bytes(value.octets), tuple(value.ids))
+        segments[info.first] = (info.last, info.source, bytes(value.block.data), tuple(value.ids))
     return store.position, segments, dict(store._books.batches), set(store.unacknowledged())
 
 
@@ -125,7 +118,7 @@ def test_what_was_appended_is_there_for_the_next_process(store, again):
     assert view(later) == before
     assert later.meta == store.meta
     assert later.position == Position(0, 5)
-    assert [(i.first, i.last, i.source, i.dialect, i.octets, i.acknowledged) for i in later.segments()] == [
+    assert [(i.first, i.last, i.source, i.dialect, i.message_bytes, i.acknowledged) for i in later.segments()] == [
         (0, 3, QUEUE, "artemis", 6, False),
         (3, 5, OTHER, "artemis", 4, False),
     ]
@@ -138,29 +131,6 @@ def test_segments_of_a_range(store):
     assert [info.first for info in store.segments(3, 6)] == [3]
     assert [info.first for info in store.segments(2, 7)] == [0, 3, 6]
     assert [info.first for info in store.segments(8)] == [6]
-
-
-def test_a_stretch_is_read_without_the_lock(store):
-    info = store.append(messages(0, 100, size=10_000))
-    stretch = read_stretch(info.path, info.digest, 40, 43)
-    assert bytes(stretch.octets) == b"".join(message(n, 10_000) for n in (40, 41, 42))
-    assert (stretch.source, stretch.first, len(stretch)) == (QUEUE, 40, 3)
-
-
-def test_a_stretch_of_another_segment_of_that_name_is_refused(store, tmp_path):
-    info = store.append(messages(0, 3))
-    other = opened(tmp_path / "other")
-    digest = other.append(messages(0, 4)).digest
-    other.close()
-    with pytest.raises(CorruptJournalError, match="is not the one that the query wrote"):
-        read_stretch(info.path, digest, 0, 3)
-
-
-def test_a_stretch_that_is_done_or_out_of_sight(store):
-    info = store.append(messages(0, 3))
-    store.release(3)
-    with pytest.raises(JournalError, match="No such file"):
-        read_stretch(info.path, info.digest, 0, 3)
 
 
 def test_receipts(store, again):
@@ -391,7 +361,7 @@ def test_a_full_disk_loses_nothing_and_release_makes_room(tiny_disk):
 STEPS = f"""
 import shutil, sys
 from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {IMPORTS!r}
 from test_store import QUEUE, OTHER, messages, opened
 
 folder, snapshots = Path(sys.argv[1]), Path(sys.argv[2])
@@ -516,7 +486,7 @@ def test_marks_that_a_power_failure_undid(store, again):
 
 WORK = f"""
 import random, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {IMPORTS!r}
 from test_store import QUEUE, messages, opened
 
 random.seed(int(sys.argv[2]))
@@ -594,4 +564,4 @@ def test_killed_at_any_time_nothing_is_lost_that_was_promised(tmp_path):
 
 
 def facts_of(value):
-    return value.first, bytes(value.octets), tuple(value.ids), tuple(value.ends.tolist())
+    return value.first, bytes(value.block.data), tuple(value.ids), tuple(value.block.ends)

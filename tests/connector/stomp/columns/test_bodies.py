@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.stomp.columns.bodies import read_bodies
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 
 TYPES = [kind.value for kind in BodyType]
 MAP = '{"map":[{"name":"n","type":"int","value":"3"}]}'
@@ -15,7 +15,7 @@ THREE, X = {"type": "int", "value": "3"}, {"type": "char", "value": "x"}
 
 def read(*bodies, types, unread=()):
     """Rows of the body columns, and what is said of a row."""
-    frames = Frames.checked(*segment([message("a:1", body=body) for body in bodies]))
+    frames = FrameBounds.of(block_of([message("a:1", body=body) for body in bodies]))
     found = read_bodies(frames, np.array([TYPES.index(kind) for kind in types]), dict(unread))
     for name, column in found.columns.items():
         column.validate(full=True)

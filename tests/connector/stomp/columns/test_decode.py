@@ -4,13 +4,14 @@ import datetime as dt
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import plain_decoder
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import IllegalStateError
@@ -38,7 +39,7 @@ FROM_JAVA = message(
 
 def read(frames, *, source=QUEUE, body_type="auto", first_sequence=0):
     """The rows, after Arrow itself has found nothing wrong with them."""
-    batch = decode(*segment(frames), dialect=ARTEMIS, source=source, first_sequence=first_sequence, body_type=body_type)
+    batch = decode(block_of(frames), dialect=ARTEMIS, source=source, first_sequence=first_sequence, body_type=body_type)
     batch.validate(full=True)
     assert batch.schema == ARROW_SCHEMA
     return batch.to_pylist()
@@ -346,14 +347,14 @@ def test_a_column_that_would_not_fit_is_refused():
         read([FROM_JAVA] * 250, source=source)
 
 
-@pytest.mark.parametrize("octets", [bytes, bytearray, memoryview])
-def test_bytes_of_any_kind_stay_as_they_are(octets):
-    raw, heads, ends = segment([FROM_JAVA, FROM_STOMP])
-    given_bytes = octets(raw)
-    batch = decode(given_bytes, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
-    assert bytes(given_bytes) == raw
-    if octets is bytearray:
-        given_bytes[:] = bytes(len(raw) + 1)  # the batch neither shares them nor keeps them from growing
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_of_any_kind_stay_as_they_are(kind):
+    block = block_of([FROM_JAVA, FROM_STOMP])
+    given = kind(block.data)
+    batch = decode(replace(block, data=given), dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+    assert bytes(given) == block.data
+    if kind is bytearray:
+        given[:] = bytes(len(given) + 1)  # the batch neither shares them nor keeps them from growing
     assert batch.to_pylist() == plain([FROM_JAVA, FROM_STOMP])
 
 
@@ -451,12 +452,12 @@ def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, sourc
 @settings(max_examples=200)
 @given(data=st.data())
 def test_a_wrong_index_is_refused_or_harmless(data):
-    octets, heads, ends = segment([FROM_JAVA, FROM_STOMP, FROM_JAVA])
-    for index in (heads, ends):
+    block = block_of([FROM_JAVA, FROM_STOMP, FROM_JAVA])
+    for index in (block.heads, block.ends):
         for at in data.draw(st.lists(st.integers(0, 2), max_size=2)):
-            index[at] = data.draw(st.one_of(st.integers(-3, len(octets) + 3), st.integers(-(2**63), 2**63 - 1)))
+            index[at] = data.draw(st.one_of(st.integers(-3, len(block.data) + 3), st.integers(-(2**63), 2**63 - 1)))
     try:
-        batch = decode(octets, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+        batch = decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
     except IllegalStateError:
         return
     batch.validate(full=True)
@@ -474,21 +475,21 @@ def _environment():
     return {"PYTHONPATH": str(Path(plain_decoder.__file__).parent), "PATH": ""}
 
 
-def mutated(random_, octets):
+def mutated(random_, data):
     """A few bytes flipped, dropped, doubled or put in, mostly those that mean something."""
-    octets = bytearray(octets)
+    data = bytearray(data)
     for _ in range(random_.randint(1, 12)):
-        at = random_.randrange(len(octets))
+        at = random_.randrange(len(data))
         match random_.randrange(4):
             case 0:
-                octets[at] = random_.choice(b"\n\0:\\\r\xffc0M")
+                data[at] = random_.choice(b"\n\0:\\\r\xffc0M")
             case 1:
-                octets[at] = random_.randrange(256)
+                data[at] = random_.randrange(256)
             case 2:
-                del octets[at : at + random_.randint(1, 9)]
+                del data[at : at + random_.randint(1, 9)]
             case _:
-                octets[at:at] = octets[at : at + random_.randint(1, 30)]
-    return bytes(octets)
+                data[at:at] = data[at : at + random_.randint(1, 30)]
+    return bytes(data)
 
 
 KINDS = [
@@ -506,12 +507,10 @@ def fuzz(times):
         base = [random_.choice(KINDS) for _ in range(random_.randint(1, 6))]
         frames = plain_decoder.frames_in(mutated(random_, b"".join(base)))
         assert read(frames) == plain(frames), seed
-        octets, heads, ends = segment(frames)
-        spoiled = mutated(random_, octets) if octets else octets
+        block = block_of(frames)
+        block.data = mutated(random_, block.data) if frames else b""
         try:
-            decode(spoiled, heads, ends, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto").validate(
-                full=True
-            )
+            decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto").validate(full=True)
         except IllegalStateError:
             continue
     print(f"{times} inputs")  # noqa: T201 - read by the test

@@ -1,30 +1,27 @@
 import mmap
 from array import array
 
-import numpy as np
 import pytest
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 
 FRAMES = [message("a:1", body="x"), message(body="\n\n"), message("a:2")]
-BYTES, HEADS, ENDS = segment(FRAMES)
+BLOCK = block_of(FRAMES)
+BYTES, HEADS, ENDS = BLOCK.data, BLOCK.heads, BLOCK.ends
 
 
 def test_an_index_that_fits():
-    frames = Frames.checked(BYTES, HEADS, ENDS)
-    assert len(frames) == 3
-    assert [BYTES[a:b] for a, b in zip(frames.starts, frames.ends, strict=True)] == FRAMES
-
-
-@pytest.mark.parametrize("kind", [bytes, lambda index: np.array(index, np.int64), memoryview, lambda index: index])
-def test_an_index_in_any_buffer(kind):
-    assert len(Frames.checked(BYTES, kind(HEADS), kind(ENDS))) == 3
+    bounds = FrameBounds.of(BLOCK)
+    assert len(bounds) == 3
+    assert [BYTES[a:b] for a, b in zip(bounds.starts, bounds.ends, strict=True)] == FRAMES
+    assert [BYTES[a:b] for a, b in zip(bounds.body_starts, bounds.body_ends, strict=True)] == [b"x", b"\n\n", b""]
 
 
 def test_no_frames():
-    assert len(Frames.checked(b"", array("q"), array("q"))) == 0
+    assert len(FrameBounds.of(MessageBlock())) == 0
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -35,7 +32,7 @@ def test_one_wrong_position_is_refused(which, at, value):
     index = heads if which == "heads" else ends
     index[at] = value if index[at] != value else value - 1
     with pytest.raises(IllegalStateError, match="does not fit"):
-        Frames.checked(BYTES, heads, ends)
+        FrameBounds.of(MessageBlock(BYTES, heads, ends))
 
 
 @pytest.mark.parametrize("which", ["heads", "ends"])
@@ -45,11 +42,11 @@ def test_a_position_beside_the_right_one_is_refused(which, at, by):
     heads, ends = HEADS[:], ENDS[:]
     (heads if which == "heads" else ends)[at] += by
     with pytest.raises(IllegalStateError, match="does not fit"):
-        Frames.checked(BYTES, heads, ends)
+        FrameBounds.of(MessageBlock(BYTES, heads, ends))
 
 
 @pytest.mark.parametrize(
-    ("octets", "heads", "ends"),
+    ("data", "heads", "ends"),
     [
         (BYTES, HEADS, ENDS[:2]),
         (BYTES, HEADS[:2], ENDS[:2]),
@@ -63,16 +60,11 @@ def test_a_position_beside_the_right_one_is_refused(which, at, by):
         (b"MESSAGE\n\n\0\n"[:9], array("q", [7]), array("q", [9])),
     ],
 )
-def test_bytes_that_are_not_what_the_index_says(octets, heads, ends):
+def test_bytes_that_are_not_what_the_index_says(data, heads, ends):
     with pytest.raises(IllegalStateError, match="does not fit"):
-        Frames.checked(octets, heads, ends)
-
-
-def test_an_index_that_is_no_run_of_numbers():
-    with pytest.raises(IllegalStateError, match="64-bit"):
-        Frames.checked(BYTES, HEADS.tobytes()[:-1], ENDS)
+        FrameBounds.of(MessageBlock(data, heads, ends))
 
 
 def test_more_bytes_than_one_batch_can_hold():
     with mmap.mmap(-1, 1 << 31) as huge, pytest.raises(IllegalStateError, match="do not fit"):
-        Frames.checked(huge, array("q"), array("q"))
+        FrameBounds.of(MessageBlock(huge, array("q"), array("q")))

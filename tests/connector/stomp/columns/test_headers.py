@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType, Destination
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.headers import Headers
 from pyspark_jms.stomp.columns.layout import layout_of
 from pyspark_jms.stomp.columns.lines import split_lines
@@ -17,7 +17,7 @@ EVERY = ("priority:4", "timestamp:1", "type:t", "reply-to:x", "spark_jms_types:{
 
 
 def headers_of(*frames, dialect=ARTEMIS):
-    lines = split_lines(Frames.checked(*segment(frames)))
+    lines = split_lines(FrameBounds.of(block_of(frames)))
     return Headers(lines, layout_of(lines, dialect), dialect)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.layout import by_names, by_template, with_properties
 from pyspark_jms.stomp.columns.lines import split_lines
 from pyspark_jms.stomp.dialects import ARTEMIS
@@ -15,7 +15,7 @@ NAMES = ["subscription", "ack", "content-length", "destination", "type", "_AMQ_G
 
 
 def lines_of(*frames):
-    return split_lines(Frames.checked(*segment(frames)))
+    return split_lines(FrameBounds.of(block_of(frames)))
 
 
 def described(lines, layout):

@@ -2,10 +2,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from plain_decoder import message, segment
+from plain_decoder import block_of, message
 
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.stomp.columns.frames import Frames
+from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.lines import Fault, split_lines
 
 UNDEFINED = "holds an escape that STOMP 1.2 does not define"
@@ -20,7 +20,7 @@ def split(*frames):
 
 
 def split_as_they_are(*frames):
-    lines = split_lines(Frames.checked(*segment(frames)))
+    lines = split_lines(FrameBounds.of(block_of(frames)))
     every = np.arange(len(lines))
     names, values = lines.names(every), lines.values(every)
     for column in (names, values):
@@ -94,10 +94,10 @@ def test_a_line_without_a_colon_is_left_out_and_named():
 @pytest.mark.parametrize("body", ["\n\n", "a:1\n\n", "\n\n\n"])
 @pytest.mark.parametrize("header", ["a:1", "no colon"])
 def test_a_blank_line_before_the_one_of_the_index_is_a_wrong_index(header, body):
-    octets, heads, ends = segment([message("x:y"), message(header, body=body), message()])
-    heads[1] = octets.rindex(b"\n\n", 0, ends[1])
+    block = block_of([message("x:y"), message(header, body=body), message()])
+    block.heads[1] = block.data.rindex(b"\n\n", 0, block.ends[1])
     with pytest.raises(IllegalStateError, match="does not fit"):
-        split_lines(Frames.checked(octets, heads, ends))
+        split_lines(FrameBounds.of(block))
 
 
 def test_frames_without_headers():

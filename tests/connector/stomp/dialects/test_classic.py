@@ -1,6 +1,7 @@
 """The rules of which breaking one loses messages. That a broker reads them so, tests/brokers shows."""
 
 import pytest
+from plain_decoder import block_of
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -52,11 +53,8 @@ def test_a_property_that_would_steer_the_broker_is_reserved(name):
 
 def row(*headers, body="", body_type="auto"):
     frame = "\n".join(["MESSAGE", "message-id:ID\\c5", *headers]).encode() + b"\n\n" + body.encode() + b"\0\n"
-    heads, ends = [frame.index(b"\n\n")], [len(frame)]
     (found,) = decode(
-        frame,
-        memoryview(b"".join(n.to_bytes(8, "little") for n in heads)),
-        memoryview(b"".join(n.to_bytes(8, "little") for n in ends)),
+        block_of([frame]),
         dialect=CLASSIC,
         source=Destination.parse("queue://q"),
         first_sequence=0,

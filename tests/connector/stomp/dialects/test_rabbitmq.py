@@ -1,8 +1,7 @@
 """The rules of which breaking one loses messages. That a broker reads them so, tests/brokers shows."""
 
-from array import array
-
 import pytest
+from plain_decoder import block_of
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination
@@ -58,9 +57,7 @@ def row(*headers, body="", source="queue://q"):
     ]
     frame = "\n".join([*first, *headers]).encode() + b"\n\n" + body.encode() + b"\0\n"
     (found,) = decode(
-        frame,
-        array("q", [frame.index(b"\n\n")]),
-        array("q", [len(frame)]),
+        block_of([frame]),
         dialect=RABBITMQ,
         source=Destination.parse(source),
         first_sequence=0,

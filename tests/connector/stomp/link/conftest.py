@@ -112,9 +112,9 @@ def receive():
     def receive(consumer, count, seconds=60):
         wait_until(lambda: consumer.waiting()[0] >= count or consumer.connection.down, seconds)
         consumer.connection.check()
-        runs = consumer.take()
-        frames = [run.frame(index) for run in runs for index in range(len(run))]
+        blocks = consumer.take()
+        frames = [block.message(index) for block in blocks for index in range(len(block))]
         assert len(frames) == count
-        return frames, [identifier for run in runs for identifier in run.ids]
+        return frames, [identifier for block in blocks for identifier in block.ids]
 
     return receive

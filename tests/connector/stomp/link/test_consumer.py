@@ -110,14 +110,14 @@ def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, rec
     assert [stable.search(i)[1] for i in first] == [stable.search(i)[1] for i in second]
 
 
-def test_runs_are_closed_at_some_megabytes(broker, queue, settings_for, consume):
+def test_blocks_are_closed_at_some_megabytes(broker, queue, settings_for, consume):
     put(broker, queue, *[b"x" * 1_000_000] * 24)
     consumer = consume(settings_for(broker), queue, window_bytes=1 << 30)
     wait_until(lambda: consumer.waiting()[0] == 24)
-    runs = consumer.take()
-    assert sum(len(run) for run in runs) == 24
-    assert len(runs) >= 2
-    assert max(len(run.octets) for run in runs) < SEGMENT_BYTES + (2 << 20)
+    blocks = consumer.take()
+    assert sum(map(len, blocks)) == 24
+    assert len(blocks) >= 2
+    assert max(len(block.data) for block in blocks) < SEGMENT_BYTES + (2 << 20)
     assert consumer.waiting() == (0, 0)
 
 
@@ -150,7 +150,7 @@ def test_a_probe_is_answered_and_changes_nothing(broker, queue, settings_for, co
     consumer = consume(settings_for(broker), queue)
     consumer.connection.await_receipt(consumer.probe())
     wait_until(lambda: consumer.waiting()[0] == 100)  # which may be on their way still: a probe is no barrier
-    assert consumer.waiting()[1] == sum(len(run.octets) for run in consumer.take())
+    assert consumer.waiting()[1] == sum(len(block.data) for block in consumer.take())
 
 
 def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for, consume):

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.errors import MalformedFrameError
-from pyspark_jms.stomp.wire.header import escape, unescape
+from pyspark_jms.stomp.wire.header import escape, header_of, unescape
+from pyspark_jms.stomp.wire.scan import FrameScanner
 
 PAIRS = [
     ("", ""),
@@ -42,3 +43,14 @@ def test_any_text_survives_and_leaves_no_separator(plain):
     wire = escape(plain)
     assert not set(wire) & set(":\r\n")
     assert unescape(wire) == plain
+
+
+def test_one_header_of_a_frame_in_a_block():
+    scanner = FrameScanner(max_body_bytes=100)
+    scanner.feed(
+        b"MESSAGE\nx:1\nempty:\nx:2\nmessage-id:1,1\n\n\ny:3\n\0\nMESSAGE\ny:a\\cb\nmessage-id:1,2\nlast:5\n\nx:7\0\n"
+    )
+    block = scanner.take()
+    names = (b"x", b"empty", b"y", b"last", b"message-id")
+    assert [header_of(block, 0, name) for name in names] == [b"1", b"", None, None, b"1,1"]
+    assert [header_of(block.slice(1, 2), 0, name) for name in names] == [None, None, b"a\\cb", b"5", b"1,2"]

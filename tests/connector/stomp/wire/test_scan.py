@@ -116,16 +116,16 @@ def check(octets, cuts):
         others += scanner.feed(piece)
     plain = PlainScanner(octets)
     assert others == plain.others
-    assert (scanner.messages, scanner.octets) == (len(plain.messages), sum(len(m[1]) for m in plain.messages))
-    run = scanner.take()
-    assert bytes(run.octets) == b"".join(frame for _, frame, _ in plain.messages)
-    assert run.ids == [identifier for identifier, _, _ in plain.messages]
+    assert (scanner.messages, scanner.size) == (len(plain.messages), sum(len(m[1]) for m in plain.messages))
+    block = scanner.take()
+    assert bytes(block.data) == b"".join(frame for _, frame, _ in plain.messages)
+    assert block.ids == [identifier for identifier, _, _ in plain.messages]
     for index, (_, frame, head) in enumerate(plain.messages):
-        assert run.frame(index) == frame
-        assert run.heads[index] - run.start(index) == head
-        assert run.octets[run.ends[index] - 2 : run.ends[index]] == b"\0\n"
-    assert len(run) == len(run.heads) == len(run.ends) == len(plain.messages)
-    assert (scanner.messages, scanner.octets) == (0, 0)
+        assert block.message(index) == frame
+        assert block.heads[index] - block.start(index) == head
+        assert block.data[block.ends[index] - 2 : block.ends[index]] == b"\0\n"
+    assert len(block) == len(block.heads) == len(block.ends) == len(plain.messages)
+    assert (scanner.messages, scanner.size) == (0, 0)
 
 
 @pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
@@ -159,24 +159,14 @@ def test_the_table_holds_what_it_says():
     assert plain.messages[0] == (b"1,1", b"MESSAGE\nmessage-id:1,1\ncontent-length:5\n\nhello\0\n", 39)
 
 
-def test_take_begins_a_new_run_in_the_middle_of_a_frame():
+def test_take_begins_a_new_block_in_the_middle_of_a_frame():
     scanner = FrameScanner(max_body_bytes=PLENTY)
     scanner.feed(message(b"1,1") + message(b"1,2")[:20])
     assert scanner.take().ids == [b"1,1"]
     scanner.feed(message(b"1,2")[20:] + message(b"1,3"))
-    run = scanner.take()
-    assert run.ids == [b"1,2", b"1,3"]
-    assert run.frame(0) == message(b"1,2")
-
-
-def test_headers_of_a_run():
-    scanner = FrameScanner(max_body_bytes=PLENTY)
-    scanner.feed(
-        message(b"1,1", headers=b"x:1\nempty:\nx:2\n", body=b"\ny:3\n") + message(b"1,2", headers=b"y:a\\cb\n")
-    )
-    run = scanner.take()
-    assert [run.header(0, name) for name in (b"x", b"empty", b"y", b"message-id")] == [b"1", b"", None, b"1,1"]
-    assert [run.header(1, name) for name in (b"x", b"y", b"content-length")] == [None, b"a\\cb", b"5"]
+    block = scanner.take()
+    assert block.ids == [b"1,2", b"1,3"]
+    assert block.message(0) == message(b"1,2")
 
 
 @pytest.mark.parametrize("end", [b"\0\n", b"\0", b"\0\r\n"])
@@ -241,9 +231,9 @@ def test_a_header_block_in_small_pieces_costs_what_its_size_says(eol):
         scanner.feed(piece)
     scanner.feed(eol + b"body\0")
     assert time.process_time() - began < 2
-    run = scanner.take()
-    assert (len(run), run.heads[0]) == (1, len(b"MESSAGE\nmessage-id:1\n") + 4000 * 2 * 503 - 1)
-    assert run.octets.endswith(b"b\n\nbody\0\n")
+    block = scanner.take()
+    assert (len(block), block.heads[0]) == (1, len(b"MESSAGE\nmessage-id:1\n") + 4000 * 2 * 503 - 1)
+    assert block.data.endswith(b"b\n\nbody\0\n")
 
 
 def test_a_frame_that_is_no_message_has_its_own_limit(monkeypatch):
@@ -377,6 +367,6 @@ def test_any_bytes_are_read_or_refused(octets, data):
                 others += scanner.feed(piece)
         except (MalformedFrameError, MessageTooLargeError) as error:
             failure = type(error)
-        run = scanner.take()
-        results.append((bytes(run.octets), run.ids, failure, None if failure else others))
+        block = scanner.take()
+        results.append((bytes(block.data), block.ids, failure, None if failure else others))
     assert results[0] == results[1]

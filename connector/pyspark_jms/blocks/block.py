@@ -1,0 +1,82 @@
+"""Whole messages, one after the other: their bytes, where each message ends, and what the broker calls it. Pure.
+
+Received, kept in a journal, on the way to a task, or about to be sent: it is the same block. Refuses to know any
+protocol.
+"""
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ByteArray", "Index", "MessageBlock", "Positions", "index_of", "positions_of"]
+
+ByteArray: TypeAlias = bytes | bytearray | memoryview
+Index: TypeAlias = "array[int]"
+"""One 64-bit position for each message (type code ``q``), counted from the first byte of the block."""
+Positions: TypeAlias = npt.NDArray[np.int64]
+
+
+def _new_index() -> Index:
+    return array("q")
+
+
+@dataclass(slots=True, repr=False)
+class MessageBlock:
+    """Consecutive messages without a gap: message i is ``data[ends[i - 1]:ends[i]]``, the first one begins at 0.
+
+    A scanner appends to the fields while messages arrive. Once the block is taken, its bytes do not change, and slices
+    share them.
+    """
+
+    data: ByteArray = field(default_factory=bytearray)
+    heads: Index = field(default_factory=_new_index)
+    """A position inside each message that its protocol needs to read it, for STOMP the blank line (its first LF).
+    Empty where the protocol or the reader needs none."""
+    ends: Index = field(default_factory=_new_index)
+    ids: list[bytes | None] = field(default_factory=list)
+    """The id under which each message can be acknowledged; None: the connection of that id is gone. Empty where nothing
+    is acknowledged by this block, as in a task."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __repr__(self) -> str:
+        return f"MessageBlock(messages={len(self)}, bytes={len(self.data)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A view cannot be pickled: what travels is a copy of the bytes that the block shows.
+        return MessageBlock, (bytes(self.data), self.heads, self.ends, self.ids)
+
+    def start(self, index: int) -> int:
+        """The position at which message ``index`` begins, or the end of the block."""
+        return self.ends[index - 1] if index else 0
+
+    def message(self, index: int) -> bytes:
+        return bytes(memoryview(self.data)[self.start(index) : self.ends[index]])
+
+    def slice(self, first: int, last: int) -> "MessageBlock":
+        """Messages ``first`` to ``last`` (not included) without their ids. Their bytes are shared, not copied."""
+        begin, end = self.start(first), self.start(last)
+        heads, ends = (
+            index_of(positions_of(index)[first:last] - begin) if index else _new_index()
+            for index in (self.heads, self.ends)
+        )
+        return MessageBlock(memoryview(self.data)[begin:end], heads, ends)
+
+    def load(self) -> "MessageBlock":
+        """The block itself: it is at hand already."""
+        return self
+
+
+def positions_of(index: Index) -> Positions:
+    """The index as a numpy array, not copied. While the array lives, the index cannot grow."""
+    return np.frombuffer(index, np.int64)
+
+
+def index_of(positions: Positions) -> Index:
+    index = _new_index()
+    index.frombytes(positions.astype(np.int64, copy=False).tobytes())
+    return index

@@ -1,0 +1,82 @@
+import pickle
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
+
+MESSAGES = st.lists(st.tuples(st.binary(max_size=5), st.binary(max_size=9)), max_size=8)
+
+
+def block_of(messages):
+    """Of (head, rest) each."""
+    block = MessageBlock(ids=[b"%d" % n for n in range(len(messages))])
+    for head, rest in messages:
+        block.heads.append(len(block.data) + len(head))
+        block.data += head + rest
+        block.ends.append(len(block.data))
+    return block
+
+
+def told(block):
+    return len(block), bytes(block.data), list(block.heads), list(block.ends)
+
+
+@given(MESSAGES, st.data())
+def test_a_slice_is_a_block_of_those_messages(messages, data):
+    block = block_of(messages)
+    first = data.draw(st.integers(0, len(messages)))
+    last = data.draw(st.integers(first, len(messages)))
+    assert told(block.slice(first, last)) == told(block_of(messages[first:last]))
+
+
+@given(MESSAGES)
+def test_messages_one_by_one(messages):
+    block = block_of(messages)
+    assert [block.message(index) for index in range(len(block))] == [head + rest for head, rest in messages]
+    assert [block.start(index) for index in range(len(block))] == [0, *block.ends][: len(block)]
+
+
+def test_a_slice_shares_the_bytes_and_has_no_ids():
+    block = block_of([(b"a", b"bc"), (b"de", b"f")])
+    part = block.slice(1, 2)
+    assert np.shares_memory(np.frombuffer(part.data, np.uint8), np.frombuffer(block.data, np.uint8))
+    assert part.ids == []
+
+
+def test_a_protocol_may_leave_out_the_heads():
+    block = MessageBlock(b"abcd", ends=array("q", [1, 4]))
+    assert told(block.slice(1, 2)) == (1, b"bcd", [], [3])
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_travels_with_what_it_shows_and_no_more(kind):
+    whole = MessageBlock(kind(b"secret" * 1000 + b"abc"), array("q", [1, 6001]), array("q", [6000, 6003]), [b"1", None])
+    assert told(pickle.loads(pickle.dumps(whole))) == told(whole)
+    assert pickle.loads(pickle.dumps(whole)).ids == [b"1", None]
+    part = pickle.dumps(whole.slice(1, 2))
+    assert b"secret" not in part
+    assert told(pickle.loads(part)) == (1, b"abc", [1], [3])
+
+
+def test_grows_and_is_at_hand():
+    block = MessageBlock()
+    assert told(block) == (0, b"", [], [])
+    block.data += b"abc"
+    block.ends.append(3)
+    assert (len(block), block.message(0)) == (1, b"abc")
+    assert block.load() is block
+
+
+def test_no_payload_in_a_repr():
+    assert repr(block_of([(b"SECRET", b"")])) == "MessageBlock(messages=1, bytes=6)"
+
+
+def test_an_index_as_an_array_of_numpy_and_back():
+    index = array("q", [-1, 5, 2**62])
+    assert positions_of(index).tolist() == [-1, 5, 2**62]
+    assert index_of(positions_of(index)) == index
+    assert index_of(positions_of(array("q"))) == array("q")
