@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.good_rows import BadRows, good_rows
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.options.parsing import SinkOptions
@@ -109,7 +110,7 @@ class RowFrames:
         self._faults += bad[: _SHOWN_FAULTS - len(self._faults)]
         return left
 
-    def take(self, batch: pa.RecordBatch, transaction: str | None, *, receipts: bool = False) -> list[memoryview]:
+    def take(self, batch: pa.RecordBatch, transaction: str | None, *, receipts: bool = False) -> list[MessageBlock]:
         """The frames of the task's next rows."""
         frames = self.encoded(batch, transaction, int(time.time() * 1000), receipts=receipts)
         self.rows += batch.num_rows
@@ -122,7 +123,7 @@ class RowFrames:
 
     def encoded(
         self, batch: pa.RecordBatch, transaction: str | None, now_ms: int, *, receipts: bool = False
-    ) -> list[memoryview]:
+    ) -> list[MessageBlock]:
         first_row = self.next_row
         try:
             return self._encode(batch, transaction=transaction, now_ms=now_ms, first_row=first_row, receipts=receipts)
@@ -168,14 +169,14 @@ def _send_each(producer: Producer, frames: RowFrames, rows: Iterator[pa.RecordBa
         for start in range(0, batch.num_rows, _UNDER_WAY):
             part = batch.slice(start, _UNDER_WAY)
             first = frames.next_row
-            for buffer in frames.take(part, None, receipts=True):
-                producer.send_at_once(buffer)
+            for block in frames.take(part, None, receipts=True):
+                producer.send_at_once(block.data)
             producer.await_each(receipt_of(first + index) for index in range(part.num_rows))
 
 
 def _send(producer: Producer, frames: RowFrames, batch: pa.RecordBatch) -> None:
-    for buffer in frames.take(batch, producer.transaction):
-        producer.send(buffer)
+    for block in frames.take(batch, producer.transaction):
+        producer.send(block.data)
 
 
 def _send_in_parts(producer: Producer, frames: RowFrames, rows: Iterator[pa.RecordBatch], size: int) -> None:
@@ -198,8 +199,8 @@ def _send_untied(producer: Producer, frames: RowFrames, rows: Iterator[pa.Record
     for batch in rows:
         for part in (last, batch.slice(0, batch.num_rows - 1)):
             if part is not None and part.num_rows:
-                for buffer in frames.take(part, None):
-                    producer.send_at_once(buffer)
+                for block in frames.take(part, None):
+                    producer.send_at_once(block.data)
         last = batch.slice(batch.num_rows - 1)
     if last is not None:
         _send(producer, frames, last)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.errors import JMSError, ReplayMismatchError
 from pyspark_jms.options.parsing import SinkOptions
 from pyspark_jms.sink.committing import (
@@ -105,7 +106,7 @@ def _encode(
     task: LedgerTask,
     producer: Producer,
     rows: Iterator[pa.RecordBatch],
-    take: Callable[[memoryview], None],
+    take: Callable[[ByteArray], None],
 ) -> tuple[LedgerEntry, Sent]:
     """Give all frames to ``take``, and return the entry that speaks of them."""
     dialect = producer.dialect
@@ -114,10 +115,10 @@ def _encode(
     for batch in frames.good(rows):
         by_the_clock = counts_from_now(batch.schema, dialect, frames.defaults)
         digested = frames.encoded(batch, producer.transaction, 0) if by_the_clock else None
-        buffers = frames.take(batch, producer.transaction)
-        digest.add(buffers if digested is None else digested, batch.num_rows)
-        for buffer in buffers:
-            take(buffer)
+        blocks = frames.take(batch, producer.transaction)
+        digest.add(blocks if digested is None else digested)
+        for block in blocks:
+            take(block.data)
     entry = LedgerEntry(
         task=task.name,
         batch=task.batch,
@@ -129,7 +130,7 @@ def _encode(
     return entry, frames.sent()
 
 
-def _drop(_: memoryview) -> None:
+def _drop(_: ByteArray) -> None:
     """Of rows that are compared, the digest is all that counts."""
 
 
@@ -140,7 +141,7 @@ class _Held:
         self._task, self._bytes = task, 0
         self.frames: list[bytes] = []
 
-    def take(self, buffer: memoryview) -> None:
+    def take(self, buffer: ByteArray) -> None:
         self._bytes += len(buffer)
         if self._bytes > MAX_HELD_BYTES:
             raise ReplayMismatchError(

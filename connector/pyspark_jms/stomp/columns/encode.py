@@ -1,4 +1,4 @@
-"""A RecordBatch of the sink's rows in, whole SEND frames out, end to end in a few buffers.
+"""A RecordBatch of the sink's rows in, whole SEND frames out, in a few blocks.
 
 Knows columns and the dialect; refuses to know connections, transactions and what the broker answers.
 """
@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.fit import cuts
 from pyspark_jms.columns.ragged import Int64s, Piece, first_true, header_line, join_rows, offsets_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_columns import check_columns, row_ends, sink_columns
@@ -25,8 +27,8 @@ from pyspark_jms.stomp.dialects.base import Dialect
 __all__ = ["BUFFER_BYTES", "SendDefaults", "check_columns", "encode", "receipt_of"]
 
 BUFFER_BYTES = 16 << 20
-"""Rows are taken until their bytes would exceed it, for one buffer; a larger row has a buffer of its own.
-Large enough that the fixed cost of a buffer, half a millisecond, does not show."""
+"""Rows are taken until their bytes would exceed it, for one block; a larger row has a block of its own.
+Large enough that the fixed cost of a block, half a millisecond, does not show."""
 
 MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
 """The largest row whatever the caller allows: Arrow's binary arrays have 31-bit offsets, and the escapes of
@@ -48,16 +50,17 @@ def encode(
     max_frame_bytes: int,
     property_columns: Collection[str] = (),
     receipts: bool = False,
-) -> list[memoryview]:
-    """One SEND frame a row, in order. A row that cannot be sent raises before anything is returned.
+) -> list[MessageBlock]:
+    """One SEND frame a row, in order, each ending in its NUL; the blocks have no heads and no ids.
 
+    A row that cannot be sent raises before anything is returned.
     ``first_row`` is the batch's place in the task, for the errors, or ``numbers`` each row's, when they do not follow
     each other; ``now_ms`` is what a time to live counts from; ``property_columns`` are sent as typed properties;
     with ``receipts`` each frame asks for ``receipt_of`` its number.
     """
     columns = sink_columns(batch, property_columns)
     limit = min(max_frame_bytes, MAX_FRAME_BYTES)
-    buffers = []
+    blocks = []
     ends = row_ends(columns, batch.num_rows)
     for start, stop in _cuts(ends):
         part = {name: array.slice(start, stop - start) for name, array in columns.items()}
@@ -69,8 +72,9 @@ def encode(
         frames = _frames(rows, dialect, defaults, transaction, now_ms, receipts=receipts)
         offsets = offsets_of(frames)
         _check_sizes(rows, np.diff(offsets), limit)
-        buffers.append(memoryview(frames.buffers()[2])[offsets[0] : offsets[-1]])
-    return buffers
+        data = memoryview(frames.buffers()[2])[offsets[0] : offsets[-1]]
+        blocks.append(MessageBlock(data, ends=index_of((offsets[1:] - offsets[0]).astype(np.int64))))
+    return blocks
 
 
 def receipt_of(number: int) -> str:
@@ -111,12 +115,9 @@ def _properties(rows: Rows, dialect: Dialect) -> list[Piece]:
 
 def _cuts(ends: Int64s) -> list[tuple[int, int]]:
     """Ranges of rows of about ``BUFFER_BYTES``, at least one row each."""
-    ends = ends + np.arange(len(ends)) * _FIXED_BYTES
-    cuts = [0]
-    while cuts[-1] < len(ends) - 1:
-        most = int(np.searchsorted(ends, ends[cuts[-1]] + BUFFER_BYTES, side="right")) - 1
-        cuts.append(max(most, cuts[-1] + 1))
-    return list(pairwise(cuts))
+    rows = len(ends) - 1
+    sizes = np.diff(ends) + _FIXED_BYTES
+    return list(pairwise([0, *cuts(np.cumsum(sizes), BUFFER_BYTES), rows])) if rows else []
 
 
 def _check_sizes(rows: Rows, sizes: Int64s, limit: int) -> None:

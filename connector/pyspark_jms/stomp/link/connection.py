@@ -15,7 +15,7 @@ import stomp
 from stomp.exception import NotConnectedException
 from stomp.listener import HeartbeatListener
 
-from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.block import ByteArray, MessageBlock
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -237,11 +237,11 @@ class Connection:
 
     # --- out -----------------------------------------------------------------------------------
 
-    def send(self, octets: bytes | memoryview) -> None:
+    def send(self, data: ByteArray) -> None:
         """Write whole frames. That they left is known when a receipt asked for in or after them is here."""
         self.check()
         try:
-            self._tap.send(octets)
+            self._tap.send(data)
         except BlockingIOError:
             self.drop()
             raise ReceiptTimeoutError(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.errors import (
     BrokerError,
     ConnectionLostError,
@@ -50,19 +51,19 @@ class Producer:
     def dialect(self) -> Dialect:
         return self._connection.dialect
 
-    def send(self, octets: bytes | memoryview) -> None:
+    def send(self, data: ByteArray) -> None:
         """Write whole SEND frames of this transaction. The broker's refusal of one may show only later."""
         if not self._open:
             self._connection.frame("BEGIN", {"transaction": self.transaction})
             self._open = True
-        self._connection.send(octets)
+        self._connection.send(data)
 
-    def send_at_once(self, octets: bytes | memoryview) -> None:
+    def send_at_once(self, data: ByteArray) -> None:
         """Write whole SEND frames of no transaction; the next commit of one confirms these too.
 
         Measured on Artemis: after a receipt for BEGIN or DISCONNECT a killed broker had lost some of them.
         """
-        self._connection.send(octets)
+        self._connection.send(data)
 
     def await_each(self, receipts: Iterable[str]) -> None:
         """Return when the broker has confirmed each of these frames of no transaction; raise when it has not."""
@@ -114,13 +115,13 @@ class Producer:
         """
         receipts = [self._connection.new_receipt()]
         name, nobody = self.dialect.durable.name_header, receipts[0]
-        octets = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
+        frames = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
         if trial:
             receipts.append(self._connection.new_receipt())
             begin = Frame("BEGIN", (("transaction", self.trial),))
             ended = Frame("ABORT", (("transaction", self.trial), ("receipt", receipts[1])))
-            octets = encode_frame(begin) + trial + encode_frame(ended) + octets
-        self._connection.send(octets)
+            frames = encode_frame(begin) + trial + encode_frame(ended) + frames
+        self._connection.send(frames)
         self.await_each(receipts)
 
     def __enter__(self) -> Self:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from stomp.transport import Transport
 from stomp.utils import PollableQueue
 
+from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import dial
@@ -192,7 +193,7 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
                 # Past OpenSSL, whose object the io thread may be reading from.
                 socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
-    def send(self, encoded_frame: bytes | memoryview) -> None:
+    def send(self, encoded_frame: ByteArray) -> None:
         """Whole frames from any thread. With TLS they are only queued: a receipt tells that they left."""
         queue = self.send_queue
         if self.blocking or queue is None:

@@ -3,13 +3,14 @@
 import hashlib
 import random
 import time
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.columns.digest import RowsDigest, counts_from_now
 from pyspark_jms.stomp.columns.encode import SendDefaults, encode
@@ -32,31 +33,27 @@ def frames(batch, now_ms=0, defaults=DEFAULTS):
 def digest(*batches):
     found = RowsDigest()
     for batch in batches:
-        found.add(frames(batch), batch.num_rows)
+        found.add(frames(batch))
     return found.text()
 
 
-def by_definition(octets):
-    """``bytes``: each frame without its NUL."""
+def by_definition(contents):
+    """Of each frame without its NUL."""
     sums = [0] * 4
-    for frame in octets:
+    for frame in contents:
         hashed = hashlib.sha256(frame).digest()
         for lane in range(4):
             sums[lane] += int.from_bytes(hashed[8 * lane : 8 * lane + 8], "little")
-    packed = b"".join((total % 2**64).to_bytes(8, "little") for total in [*sums, len(octets)])
+    packed = b"".join((total % 2**64).to_bytes(8, "little") for total in [*sums, len(contents)])
     return "1-" + hashlib.sha256(packed).hexdigest()[:32]
 
 
-def added(octets, cuts=()):
-    """The same frames in one buffer, or in several."""
+def added(contents, cuts=()):
+    """The same frames in one block, or in several."""
     found = RowsDigest()
-    bounds = [0, *sorted(cuts), len(octets)]
-    buffers = [
-        memoryview(b"".join(frame + b"\0" for frame in octets[start:stop]))
-        for start, stop in pairwise(bounds)
-        if start < stop
-    ]
-    found.add(buffers, len(octets))
+    block = MessageBlock(b"".join(frame + b"\0" for frame in contents))
+    block.ends.extend(accumulate(len(frame) + 1 for frame in contents))
+    found.add(block.slice(start, stop) for start, stop in pairwise([0, *sorted(cuts), len(contents)]))
     return found.text()
 
 
@@ -76,16 +73,16 @@ BODIES = st.lists(
 
 @given(BODIES, st.lists(st.integers(0, 8), max_size=3), st.randoms(use_true_random=False))
 def test_is_what_its_definition_says_whatever_the_bodies_hold(bodies, cuts, shuffle):
-    octets = [frame(body) for body in bodies]
-    expected = by_definition(octets)
-    assert added(octets, [cut for cut in cuts if cut <= len(octets)]) == expected
-    shuffle.shuffle(octets)
-    assert added(octets) == expected
+    contents = [frame(body) for body in bodies]
+    expected = by_definition(contents)
+    assert added(contents, [cut for cut in cuts if cut <= len(contents)]) == expected
+    shuffle.shuffle(contents)
+    assert added(contents) == expected
 
 
 def test_text_frames_have_no_length():
-    octets = [frame(b"one", stated=False), frame(b"", stated=False), frame(b"\0\0", stated=True)]
-    assert added(octets) == by_definition(octets)
+    contents = [frame(b"one", stated=False), frame(b"", stated=False), frame(b"\0\0", stated=True)]
+    assert added(contents) == by_definition(contents)
 
 
 def test_is_pinned():
@@ -113,11 +110,11 @@ def test_every_difference_shows(other):
     assert digest(pa.record_batch(other)) != digest(ORDERS)
 
 
-def test_several_buffers_of_one_batch_are_all_counted():
+def test_several_blocks_of_one_batch_are_all_counted():
     rows = pa.record_batch({"text": [f"{n:06}" + "x" * 9_000_000 for n in range(3)]})
-    buffers = frames(rows)
-    assert len(buffers) == 3
-    assert digest(rows) == by_definition([bytes(buffer[:-1]) for buffer in buffers])
+    blocks = frames(rows)
+    assert [len(block) for block in blocks] == [1, 1, 1]
+    assert digest(rows) == by_definition([bytes(block.data[:-1]) for block in blocks])
 
 
 @pytest.mark.parametrize(
@@ -136,19 +133,21 @@ def test_knows_which_frames_hold_a_time_counted_from_now(columns, defaults, coun
     rows = pa.record_batch({name: times.get(name, pa.array([values.get(name, "x")] * 2)) for name in columns})
     said = SendDefaults(**{name: getattr(DEFAULTS, name) for name in DEFAULTS.__slots__} | defaults)
     assert counts_from_now(rows.schema, ARTEMIS, said) is counts
-    now, later = (b"".join(frames(rows, now_ms=now, defaults=said)) for now in (10**12, 10**12 + 1))
+    now, later = (
+        b"".join(block.data for block in frames(rows, now_ms=now, defaults=said)) for now in (10**12, 10**12 + 1)
+    )
     assert (now != later) is counts
 
 
 def test_costs(report):
     for body in (100, 1_000):
         rows = pa.record_batch({"text": [f"{n:08}" + "x" * (body - 8) for n in range(10_000)]})
-        buffers = frames(rows)
-        best = min(_seconds(buffers) for _ in range(7))
+        blocks = frames(rows)
+        best = min(_seconds(blocks) for _ in range(7))
         report(f"digest: {best / rows.num_rows * 1e6:.2f} µs of CPU a row with {body} bytes of text")
 
 
-def _seconds(buffers):
+def _seconds(blocks):
     start = time.thread_time()
-    RowsDigest().add(buffers, 10_000)
+    RowsDigest().add(blocks)
     return time.thread_time() - start

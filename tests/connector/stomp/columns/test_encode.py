@@ -61,7 +61,7 @@ def encoded(batch, **changed):
         "now_ms": NOW_MS,
         "max_frame_bytes": 1 << 20,
     }
-    return [bytes(buffer) for buffer in encode(batch, **arguments | changed)]
+    return [bytes(block.data) for block in encode(batch, **arguments | changed)]
 
 
 def frames_of(rows, **changed):
@@ -235,17 +235,23 @@ def test_buffers_hold_whole_frames_in_order_and_keep_to_their_size(monkeypatch):
     assert all(len(buffer) <= 10_000 or len(found) == 1 for buffer, found in zip(buffers, frames, strict=True))
 
 
-def test_buffers_are_contiguous_bytes():
-    (buffer,) = encode(
-        batch_of([{"text": "a"}]),
+def test_blocks_are_contiguous_bytes_and_tell_where_each_frame_ends():
+    (block,) = encode(
+        batch_of([{"text": "a"}, {"text": "SEND\n\n"}]).slice(1),
         dialect=ARTEMIS,
         defaults=DEFAULTS,
         transaction=None,
         now_ms=0,
         max_frame_bytes=1000,
     )
-    assert isinstance(buffer, memoryview)
-    assert (buffer.contiguous, buffer.itemsize) == (True, 1)
+    assert isinstance(block.data, memoryview)
+    assert (block.data.contiguous, block.data.itemsize) == (True, 1)
+    assert plain_encoder.read_frames(block.message(0)) == plain_encoder.read_frames(block.data.tobytes())
+    assert (len(block), block.ends[0]) == (1, len(block.data))
+
+
+def test_no_rows_are_no_blocks():
+    assert encoded(batch_of([{"text": "a"}]).slice(1)) == []
 
 
 def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
