@@ -47,13 +47,13 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
         self._bytes = 0
         self._closed = False
 
-    def put_when_room(self, octets: memoryview, timeout: float) -> None:
+    def put_when_room(self, data: memoryview, timeout: float) -> None:
         """A ``BlockingIOError`` when the peer takes nothing of what waits for so long."""
         with self._room:
             while not self._closed and (self._bytes >= _OUTBOX_BYTES or self.qsize() >= _OUTBOX_FRAMES):
                 if not self._room.wait(timeout):
                     raise BlockingIOError
-        self.put(octets)
+        self.put(data)
 
     def put(self, item: bytes | memoryview) -> None:
         with self._room:

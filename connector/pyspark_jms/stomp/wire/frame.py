@@ -46,13 +46,13 @@ def encode_frame(frame: Frame) -> bytes:
     return "\n".join(lines).encode() + b"\n\n" + frame.body + b"\0"
 
 
-def parse_frame(octets: bytes) -> Frame:
+def parse_frame(data: bytes) -> Frame:
     """Read exactly one frame; EOLs around it are allowed, anything else is a ``MalformedFrameError``."""
-    octets = octets.lstrip(b"\r\n")
-    blank = _BLANK_LINE.search(octets)
+    data = data.lstrip(b"\r\n")
+    blank = _BLANK_LINE.search(data)
     if not blank:
         raise _malformed("it has no blank line")
-    head, rest = octets[: blank.start()].replace(b"\r\n", b"\n"), octets[blank.end() :]
+    head, rest = data[: blank.start()].replace(b"\r\n", b"\n"), data[blank.end() :]
     try:
         command, *lines = head.decode().split("\n")
     except UnicodeDecodeError:

@@ -24,19 +24,19 @@ BOTH_WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("frame", "octets"), BOTH_WAYS)
-def test_encodes(frame, octets):
-    assert encode_frame(frame) == octets
+@pytest.mark.parametrize(("frame", "raw"), BOTH_WAYS)
+def test_encodes(frame, raw):
+    assert encode_frame(frame) == raw
 
 
-@pytest.mark.parametrize(("frame", "octets"), BOTH_WAYS)
+@pytest.mark.parametrize(("frame", "raw"), BOTH_WAYS)
 @pytest.mark.parametrize(("before", "after"), [(b"", b""), (b"", b"\n"), (b"\n\r\n\n", b"\r\n\n"), (b"\r\n\r\n", b"")])
-def test_parses_with_end_of_lines_around(frame, octets, before, after):
-    assert parse_frame(before + octets + after) == frame
+def test_parses_with_end_of_lines_around(frame, raw, before, after):
+    assert parse_frame(before + raw + after) == frame
 
 
 @pytest.mark.parametrize(
-    ("octets", "frame"),
+    ("raw", "frame"),
     [
         (b"SEND\r\nx:1\r\n\r\na\r\nb\0", Frame("SEND", (("x", "1"),), b"a\r\nb")),
         (b"\r\nSEND\r\nx:1\r\n\r\na\r\n\r\nb\0", Frame("SEND", (("x", "1"),), b"a\r\n\r\nb")),
@@ -46,14 +46,14 @@ def test_parses_with_end_of_lines_around(frame, octets, before, after):
         (b"SEND\n\nno length\0", Frame("SEND", (), b"no length")),
     ],
 )
-def test_parses_what_we_would_not_write(octets, frame):
-    assert parse_frame(octets) == frame
+def test_parses_what_we_would_not_write(raw, frame):
+    assert parse_frame(raw) == frame
 
 
 def test_the_first_of_repeated_headers_counts():
     assert Frame("MESSAGE", (("ack", "1"), ("ack", "2"))).header("ack") == "1"
-    octets = b"SEND\ncontent-length:1\ncontent-length:5\n\nx\0"
-    assert parse_frame(octets).body == b"x"
+    raw = b"SEND\ncontent-length:1\ncontent-length:5\n\nx\0"
+    assert parse_frame(raw).body == b"x"
 
 
 def test_a_body_gets_its_length():
@@ -61,7 +61,7 @@ def test_a_body_gets_its_length():
 
 
 @pytest.mark.parametrize(
-    "octets",
+    "raw",
     [
         b"",
         b"\0",
@@ -82,9 +82,9 @@ def test_a_body_gets_its_length():
         b"send\n\n\0",
     ],
 )
-def test_anything_else_is_malformed(octets):
+def test_anything_else_is_malformed(raw):
     with pytest.raises(MalformedFrameError, match="JMS_MALFORMED_FRAME"):
-        parse_frame(octets)
+        parse_frame(raw)
 
 
 def test_repr_shows_no_payload():
@@ -93,8 +93,8 @@ def test_repr_shows_no_payload():
 
 
 def test_acks_are_one_frame_a_message_and_the_last_asks_for_the_receipt():
-    octets = ack_frames([b"27,31", b"27,32", b"a\\cb"], "r7")
-    frames = [parse_frame(part + b"\0") for part in octets.split(b"\0")[:-1]]
+    raw = ack_frames([b"27,31", b"27,32", b"a\\cb"], "r7")
+    frames = [parse_frame(part + b"\0") for part in raw.split(b"\0")[:-1]]
     assert frames == [
         Frame("ACK", (("id", "27,31"),)),
         Frame("ACK", (("id", "27,32"),)),

@@ -19,8 +19,8 @@ PLENTY = 1 << 20
 class PlainScanner:
     """STOMP 1.2 frame ends, the slow way: one byte after the other, nothing shared with the code under test."""
 
-    def __init__(self, octets):
-        self.rest = octets
+    def __init__(self, raw):
+        self.rest = raw
         self.messages = []  # (id, frame with NUL LF, length of its head)
         self.others = []
         while self._strip() and (frame := self._next()):
@@ -104,17 +104,17 @@ STREAMS = {
 }
 
 
-def pieces(octets, cuts):
+def pieces(raw, cuts):
     cuts = sorted(cuts)
-    return [octets[a:b] for a, b in itertools.pairwise([0, *cuts, len(octets)])]
+    return [raw[a:b] for a, b in itertools.pairwise([0, *cuts, len(raw)])]
 
 
-def check(octets, cuts):
+def check(raw, cuts):
     """The scanner, fed in these pieces, finds what the plain one finds."""
     scanner, others = FrameScanner(max_body_bytes=PLENTY), []
-    for piece in pieces(octets, cuts):
+    for piece in pieces(raw, cuts):
         others += scanner.feed(piece)
-    plain = PlainScanner(octets)
+    plain = PlainScanner(raw)
     assert others == plain.others
     assert (scanner.messages, scanner.size) == (len(plain.messages), sum(len(m[1]) for m in plain.messages))
     block = scanner.take()
@@ -128,27 +128,27 @@ def check(octets, cuts):
     assert (scanner.messages, scanner.size) == (0, 0)
 
 
-@pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_whole(octets):
-    check(octets, [])
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_whole(raw):
+    check(raw, [])
 
 
-@pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_cut_at_every_byte(octets):
-    for cut in range(len(octets)):
-        check(octets, [cut])
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_cut_at_every_byte(raw):
+    for cut in range(len(raw)):
+        check(raw, [cut])
 
 
-@pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_byte_by_byte(octets):
-    check(octets, range(1, len(octets)))
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_byte_by_byte(raw):
+    check(raw, range(1, len(raw)))
 
 
-@pytest.mark.parametrize("octets", STREAMS.values(), ids=STREAMS)
-def test_the_stream_goes_on(octets):
+@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
+def test_the_stream_goes_on(raw):
     """With bytes behind that begin a frame of their own, unless the stream itself is open."""
-    if not PlainScanner(octets).rest:
-        check(octets + message(b"9,9", b"last\0") + RECEIPT, [])
+    if not PlainScanner(raw).rest:
+        check(raw + message(b"9,9", b"last\0") + RECEIPT, [])
 
 
 def test_the_table_holds_what_it_says():
@@ -204,10 +204,10 @@ def feed_all(scanner, fed):
         scanner.feed(piece)
 
 
-@pytest.mark.parametrize("octets", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_what_is_not_stomp_is_said_so(octets, one_by_one):
-    fed = pieces(octets, range(1, len(octets)) if one_by_one else [])
+def test_what_is_not_stomp_is_said_so(raw, one_by_one):
+    fed = pieces(raw, range(1, len(raw)) if one_by_one else [])
     with pytest.raises(MalformedFrameError, match="JMS_MALFORMED_FRAME"):
         feed_all(FrameScanner(max_body_bytes=PLENTY), fed)
 
@@ -265,9 +265,9 @@ def test_a_message_too_large_without_its_length_is_an_error():
 def test_a_message_too_large_that_says_its_length_is_passed_over(step):
     receipt = b"RECEIPT\nreceipt-id:r\n\n\0"
     large, larger = message(b"1,2", b"\0" * 1001), message(b"1,4", b"y" * 2000)
-    octets = message() + large + b"\n" + receipt + message(b"1,3") + larger
+    raw = message() + large + b"\n" + receipt + message(b"1,3") + larger
     scanner = FrameScanner(max_body_bytes=1000)
-    others = [frame for at in range(0, len(octets), step) for frame in scanner.feed(octets[at : at + step])]
+    others = [frame for at in range(0, len(raw), step) for frame in scanner.feed(raw[at : at + step])]
     assert others == [receipt]
     assert scanner.take().ids == [b"1,1", b"1,3"]
     assert re.search(TOO_LARGE, str(scanner.refused))
@@ -279,9 +279,9 @@ def test_messages_too_large_are_kept_elsewhere_where_that_is_wanted(step, kept):
     receipt = b"RECEIPT\nreceipt-id:r\n\n\0"
     bodies = [b"\0" * 1001, b"z" * 1500, b"y" * 2000]
     large = [message(b"1,%d" % n, body, length=b"z" not in body) for n, body in enumerate(bodies, 2)]
-    octets = message() + large[0] + b"\n" + large[1] + receipt + message(b"1,9") + large[2] + message(b"1,8")
+    raw = message() + large[0] + b"\n" + large[1] + receipt + message(b"1,9") + large[2] + message(b"1,8")
     scanner = FrameScanner(max_body_bytes=1000, keep_oversized=io.BytesIO if kept else lambda: None)
-    others = [frame for at in range(0, len(octets), step) for frame in scanner.feed(octets[at : at + step])]
+    others = [frame for at in range(0, len(raw), step) for frame in scanner.feed(raw[at : at + step])]
     assert others == [receipt]
     assert scanner.take().ids == [b"1,1", b"1,9", b"1,8"]
     assert scanner.refused is None
@@ -293,11 +293,11 @@ def test_messages_too_large_are_kept_elsewhere_where_that_is_wanted(step, kept):
 
 def test_a_message_too_large_waits_until_it_is_whole():
     scanner = FrameScanner(max_body_bytes=10, keep_oversized=io.BytesIO)
-    octets = message(b"1,2", b"x" * 50).rstrip(b"\n")
-    for at in range(len(octets) - 1):
-        scanner.feed(octets[at : at + 1])
+    raw = message(b"1,2", b"x" * 50).rstrip(b"\n")
+    for at in range(len(raw) - 1):
+        scanner.feed(raw[at : at + 1])
         assert scanner.oversized == []
-    scanner.feed(octets[-1:])
+    scanner.feed(raw[-1:])
     assert repr(scanner.oversized) == "[OversizedMessage(50 bytes)]"
 
 
@@ -316,9 +316,9 @@ def test_messages_before_the_broken_frame_are_kept():
 
 
 def test_errors_show_no_payload():
-    for octets in BROKEN.values():
+    for raw in BROKEN.values():
         with pytest.raises(MalformedFrameError) as error:
-            FrameScanner(max_body_bytes=PLENTY).feed(octets.replace(b"abc", b"SECRET").replace(b"x:1", b"x:SECRET"))
+            FrameScanner(max_body_bytes=PLENTY).feed(raw.replace(b"abc", b"SECRET").replace(b"x:1", b"x:SECRET"))
         assert "SECRET" not in str(error.value)
 
 
@@ -348,16 +348,16 @@ def frames(draw):
 
 @given(st.data(), st.lists(frames(), max_size=6))
 def test_any_frames_in_any_pieces(data, stream):
-    octets = b"".join(stream)
-    octets = octets[: len(octets) - data.draw(st.integers(0, 3))]
-    check(octets, data.draw(st.lists(st.integers(0, len(octets)), max_size=8)))
+    raw = b"".join(stream)
+    raw = raw[: len(raw) - data.draw(st.integers(0, 3))]
+    check(raw, data.draw(st.lists(st.integers(0, len(raw)), max_size=8)))
 
 
 @given(st.binary(max_size=60) | st.lists(frames(), max_size=3).map(b"".join), st.data())
-def test_any_bytes_are_read_or_refused(octets, data):
-    damaged = bytearray(octets)
-    for _ in range(data.draw(st.integers(0, 3)) if octets else 0):
-        damaged[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+def test_any_bytes_are_read_or_refused(raw, data):
+    damaged = bytearray(raw)
+    for _ in range(data.draw(st.integers(0, 3)) if raw else 0):
+        damaged[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     results = []
     for cuts in ([], range(1, len(damaged))):
         scanner = FrameScanner(max_body_bytes=1000)
