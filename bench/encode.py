@@ -9,8 +9,9 @@ import json
 import pyarrow as pa
 
 from bench.one_core import Case, rates
+from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.jms.model import DeliveryMode, Destination
-from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 ROWS = 10_000  # Spark's spark.sql.execution.arrow.maxRecordsPerBatch

@@ -1,21 +1,21 @@
-"""What a task of the exactly-once sink does with its rows, by what the ledger knows of its write. Pure.
+"""What a task of the exactly-once sink does with its rows. Entries of the ledger in, a decision out. Pure.
 
-Entries in, a decision out: ``plan`` for a task before its rows are encoded, ``strangers`` for all tasks of an
-execution. Knows no broker, no frames and no Spark.
+``plan`` decides for a task before its rows are encoded, ``unmatched_entries`` for all tasks of an execution. Knows no
+broker, no messages and no Spark.
 
-An *execution* is one run of all tasks of a write, which is a batch or a ``df.write``. When a write is repeated, Spark
-may cut it into other partitions than the first time, and it tells neither a task nor the process that plans the write
-how many there are. A task that finds its own entry compares its rows. A task that finds none, while an earlier
-execution left entries of other tasks, cannot know whether its rows are among theirs. It holds them, and the driver
-decides: it has the outcomes of all tasks.
+An *execution* is one run of all tasks of a write, which is a batch or a ``df.write``. When Spark repeats a write, it
+may cut the rows into other partitions than the first time. It tells the number of partitions neither to a task nor to
+the process that plans the write. A task that finds its own entry compares its rows with it. A task that finds none,
+while an earlier execution left entries of other tasks, cannot know whether its rows are among theirs. Such a task holds
+its rows, and the driver decides, because it has the outcomes of all tasks.
 """
 
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 
-__all__ = ["Plan", "plan", "strangers"]
+__all__ = ["Plan", "plan", "unmatched_entries"]
 
 
 class Plan(Enum):
@@ -25,9 +25,9 @@ class Plan(Enum):
 
 
 def plan(known: Collection[LedgerEntry], task: str, execution: str, *, send_on_mismatch: bool) -> Plan:
-    """``known``: the entries of all tasks of the write, this one's among them.
+    """``known``: the entries of all tasks of the write, including those of this task.
 
-    With ``send_on_mismatch`` nothing has to be verified, for other rows and other partitions are sent too.
+    With ``send_on_mismatch`` there is nothing to compare: other rows and other partitions are sent too.
     """
     if send_on_mismatch:
         return Plan.SEND
@@ -36,10 +36,10 @@ def plan(known: Collection[LedgerEntry], task: str, execution: str, *, send_on_m
     return Plan.HOLD if any(entry.execution != execution for entry in known) else Plan.SEND
 
 
-def strangers(known: Iterable[LedgerEntry], partitions: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
-    """The entries that no partition of this execution has, with the same rows.
+def unmatched_entries(known: Iterable[LedgerEntry], partitions: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """The known entries that do not match a partition of this execution in task, number of rows and digest.
 
-    If there are none, every row that was sent belongs to a partition that is done, and no row of another one was sent.
+    If there are none, every row that was sent belongs to a committed partition, and no row of another one was sent.
     """
-    there = {(entry.task, entry.rows, entry.digest) for entry in partitions}
-    return tuple(entry for entry in known if (entry.task, entry.rows, entry.digest) not in there)
+    present = {(entry.task, entry.rows, entry.digest) for entry in partitions}
+    return tuple(entry for entry in known if (entry.task, entry.rows, entry.digest) not in present)

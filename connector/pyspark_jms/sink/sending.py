@@ -10,34 +10,33 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.good_rows import BadRows, good_rows
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_columns import check_columns
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.options.parsing import SinkOptions
-from pyspark_jms.stomp.columns.encode import SendDefaults, check_columns, encode, receipt_of
-from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.dialects.refusals import require_transactions
-from pyspark_jms.stomp.link.producer import Producer
+from pyspark_jms.sink.links import SinkLink, SinkProtocol
 
-__all__ = ["RowFrames", "Sent", "check_schema", "say_dropped", "send_at_least_once", "with_rows"]
+__all__ = ["RowEncoder", "Sent", "check_schema", "log_dropped_rows", "nonempty_batches", "send_at_least_once"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 
-_UNDER_WAY = 500
-"""Rows that wait for their receipts at a time: a broker that stops reading while it writes must never have to wait for
-room for its answers."""
+_MAX_UNCONFIRMED_ROWS = 500
+"""Rows that wait for their confirmations at a time. A broker that does not read while it writes must never have to wait
+until there is room for its answers."""
 
-_SHOWN_FAULTS = 5
-"""Kinds of faults that a task's log names."""
+_MAX_LOGGED_FAULTS = 5
+"""Kinds of faults that the log of a task names."""
 
 
 class Sent(NamedTuple):
-    """What became of the rows of a task."""
+    """How many rows of a task were sent, and how many were dropped."""
 
     rows: int
     dropped: int = 0
 
 
 def check_schema(options: SinkOptions, schema: pa.Schema) -> None:
-    """Raise what is wrong with the columns, whatever the rows hold."""
+    """Raise the first fault of the columns that does not depend on the rows."""
     check_columns(schema, options.property_columns)
     if options.destination is None and "destination" not in {name.lower() for name in schema.names}:
         raise InvalidDestinationError(
@@ -46,14 +45,14 @@ def check_schema(options: SinkOptions, schema: pa.Schema) -> None:
         )
 
 
-def with_rows(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    """The batches that have rows, their columns checked; None when there is none, and nothing to connect for."""
-    filled = (batch for batch in batches if batch.num_rows)
-    first = next(filled, None)
+def nonempty_batches(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    """The batches that have rows, after a check of their columns. None: there are no rows, so do not connect."""
+    nonempty = (batch for batch in batches if batch.num_rows)
+    first = next(nonempty, None)
     if first is None:
         return None
     check_schema(options, first.schema)
-    return _chained(first, filled)
+    return _chained(first, nonempty)
 
 
 def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -61,18 +60,18 @@ def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterato
     yield from others
 
 
-def say_dropped(write: str, tasks: Sequence[Sent]) -> None:
-    """On the driver, what ``onBadRow=drop`` cost a whole write; each task's log has the reasons."""
+def log_dropped_rows(write: str, tasks: Sequence[Sent]) -> None:
+    """On the driver: log how many rows of a whole write ``onBadRow=drop`` dropped. The tasks log the reasons."""
     dropped = sum(task.dropped for task in tasks)
     if dropped:
         rows = dropped + sum(task.rows for task in tasks)
         _log.warning("= %s: %d of %d rows were dropped (onBadRow=drop)", write, dropped, rows)
 
 
-class RowFrames:
-    """The batches of a task → SEND frames; ``rows`` is how many there were so far, ``dropped`` how many rows not."""
+class RowEncoder:
+    """The batches of a task → blocks of messages. Counts the rows: ``rows`` were encoded, ``dropped`` were left out."""
 
-    def __init__(self, options: SinkOptions, dialect: Dialect) -> None:
+    def __init__(self, options: SinkOptions, link: SinkLink) -> None:
         self.rows = 0
         self.dropped = 0
         self.defaults = SendDefaults(
@@ -84,123 +83,125 @@ class RowFrames:
         )
         self._drop = options.drop_bad_rows
         self._faults: list[BadRows] = []
-        self._encode = partial(
-            encode,
-            dialect=dialect,
-            defaults=self.defaults,
-            max_frame_bytes=options.connection.max_message_bytes,
-            property_columns=options.property_columns,
-        )
+        self._encode = partial(link.encode, defaults=self.defaults, property_columns=options.property_columns)
 
-    def good(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows to be sent: all of them, or with ``onBadRow=drop`` those that can be."""
+    def sendable(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows to send: all of them, or with ``onBadRow=drop`` those that can be sent."""
         for batch in batches:
             left = self._without_bad(batch) if self._drop else batch
             if left.num_rows:
                 yield left
 
     def _without_bad(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        now_ms = int(time.time() * 1000)
-        left, bad = good_rows(
-            batch,
-            self.next_row,
-            lambda part, numbers: self._encode(part, transaction=Producer.transaction, now_ms=now_ms, numbers=numbers),
-        )
+        encode = partial(self._encode, now_ms=_now_ms())
+        left, bad = good_rows(batch, self.next_row, lambda part, numbers: encode(part, numbers=numbers))
         self.dropped += batch.num_rows - left.num_rows
-        self._faults += bad[: _SHOWN_FAULTS - len(self._faults)]
+        self._faults += bad[: _MAX_LOGGED_FAULTS - len(self._faults)]
         return left
 
-    def take(self, batch: pa.RecordBatch, transaction: str | None, *, receipts: bool = False) -> list[MessageBlock]:
-        """The frames of the task's next rows."""
-        frames = self.encoded(batch, transaction, int(time.time() * 1000), receipts=receipts)
+    def take(
+        self, batch: pa.RecordBatch, *, in_transaction: bool = True, confirm_each: bool = False
+    ) -> Sequence[MessageBlock]:
+        """The blocks of the task's next rows."""
+        first_row = self.next_row
+        try:
+            blocks = self._encode(
+                batch, now_ms=_now_ms(), first_row=first_row, in_transaction=in_transaction, confirm_each=confirm_each
+            )
+        except JMSError as error:
+            raise error from None  # its cause lists all rows with the fault, which only ``good_rows`` needs
         self.rows += batch.num_rows
-        return frames
+        return blocks
+
+    def at_the_epoch(self, batch: pa.RecordBatch) -> Sequence[MessageBlock]:
+        """The blocks of the same rows as if it were 1970: they do not depend on the clock. Counts no row."""
+        try:
+            return self._encode(batch, now_ms=0, first_row=self.next_row)
+        except JMSError as error:
+            raise error from None
 
     @property
     def next_row(self) -> int:
-        """The place in the task of the row to be taken next."""
+        """The number in the task of the row to be encoded next."""
         return self.rows + self.dropped
 
-    def encoded(
-        self, batch: pa.RecordBatch, transaction: str | None, now_ms: int, *, receipts: bool = False
-    ) -> list[MessageBlock]:
-        first_row = self.next_row
-        try:
-            return self._encode(batch, transaction=transaction, now_ms=now_ms, first_row=first_row, receipts=receipts)
-        except JMSError as error:
-            raise error from None  # which other rows have the fault is of no interest here
-
     def sent(self) -> Sent:
-        """After the last row; says in the log what was dropped."""
+        """The counts after the last row. Logs what was dropped."""
         if self.dropped:
             faults = " ".join(f"{bad.count} x {bad.first.fact}" for bad in self._faults)
             _log.warning("= %d of %d rows were dropped: %s", self.dropped, self.rows + self.dropped, faults)
         return Sent(self.rows, self.dropped)
 
 
-def send_at_least_once(options: SinkOptions, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0) -> Sent:
-    """Returns how many rows were sent and confirmed; raises when the broker has not confirmed them all.
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
-    ``patience``: how many seconds to try to connect. What fails later is not tried again here.
+
+def send_at_least_once(
+    protocol: SinkProtocol, options: SinkOptions, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0
+) -> Sent:
+    """Return how many rows were sent and confirmed. Raise if the broker has not confirmed all of them.
+
+    ``patience``: for how many seconds to retry the connection. A later failure is not retried here.
     """
-    rows = with_rows(options, batches)
+    rows = nonempty_batches(options, batches)
     if rows is None:
         return Sent(0)
-    with Producer(options.connection, patience=patience) as producer:
-        frames = RowFrames(options, producer.dialect)
+    with protocol.connect(options.connection, patience=patience) as link:
+        encoder = RowEncoder(options, link)
         if options.transaction != "none":
-            require_transactions(producer.dialect)
-        if options.transaction == "none" and producer.dialect.send_receipts:
-            _send_each(producer, frames, frames.good(rows))
+            link.require_transactions()
+        if options.transaction == "none" and link.confirms_single_messages:
+            _send_confirming_each(link, encoder, encoder.sendable(rows))
         elif options.transaction == "none":
-            _send_untied(producer, frames, frames.good(rows))
+            _send_confirming_last(link, encoder, encoder.sendable(rows))
         elif options.transaction == "task":
-            for batch in frames.good(rows):
-                _send(producer, frames, batch)
+            for batch in encoder.sendable(rows):
+                _send(link, encoder, batch)
         else:
-            _send_in_parts(producer, frames, frames.good(rows), int(options.transaction))
-        producer.commit()
-    return frames.sent()
+            _send_in_parts(link, encoder, encoder.sendable(rows), int(options.transaction))
+        link.commit()
+    return encoder.sent()
 
 
-def _send_each(producer: Producer, frames: RowFrames, rows: Iterator[pa.RecordBatch]) -> None:
-    """No transaction, and a receipt for each row, a few of them under way at a time."""
+def _send_confirming_each(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch]) -> None:
+    """No transaction, and a confirmation for each row. A few hundred rows wait for theirs at a time."""
     for batch in rows:
-        for start in range(0, batch.num_rows, _UNDER_WAY):
-            part = batch.slice(start, _UNDER_WAY)
-            first = frames.next_row
-            for block in frames.take(part, None, receipts=True):
-                producer.send_at_once(block.data)
-            producer.await_each(receipt_of(first + index) for index in range(part.num_rows))
+        for start in range(0, batch.num_rows, _MAX_UNCONFIRMED_ROWS):
+            part = batch.slice(start, _MAX_UNCONFIRMED_ROWS)
+            first = encoder.next_row
+            for block in encoder.take(part, in_transaction=False, confirm_each=True):
+                link.send_at_once(block.data)
+            link.await_each(first, part.num_rows)
 
 
-def _send(producer: Producer, frames: RowFrames, batch: pa.RecordBatch) -> None:
-    for block in frames.take(batch, producer.transaction):
-        producer.send(block.data)
+def _send(link: SinkLink, encoder: RowEncoder, batch: pa.RecordBatch) -> None:
+    for block in encoder.take(batch):
+        link.send(block.data)
 
 
-def _send_in_parts(producer: Producer, frames: RowFrames, rows: Iterator[pa.RecordBatch], size: int) -> None:
-    """One transaction per ``size`` rows; the last one is left to the caller."""
+def _send_in_parts(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch], size: int) -> None:
+    """A transaction for every ``size`` rows. The caller commits the last one."""
     left = size
     for batch in rows:
         start = 0
         while start < batch.num_rows:
             if not left:
-                producer.commit()
+                link.commit()
                 left = size
             part = batch.slice(start, left)
-            _send(producer, frames, part)
+            _send(link, encoder, part)
             start, left = start + part.num_rows, left - part.num_rows
 
 
-def _send_untied(producer: Producer, frames: RowFrames, rows: Iterator[pa.RecordBatch]) -> None:
-    """No transaction, but for the last row: the confirmation of its COMMIT is that of all rows before it."""
+def _send_confirming_last(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch]) -> None:
+    """No transaction, except for the last row: its commit, which the caller does, confirms all rows before it too."""
     last = None
     for batch in rows:
         for part in (last, batch.slice(0, batch.num_rows - 1)):
             if part is not None and part.num_rows:
-                for block in frames.take(part, None):
-                    producer.send_at_once(block.data)
+                for block in encoder.take(part, in_transaction=False):
+                    link.send_at_once(block.data)
         last = batch.slice(batch.num_rows - 1)
     if last is not None:
-        _send(producer, frames, last)
+        _send(link, encoder, last)

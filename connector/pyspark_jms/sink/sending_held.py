@@ -1,53 +1,55 @@
-"""What the tasks of a write left to the driver → messages at the broker, when every earlier entry is accounted for.
+"""The rows that tasks of a write left to the driver → messages at the broker, if every earlier entry has its partition.
 
-A task holds its rows when an earlier execution of its write sent some, and it cannot know whether its own are among
-them (``sink.replay``). The driver has the outcomes of all tasks, so it can.
+A task holds its rows when an earlier execution of its write sent some rows, and the task cannot know whether its own
+are among them (``sink.replay``). The driver can: it has the outcomes of all tasks.
 """
 
 import logging
 from collections.abc import Sequence
 
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.parsing import SinkOptions
-from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, look_up_all
-from pyspark_jms.sink.replay import strangers
+from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
+from pyspark_jms.sink.links import CommitLedger, SinkProtocol
+from pyspark_jms.sink.replay import unmatched_entries
 from pyspark_jms.sink.sending_once import Outcome
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry
-from pyspark_jms.stomp.link.producer import Producer
 
 __all__ = ["send_held"]
 
 _log = logging.getLogger("pyspark_jms.spark")
-_SHOWN = 5
+_MAX_NAMED = 5
 """Entries that an error names."""
 
 
-def send_held(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
-    """``outcomes``: of all tasks of one execution. Each partition that was held is a transaction with its own entry.
+def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
+    """``outcomes``: of all tasks of one execution. Each held partition becomes a transaction with its own entry.
 
-    A crash between two of them is like one between two tasks: the next execution finds the entries that are there.
+    A crash between two of them is like a crash between two tasks: the next execution finds the entries that are there.
     """
     held = [(outcome, outcome.entry) for outcome in outcomes if outcome.held]
     if not held:
         return
-    _require_no_strangers(options, outcomes)
+    patience = options.connection.reconnect_timeout
+    ledger = protocol.commit_ledger(options.connection, outcomes[0].task.queue)
+    _require_matched_entries(ledger, outcomes, patience)
     for outcome, entry in held:
-        assert entry is not None, "rows are held with the entry that speaks of them"
-        with Producer(options.connection, patience=options.connection.reconnect_timeout) as producer:
-            for buffer in outcome.held:
-                producer.send(buffer)
-            commit_with_entry(options, outcome.task, producer, entry)
-    _log.info("= the driver sent the rows of %d tasks, after a run that had sent some", len(held))
+        assert entry is not None, "held rows have an entry"
+        with ledger.connect(patience=patience) as link:
+            for block in outcome.held:
+                link.send(block)
+            commit_with_entry(ledger, outcome.task, link, entry, send_on_mismatch=options.send_on_mismatch)
+    _log.info("= the driver sent the rows of %d tasks, because an earlier run had sent others", len(held))
 
 
-def _require_no_strangers(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
-    known = look_up_all(options, outcomes[0].task, options.connection.reconnect_timeout)
+def _require_matched_entries(ledger: CommitLedger, outcomes: Sequence[Outcome], patience: float) -> None:
+    known = find_for_write(ledger, outcomes[0].task, patience)
     partitions = [outcome.entry for outcome in outcomes if outcome.entry is not None]
-    found = strangers(known, partitions)
-    if found:
+    unmatched = unmatched_entries(known, partitions)
+    if unmatched:
         raise ReplayMismatchError(
             f"{outcomes[0].task.write} is repeated in other partitions. An earlier run sent {_several(known)}; the"
-            f" {_several(partitions)} of this run do not have the rows of {_shown(found)}. None of these was sent.",
+            f" {_several(partitions)} of this run do not have the rows of {_named(unmatched)}. None of these was sent.",
             SAME_PARTITIONS,
         )
 
@@ -56,7 +58,7 @@ def _several(entries: Sequence[LedgerEntry]) -> str:
     return f"{len(entries)} partition{'' if len(entries) == 1 else 's'}"
 
 
-def _shown(entries: Sequence[LedgerEntry]) -> str:
+def _named(entries: Sequence[LedgerEntry]) -> str:
     named = sorted((entry.task.rpartition("/")[2], entry.rows) for entry in entries)
-    more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
-    return ", ".join(f"partition {number} ({rows} rows)" for number, rows in named[:_SHOWN]) + more
+    more = f" and {len(entries) - _MAX_NAMED} more" if len(entries) > _MAX_NAMED else ""
+    return ", ".join(f"partition {number} ({rows} rows)" for number, rows in named[:_MAX_NAMED]) + more

@@ -1,4 +1,4 @@
-"""How long a task of the sink tries to reach a broker that is away, before it has sent anything."""
+"""How long a task of the sink waits for a broker that is away, before the task has sent anything."""
 
 from pyspark import TaskContext
 
@@ -8,9 +8,9 @@ __all__ = ["task_patience"]
 
 
 def task_patience(options: SinkOptions) -> float:
-    """Seconds. A query that was under way waits ``reconnectTimeout``; its first batch and a ``df.write`` fail at once.
+    """Seconds: ``reconnectTimeout`` in a running query, 0 in its first batch and in a ``df.write``.
 
-    Whoever starts something new with a wrong address is told so without a wait. Also inside ``foreachBatch``.
+    So a new query with a wrong address fails at once. Tasks inside ``foreachBatch`` belong to their query.
     """
     context = TaskContext.get()
     batch = context.getLocalProperty("streaming.sql.batchId") if context else None

@@ -1,25 +1,49 @@
-"""Whether the rows that Spark gave a task were all of them."""
+"""A task of the sink in Spark's Python worker: the rows Spark gives it, checked to be all, and its report."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from io import BufferedReader, BufferedRWPair
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
+from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.sink.writing import TaskResult, write_task
+from pyspark_jms.spark.protocols import sink_protocol
+from pyspark_jms.spark.sink_patience import task_patience
 
-__all__ = ["to_the_end"]
+__all__ = ["TaskReport", "require_all_rows", "results_of", "run_task"]
 
 
-def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches; behind the last, an error if it was not the last.
+@dataclass
+class TaskReport(WriterCommitMessage):
+    """What Spark carries from a task to the driver."""
 
-    When rows fail on the way to us (an expression, a shuffle that is gone), Spark fails the task and closes our
-    input. pyarrow takes the end of a stream for its proper end: without this, a part of the rows were committed.
-    A task whose input cannot be found is refused before its first row, for nobody could tell whether it was complete.
+    result: TaskResult
+
+
+def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskReport:
+    rows, patience = require_all_rows(batches), task_patience(options)
+    return TaskReport(write_task(sink_protocol(options), options, rows, task, patience=patience))
+
+
+def results_of(reports: Iterable[TaskReport | None]) -> list[TaskResult]:
+    return [report.result for report in reports if report is not None]
+
+
+def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches. After the last one, raise if Spark ended the input early.
+
+    When rows fail before they reach the sink (an expression, a lost shuffle), Spark fails the task and closes its
+    input. pyarrow takes the end of the input for the end of the rows: without this check, the sink would commit a part
+    of them. If the input of the task cannot be found, nobody can tell whether the rows are complete: raise before the
+    first row.
     """
-    given = _input()
+    given = _find_input()
     if given is None and TaskContext.get() is not None:
         raise IllegalStateError(
             "The Python worker of this Spark does not show where it reads the rows of a task from, so the sink cannot"
@@ -27,15 +51,15 @@ def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "Nothing was sent. Use a PySpark version that docs/deployment.md names, and report this with yours.",
         )
     yield from batches
-    # Behind a proper end Spark says at once that it has no more; peek waits for that, and leaves it where it is.
+    # After the last row, Spark writes a marker at once. peek waits for it and leaves it in the input.
     if given is not None and not given.peek(1):
         raise TransactionRolledBackError(
             "Spark ended the rows of this task before the last one.", "The cause is the error that Spark reported."
         )
 
 
-def _input() -> BufferedReader | BufferedRWPair | None:
-    """Where ``pyspark.worker.main``, which called us, reads from; None outside of a worker."""
+def _find_input() -> BufferedReader | BufferedRWPair | None:
+    """What ``pyspark.worker.main``, which called us, reads from; None outside of a worker."""
     frame = inspect.currentframe()
     while frame is not None:
         found = frame.f_locals.get("infile") if frame.f_code.co_name == "main" else None

@@ -1,9 +1,9 @@
-"""What a task does by what its ledger knows, as a table; and when the entries of an earlier run are accounted for."""
+"""The plan of a task for each content of its ledger, and which entries of an earlier run match no partition."""
 
 import pytest
 
-from pyspark_jms.sink.replay import Plan, plan, strangers
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.sink.replay import Plan, plan, unmatched_entries
 
 ME, OTHER = "w/0", "w/1"
 
@@ -54,5 +54,5 @@ def test_the_plan_of_a_task(known, planned, when_all_is_sent):
         ([entry(ME), entry(OTHER, "before")], [entry(ME), entry(OTHER)], []),
     ],
 )
-def test_entries_that_are_those_of_no_partition(known, partitions, found):
-    assert strangers(known, partitions) == tuple(known[index] for index in found)
+def test_entries_that_match_no_partition(known, partitions, found):
+    assert unmatched_entries(known, partitions) == tuple(known[index] for index in found)

@@ -18,7 +18,8 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.options.parsing import SinkOptions
-from pyspark_jms.sink.sending import Sent, say_dropped, send_at_least_once, with_rows
+from pyspark_jms.sink.sending import Sent, log_dropped_rows, nonempty_batches, send_at_least_once
+from pyspark_jms.stomp.sink import STOMP_SINK
 
 
 def options_of(broker, queue, **options):
@@ -41,7 +42,7 @@ def bodies(broker, queue, wanted):
 @pytest.mark.broker
 @pytest.mark.parametrize("transaction", ["task", "none", 1, 7, 20, 60, 1_000])
 def test_all_rows_arrive_in_order(broker, queue, transaction):
-    sent = send_at_least_once(options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39))
+    sent = send_at_least_once(STOMP_SINK, options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39))
     assert sent == (60, 0)
     assert bodies(broker, queue, 60) == [str(n) for n in range(60)]
     assert broker.message_count(queue) == 0
@@ -57,43 +58,43 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
     if transaction == 10:
         rows = iter([*batches(55), pa.record_batch({"text": ["no"], "JMSPriority": [77]})])
         with pytest.raises(MessageFormatError, match="Row 55 of the task"):
-            send_at_least_once(options, rows)
+            send_at_least_once(STOMP_SINK, options, rows)
     else:
-        pattern = b"COMMIT\ntransaction:t\nreceipt:r%d\n" % (2 * commits)  # each is asked for refusals before
+        pattern = b"COMMIT\ntransaction:t\nreceipt:r%d\n" % (2 * commits)  # each has a receipt for refusals before it
         with Proxy(broker.host, broker.port) as proxy:
             proxy.to_broker.cut_at(pattern)
             options = options_of(broker, queue, transaction=transaction, brokerUrl=proxy.url)
             with pytest.raises(TransactionRolledBackError):
-                send_at_least_once(options, batches(60))
+                send_at_least_once(STOMP_SINK, options, batches(60))
     assert left(broker, queue, there) == there
 
 
 @pytest.mark.broker
-def test_a_task_waits_for_a_broker_that_is_away_if_it_is_told_to(broker, queue):
+def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
     with Proxy(broker.host, broker.port) as proxy:
         proxy.refuse()
         options = options_of(broker, queue, brokerUrl=proxy.url)
         with pytest.raises(BrokerUnreachableError):
-            send_at_least_once(options, batches(3))
+            send_at_least_once(STOMP_SINK, options, batches(3))
         threading.Timer(2, proxy.accept).start()
-        assert send_at_least_once(options, batches(3), patience=60) == (3, 0)
+        assert send_at_least_once(STOMP_SINK, options, batches(3), patience=60) == (3, 0)
     assert bodies(broker, queue, 3) == ["0", "1", "2"]
 
 
 def test_a_task_without_rows_connects_nowhere():
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1"})
-    assert send_at_least_once(options, batches(0, 0)) == (0, 0)
-    assert send_at_least_once(options, iter(())) == (0, 0)
-    assert with_rows(options, batches(0)) is None
+    assert send_at_least_once(STOMP_SINK, options, batches(0, 0)) == (0, 0)
+    assert send_at_least_once(STOMP_SINK, options, iter(())) == (0, 0)
+    assert nonempty_batches(options, batches(0)) is None
 
 
 def test_columns_are_checked_before_anything_connects():
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
-    rows = with_rows(options, batches(0, 2, 3))
+    rows = nonempty_batches(options, batches(0, 2, 3))
     assert rows is not None
     assert [batch.num_rows for batch in rows] == [2, 3]
     with pytest.raises(SchemaError, match="JMSTyp"):
-        send_at_least_once(options, iter([pa.record_batch({"JMSTyp": ["x"]})]))
+        send_at_least_once(STOMP_SINK, options, iter([pa.record_batch({"JMSTyp": ["x"]})]))
 
 
 # --- bad rows ----------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ def with_bad(count, bad):
 )
 def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, bad):
     options = options_of(broker, queue, transaction=transaction, onBadRow="drop")
-    assert send_at_least_once(options, with_bad(30, bad)) == (30 - len(bad), len(bad))
+    assert send_at_least_once(STOMP_SINK, options, with_bad(30, bad)) == (30 - len(bad), len(bad))
     good = [str(n) for n in range(30) if n not in bad]
     assert bodies(broker, queue, len(good)) == good
     assert broker.message_count(queue) == 0
@@ -133,7 +134,7 @@ def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, b
 @pytest.mark.broker
 def test_a_bad_row_fails_the_task_by_default(broker, queue):
     with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\] Row 12 of the task has U\+0000") as caught:
-        send_at_least_once(options_of(broker, queue), with_bad(30, {12}))
+        send_at_least_once(STOMP_SINK, options_of(broker, queue), with_bad(30, {12}))
     assert caught.value.__cause__ is None
     assert broker.message_count(queue) == 0
 
@@ -142,26 +143,26 @@ def test_a_bad_row_fails_the_task_by_default(broker, queue):
 def test_what_is_no_single_row_s_fault_is_not_dropped(broker, queue):
     options = SinkOptions.parse(access(broker) | {"onBadRow": "drop"})
     rows = pa.record_batch({"destination": [queue, None, "ftp://x"], "text": ["a", "b", "c"]})
-    assert send_at_least_once(options, iter([rows])) == (1, 2)
+    assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (1, 2)
     assert bodies(broker, queue, 1) == ["a"]
     with pytest.raises(InvalidDestinationError, match="no column destination, and there is no default"):
-        send_at_least_once(options, batches(2))
+        send_at_least_once(STOMP_SINK, options, batches(2))
 
 
 @pytest.mark.broker
 def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
     rows = pa.record_batch({"text": ["a", "x" * 5000, "b"]})
     options = options_of(broker, queue, onBadRow="drop", maxMessageBytes="1k")
-    assert send_at_least_once(options, iter([rows])) == (2, 1)
+    assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (2, 1)
     with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 5\d{3} bytes; .* is 1024"):
-        send_at_least_once(options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
+        send_at_least_once(STOMP_SINK, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
     assert bodies(broker, queue, 2) == ["a", "b"]
 
 
-def test_the_driver_says_what_a_write_lost(caplog):
-    say_dropped("batch 7", [Sent(5), Sent(2, 1), Sent(0, 3)])
+def test_the_driver_logs_how_many_rows_a_write_dropped(caplog):
+    log_dropped_rows("batch 7", [Sent(5), Sent(2, 1), Sent(0, 3)])
     assert [record.message for record in caplog.records] == ["= batch 7: 4 of 11 rows were dropped (onBadRow=drop)"]
-    say_dropped("batch 8", [Sent(5)])
+    log_dropped_rows("batch 8", [Sent(5)])
     assert len(caplog.records) == 1
 
 
@@ -173,7 +174,7 @@ def test_columns_become_typed_properties(broker, queue):
     rows = pa.record_batch(
         {"text": ["a", "b"], "PRICE": pa.array([1e10, None]), "n": pa.array([1, 2], pa.int8()), "s": ["x:\n", None]}
     )
-    send_at_least_once(options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
+    send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
     with RawStomp(broker) as client:
         first, second = client.read(queue, wanted=2)
     wanted = {"price": "1.0E10", "n": "1", "s": "x:\n", "spark_jms_types": '{"price":"double","n":"byte","s":"string"}'}
@@ -187,7 +188,7 @@ def test_columns_become_typed_properties(broker, queue):
 def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
     rows = pa.record_batch({"text": ["a"], name: ["x"]})
     with pytest.raises(SchemaError, match=f"The name of column {name} of propertyColumns (is that|begins as|is one)"):
-        send_at_least_once(options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
+        send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
 
 
 # --- what only the broker, or whoever manages it, may say ------------------------------------------------
@@ -197,7 +198,7 @@ def copies(broker, queue, properties, **columns):
     """One row to a queue, or where it says."""
     maps = pa.array([list(properties.items())], pa.map_(pa.string(), pa.string()))
     rows = pa.record_batch({"text": ["x"], "properties": maps} | {name: [value] for name, value in columns.items()})
-    return send_at_least_once(options_of(broker, queue), iter([rows]))
+    return send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([rows]))
 
 
 @pytest.mark.broker
@@ -220,8 +221,8 @@ def test_a_row_gives_no_order_to_the_broker(broker, queue):
     maps = pa.array([list(order.items())], pa.map_(pa.string(), pa.string()))
     batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
     with pytest.raises(InvalidDestinationError, match="is reserved for management requests"):
-        send_at_least_once(options_of(broker, queue), iter([batch]))
+        send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch]))
     with pytest.raises(MessageFormatError, match=r"_AMQ_ResourceName.*artemis keeps for itself"):
-        send_at_least_once(options_of(broker, queue), iter([batch.drop_columns("destination")]))
+        send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch.drop_columns("destination")]))
     time.sleep(0.5)
     assert broker.server.locateQueue(queue) is not None

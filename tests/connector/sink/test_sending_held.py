@@ -1,4 +1,4 @@
-"""What tasks left to the driver, on a real broker: all of it or nothing, and what a crash in the middle leaves."""
+"""The rows that tasks left to the driver, on a real broker: all or none are sent, also after a crash."""
 
 import uuid
 from dataclasses import replace
@@ -11,11 +11,12 @@ from streaming import access
 
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.parsing import SinkOptions
-from pyspark_jms.sink.committing import LedgerTask
 from pyspark_jms.sink.sending_held import send_held
 from pyspark_jms.sink.sending_once import send_exactly_once
+from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.stomp.link.commit_ledger import find_entries
-from pyspark_jms.stomp.link.ledger_entries import entries_of_write
+from pyspark_jms.stomp.link.ledger_entries import write_selector
+from pyspark_jms.stomp.sink import STOMP_SINK
 
 pytestmark = pytest.mark.broker
 
@@ -44,17 +45,19 @@ class Write:
             queue=self.queue, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
         )
         outcomes = [
-            send_exactly_once(self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})]))
+            send_exactly_once(
+                STOMP_SINK, self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})])
+            )
             for number, texts in enumerate(partitions)
             if texts is not None
         ]
         if finish:
-            send_held(options or self._options, outcomes)
+            send_held(STOMP_SINK, options or self._options, outcomes)
         return outcomes
 
     def entries(self):
         return sorted(
-            entry.task for entry in find_entries(self._options.connection, self.queue, entries_of_write(self.write))
+            entry.task for entry in find_entries(self._options.connection, self.queue, write_selector(self.write))
         )
 
 
@@ -72,8 +75,8 @@ def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
     assert bodies(broker, queue) == []
 
 
-def test_what_was_not_sent_may_be_cut_otherwise(broker, queue):
-    """Every row that was sent is in a partition that is done, so none of the others was."""
+def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
+    """Every row that was sent is in a committed partition, so no other row was sent."""
     write = Write(broker, queue)
     write.run(A, None, None, None, finish=False)
     write.run(A, B + C + D)
@@ -94,7 +97,7 @@ def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
     assert bodies(broker, queue) == sorted(C + D)
 
 
-def test_a_partition_that_is_empty_now_is_missed(broker, queue):
+def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
     write = Write(broker, queue)
     write.run(A, None, finish=False)
     with pytest.raises(ReplayMismatchError, match=r"the rows of partition 0 \(2 rows\)\. None of these was sent"):
@@ -111,7 +114,7 @@ def test_many_partitions_are_named_in_part(broker, queue):
 
 @pytest.mark.parametrize("carried_out", [True, False])
 def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, carried_out):
-    """The second COMMIT of the driver is lost, or carried out without anybody hearing of it."""
+    """The second COMMIT of the driver is lost, or is carried out and its confirmation is lost."""
     write = Write(broker, queue)
     write.run(None, B, None, finish=False)
     with Proxy(broker.host, broker.port) as proxy:
@@ -133,7 +136,7 @@ def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
     assert bodies(broker, queue) == sorted(A + B)
 
 
-def test_a_ledger_that_cannot_be_read_keeps_everything_back(broker, queue):
+def test_without_a_look_up_nothing_is_sent(broker, queue):
     write = Write(broker, queue)
     write.run(None, B, finish=False)
     nowhere = options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1")
@@ -142,9 +145,9 @@ def test_a_ledger_that_cannot_be_read_keeps_everything_back(broker, queue):
     assert bodies(broker, queue) == B
 
 
-def test_without_held_rows_nobody_is_asked(broker, queue):
+def test_without_held_rows_the_driver_does_not_connect(broker, queue):
     write = Write(broker, queue)
     nowhere = options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1")
     write.run(A, B, options=nowhere)
-    send_held(nowhere, [])
+    send_held(STOMP_SINK, nowhere, [])
     assert bodies(broker, queue) == sorted(A + B)

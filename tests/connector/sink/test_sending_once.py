@@ -1,4 +1,4 @@
-"""One task, exactly once, on a real broker: every way a COMMIT can end, and every way a task can come again."""
+"""One exactly-once task on a real broker: every way in which a commit can end and a task can be repeated."""
 
 import threading
 import uuid
@@ -10,6 +10,7 @@ from proxy import Proxy
 from rawstomp import RawStomp, frame
 from streaming import access
 
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
@@ -18,17 +19,17 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.parsing import SinkOptions
 from pyspark_jms.sink import sending_once
-from pyspark_jms.sink.committing import LedgerTask
-from pyspark_jms.sink.sending_once import forget
+from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.stomp.link.commit_ledger import find_entries
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, outdated_batch
+from pyspark_jms.stomp.link.ledger_entries import encode_entry, write_selector
 from pyspark_jms.stomp.link.producer import Producer
+from pyspark_jms.stomp.sink import STOMP_SINK
 from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
 
 COMMITTED = b"RECEIPT\nreceipt-id:r3\n"
-"""The first two say that nothing is refused: no row, no entry."""
+"""The two receipts before it confirm that the broker refuses no row and no entry."""
 
 
 def options_of(broker, queue, **options):
@@ -37,7 +38,7 @@ def options_of(broker, queue, **options):
 
 
 def task(number=0, partition=0, *, first=True, owner=None):
-    """``first``: no attempt before this one, so nobody looks."""
+    """``first``: there was no attempt before, so the task does not look into the ledger."""
     owner = owner or uuid.uuid4().hex
     return LedgerTask(
         queue=f"pyspark-jms.commits.{owner}",
@@ -55,7 +56,7 @@ def again(first, **changed):
 
 
 def send_exactly_once(options, this, batches):
-    outcome = sending_once.send_exactly_once(options, this, batches)
+    outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, batches)
     assert not outcome.held
     return outcome.sent.rows
 
@@ -72,14 +73,14 @@ def bodies(broker, queue, quiet=0.3):
 def test_rows_and_entry_come_together(broker, queue):
     this = task(3)
     assert send_exactly_once(options_of(broker, queue), this, rows(1, 2)) == 2
-    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, entries_of_write(this.write))
+    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, write_selector(this.write))
     assert (entry.task, entry.batch, entry.rows, entry.execution) == (this.name, 3, 2, this.execution)
     assert bodies(broker, queue) == ["1", "2"]
 
 
 @pytest.mark.parametrize("looks", [True, False])
 def test_the_same_rows_again_in_any_order_are_not_sent_again(broker, queue, looks):
-    """Without the look-up the broker refuses the transaction, and the entry says why."""
+    """Without the look-up, the broker refuses the transaction, and the entry explains the refusal."""
     options, first = options_of(broker, queue), task()
     send_exactly_once(options, first, rows(*range(500)))
     repeated = again(first) if looks else first
@@ -120,7 +121,7 @@ def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(broker, queue
     assert bodies(broker, queue) == ["1", "1", "2", "2", "3"]
 
 
-def test_a_task_without_rows_asks_nobody_and_writes_nothing():
+def test_a_task_without_rows_does_not_connect():
     nowhere = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "deliveryGuarantee": "exactly-once"})
     assert send_exactly_once(nowhere, task(first=False), iter(())) == 0
     assert send_exactly_once(nowhere, task(first=False), rows()) == 0
@@ -130,7 +131,7 @@ def test_a_task_without_rows_asks_nobody_and_writes_nothing():
 
 
 def held_texts(outcome):
-    """The bodies of the SEND frames that are left to the driver."""
+    """The bodies of the messages that are left to the driver."""
     frames = b"".join(outcome.held).split(b"\0")
     return [frame.partition(b"\n\n")[2].decode() for frame in frames if frame]
 
@@ -139,11 +140,11 @@ def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(broker, 
     options, first = options_of(broker, queue), task(partition=1)
     send_exactly_once(options, first, rows(1, 2))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(options, other, rows(3, 4, 5))
+    outcome = sending_once.send_exactly_once(STOMP_SINK, options, other, rows(3, 4, 5))
     assert held_texts(outcome) == ["3", "4", "5"]
     assert (outcome.entry.task, outcome.entry.rows, outcome.sent.rows) == (other.name, 3, 3)
     assert bodies(broker, queue) == ["1", "2"]
-    assert [entry.task for entry in find_entries(options.connection, first.queue, entries_of_write(first.write))] == [
+    assert [entry.task for entry in find_entries(options.connection, first.queue, write_selector(first.write))] == [
         first.name
     ]
 
@@ -159,18 +160,18 @@ def test_a_task_sends_when_only_its_own_run_has_sent(broker, queue):
     assert bodies(broker, queue) == ["1", "2", "other batch", "other batch"]
 
 
-def test_an_entry_that_names_no_execution_is_of_an_earlier_one(broker, queue):
-    """As the release before wrote them."""
+def test_an_entry_without_an_execution_is_of_an_earlier_one(broker, queue):
+    """Older releases wrote such entries."""
     options, first = options_of(broker, queue), task(partition=1)
     old = LedgerEntry(task=first.name, batch=0, rows=1, digest="1-x", written_ms=0)
     with Producer(options.connection) as producer:
-        producer.send(entry_frame(old, queue=first.queue, dialect=producer.dialect, transaction="t", again=False))
+        producer.send(encode_entry(old, queue=first.queue, dialect=producer.dialect, transaction="t", again=False))
         producer.commit()
-    outcome = sending_once.send_exactly_once(options, again(first, partition=0), rows(1))
+    outcome = sending_once.send_exactly_once(STOMP_SINK, options, again(first, partition=0), rows(1))
     assert held_texts(outcome) == ["1"]
 
 
-def test_rows_that_are_to_be_sent_whatever_was_sent_are_not_held(broker, queue):
+def test_with_onreplaymismatch_send_no_row_is_held(broker, queue):
     options, first = options_of(broker, queue, onReplayMismatch="send"), task(partition=1)
     for _ in range(2):
         send_exactly_once(options, again(first), rows(1))
@@ -183,11 +184,11 @@ def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monke
     options, first = options_of(broker, queue), task(partition=1)
     send_exactly_once(options, first, rows(1))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(options, other, rows("x" * 900_000))
+    outcome = sending_once.send_exactly_once(STOMP_SINK, options, other, rows("x" * 900_000))
     assert sum(map(len, outcome.held)) > 900_000
     said = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
     with pytest.raises(ReplayMismatchError, match=said):
-        sending_once.send_exactly_once(options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
+        sending_once.send_exactly_once(STOMP_SINK, options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
     assert send_exactly_once(replace(options, send_on_mismatch=True), other, rows("x" * 1_100_000)) == 1
 
 
@@ -199,7 +200,7 @@ def test_rows_that_are_compared_are_not_kept(broker, queue, monkeypatch):
 
 
 def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(broker, queue):
-    """With a constant writeId, these rows were taken for the other batch's, and skipped."""
+    """With a constant writeId, these rows would be taken for those of the other batch, and skipped."""
     options, first = options_of(broker, queue), task(7)
     send_exactly_once(options, first, rows(1, 2))
     for asked in (options, options_of(broker, queue, onReplayMismatch="send")):
@@ -221,7 +222,7 @@ def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
 
 
 def test_a_duplicate_id_of_a_row_is_left_out(broker, queue):
-    """It would refuse the transaction of the second task, or drop its row."""
+    """With it, the broker would refuse the transaction of the second task, or drop its row."""
     maps = pa.array([[("_AMQ_DUPL_ID", "x")]], pa.map_(pa.string(), pa.string()))
     for number in range(2):
         this = task(number)
@@ -246,31 +247,35 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"COMMIT\n")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*is not in queue .*looks before"):
+        with pytest.raises(
+            CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*is not in queue .*looks into the ledger before"
+        ):
             send_exactly_once(options, first, rows(1, 2))
         assert broker.message_count(queue) == 0
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
 
-def test_a_look_up_that_cannot_be_done_leaves_the_commit_in_doubt(broker, queue):
+def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
     first = task()
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_client.before_cut = proxy.refuse
         proxy.to_client.cut_at(b"RECEIPT")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(CommitInDoubtError, match=r"is not known.*cannot be looked up in queue pyspark-jms.commits"):
+        with pytest.raises(
+            CommitInDoubtError, match=r"is not known whether .*Queue pyspark-jms.commits.* cannot be read"
+        ):
             send_exactly_once(options, first, rows(1, 2))
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
 
-def test_a_look_up_that_cannot_be_done_before_sending_sends_nothing(broker, queue):
+def test_after_a_failed_look_up_nothing_is_sent(broker, queue):
     first = task()
     send_exactly_once(options_of(broker, queue), first, rows(1))
     ledger = broker.server.locateQueue(first.queue)
     ledger.pause()
-    with pytest.raises(CommitInDoubtError, match=r"carried out before cannot be looked up.*Nothing was sent"):
+    with pytest.raises(CommitInDoubtError, match=r"not known whether .* was already sent.*Nothing was sent"):
         send_exactly_once(options_of(broker, queue, receiptTimeout="1s"), again(first), rows(1))
     ledger.resume()
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1)) == 1
@@ -278,7 +283,7 @@ def test_a_look_up_that_cannot_be_done_before_sending_sends_nothing(broker, queu
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
-def test_a_broker_killed_at_the_commit_is_waited_for_and_asked(fresh_broker, carried_out):
+def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_broker, carried_out):
     """Killed when the COMMIT has arrived, or when its receipt is on the way; back some seconds later."""
     with fresh_broker() as broker, Proxy(broker.host, broker.port) as proxy:
         first = task()
@@ -308,7 +313,7 @@ def replace_timeout(options, seconds):
     return replace(options, connection=replace(options.connection, reconnect_timeout=seconds))
 
 
-def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for_done(fresh_broker):
+def test_a_commit_error_that_is_no_duplicate_sends_nothing(fresh_broker):
     full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
     with fresh_broker(address_settings=[full]) as broker:
         options, first = options_of(broker, "full"), task()
@@ -316,7 +321,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing_and_does_not_pass_for
             with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
                 send_exactly_once(options, this, rows(*range(10)))
         assert broker.message_count("full") == 0
-        assert find_entries(options.connection, first.queue, entries_of_write(first.write)) == ()
+        assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
 
@@ -330,7 +335,7 @@ def test_a_broker_that_remembers_an_entry_that_is_gone_sends_nothing(broker, que
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_user_who_may_not_use_the_ledger_is_told_which_permissions(fresh_broker, first):
+def test_without_permission_for_the_ledger_the_error_names_the_permissions(fresh_broker, first):
     may = {"send", "consume", "createDurableQueue", "createAddress"}
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     with fresh_broker(users=[limited]) as broker:
@@ -340,8 +345,8 @@ def test_a_user_who_may_not_use_the_ledger_is_told_which_permissions(fresh_broke
         assert broker.message_count("q") == 0
 
 
-def test_a_ledger_that_may_not_be_written_keeps_every_row_away(fresh_broker):
-    """A COMMIT right behind a refused entry would be carried out, now and then, without it."""
+def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
+    """A COMMIT directly after a refused entry would sometimes be carried out without the entry."""
     may = {"send", "consume", "createDurableQueue", "createAddress"}
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     with fresh_broker(users=[limited]) as broker:
@@ -353,8 +358,8 @@ def test_a_ledger_that_may_not_be_written_keeps_every_row_away(fresh_broker):
         assert broker.message_count("q") == 0
 
 
-def test_an_entry_in_another_look_ups_hands_is_not_taken_for_absent(broker, queue):
-    """Its message is out to a consumer, so the sentinel comes alone; the broker's memory of the id decides."""
+def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, queue):
+    """The look-up sees only its sentinel; the broker's duplicate detection refuses the transaction."""
     options, first = options_of(broker, queue), task()
     send_exactly_once(options, first, rows(1))
     with RawStomp(broker) as other:
@@ -368,7 +373,7 @@ def test_an_entry_in_another_look_ups_hands_is_not_taken_for_absent(broker, queu
 
 
 def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
-    """Not promised: a broker checks an id at SEND and remembers it at COMMIT, so both may pass."""
+    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
     options, first = options_of(broker, queue), task()
     ends = []
 
@@ -390,20 +395,6 @@ def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_les
     assert broker.message_count(queue) == count
 
 
-# --- tidying up ------------------------------------------------------------------------------------------
-
-
-def test_forgetting_deletes_what_the_selector_says_and_never_fails(broker, queue, caplog):
-    options, owner = options_of(broker, queue), uuid.uuid4().hex
-    for number in range(3):
-        send_exactly_once(options, task(number, owner=owner), rows(number))
-    ledger = task(owner=owner).queue
-    forget(options, ledger, outdated_batch(2, now_ms=10**13))
-    assert broker.message_count(ledger) == 1
-    forget(options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1"), ledger, outdated_batch(2, now_ms=10**13))
-    assert "was not tidied up" in caplog.text
-
-
 # --- rows that are dropped ---------------------------------------------------------------------------
 
 
@@ -417,7 +408,7 @@ def some_bad(*texts, **columns):
 def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
     options, first = options_of(broker, queue, onBadRow="drop", **by_the_clock), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(options, this, some_bad("a", "b\0", None, "c", "\0"))
+        outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, some_bad("a", "b\0", None, "c", "\0"))
         assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
     with pytest.raises(ReplayMismatchError, match=r"with 2 rows .* is repeated with 3 rows"):
@@ -427,20 +418,20 @@ def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
 def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(broker, queue):
     options, first = options_of(broker, queue, onBadRow="drop"), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(options, this, some_bad(None, "\0", None))
+        outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, some_bad(None, "\0", None))
         assert (outcome.sent, outcome.entry) == ((0, 3), None)
-    assert find_entries(options.connection, first.queue, entries_of_write(first.write)) == ()
+    assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
     assert bodies(broker, queue) == []
 
 
-def test_a_task_waits_for_a_broker_that_is_away_if_it_is_told_to(broker, queue):
-    """At its look-up, and at its own connection."""
+def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
+    """For its look-up, and for its own connection."""
     for this in (again(task()), task()):
         with Proxy(broker.host, broker.port) as proxy:
             proxy.refuse()
             options = options_of(broker, queue, brokerUrl=proxy.url)
             with pytest.raises(JMSError, match=r"stomp://127"):
-                sending_once.send_exactly_once(options, this, rows(1))
+                sending_once.send_exactly_once(STOMP_SINK, options, this, rows(1))
             threading.Timer(2, proxy.accept).start()
-            assert sending_once.send_exactly_once(options, this, rows(1), patience=60).sent == (1, 0)
+            assert sending_once.send_exactly_once(STOMP_SINK, options, this, rows(1), patience=60).sent == (1, 0)
     assert bodies(broker, queue) == ["1", "1"]

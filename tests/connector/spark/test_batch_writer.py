@@ -9,11 +9,16 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import wait_until
 
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.options.parsing import SinkOptions
 from pyspark_jms.sink.sending import Sent
-from pyspark_jms.spark.batch_writer import KEEP_WRITES_MS, JmsBatchWriter, _Written
+from pyspark_jms.sink.tasks import ledger_queue
+from pyspark_jms.sink.tidying import KEEP_WRITES_MS
+from pyspark_jms.sink.writing import TaskResult
+from pyspark_jms.spark.batch_writer import JmsBatchWriter
+from pyspark_jms.spark.worker import TaskReport
 from pyspark_jms.stomp.link.commit_ledger import find_entries
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, ledger_queue
+from pyspark_jms.stomp.link.ledger_entries import encode_entry, write_selector
 from pyspark_jms.stomp.link.producer import Producer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -96,7 +101,9 @@ def test_bad_rows_are_dropped(spark, broker, queue):
 
 def test_the_driver_counts_what_was_dropped(caplog):
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
-    JmsBatchWriter(options, overwrite=False).commit([_Written(Sent(5, 2), None), _Written(Sent(1), None)])
+    JmsBatchWriter(options, overwrite=False).commit(
+        [TaskReport(TaskResult(Sent(5, 2))), TaskReport(TaskResult(Sent(1)))]
+    )
     assert [record.message for record in caplog.records] == ["= this write: 2 of 8 rows were dropped (onBadRow=drop)"]
 
 
@@ -128,7 +135,7 @@ def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
 
 
 def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue):
-    """Its first task failed, its second one sent: which a retry with one partition does not see in its own name."""
+    """The first task failed, the second one sent: a retry with one partition finds no entry of its own name."""
     this, half = once(), "int(if(id < 5, 77, 4)) JMSPriority"
     with pytest.raises(PythonException, match="JMSPriority"):
         write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", half), broker, queue=queue, **this)
@@ -145,26 +152,26 @@ def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once()
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
     connection = SinkOptions.parse(access(broker)).connection
-    assert [entry.task for entry in find_entries(connection, WRITES, entries_of_write(this["writeId"]))] == [
+    assert [entry.task for entry in find_entries(connection, WRITES, write_selector(this["writeId"]))] == [
         f"{this['writeId']}/0"
     ]
 
 
-def test_entries_of_writes_are_forgotten_after_a_week(spark, broker, queue):
+def test_entries_of_writes_are_deleted_after_a_week(spark, broker, queue):
     connection = SinkOptions.parse(access(broker)).connection
     now = 1000 * spark.sql("select unix_timestamp()").first()[0]
     ages = {uuid.uuid4().hex: age for age in (KEEP_WRITES_MS + 60_000, KEEP_WRITES_MS - 60_000)}
     with Producer(connection) as producer:
         for task, age in ages.items():
             entry = LedgerEntry(task=f"{task}/0", batch=0, rows=1, digest="1-0", written_ms=now - age)
-            producer.send(entry_frame(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
+            producer.send(encode_entry(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
         producer.commit()
     write(rows(spark, 1), broker, queue=queue, **once())
-    assert [len(find_entries(connection, WRITES, entries_of_write(task))) for task in ages] == [0, 1]
+    assert [len(find_entries(connection, WRITES, write_selector(task))) for task in ages] == [0, 1]
 
 
 def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):
-    """Its entries are in the query's own ledger and go with its batches."""
+    """Its entries are in the ledger of the query, and are deleted with those of its batches."""
     (tmp_path / "rows").mkdir()
     for number in range(2):
         (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(5)))
@@ -182,7 +189,7 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
 
 
 def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):
-    """Two batches with the same rows: the second one was taken for a repetition of the first, and skipped."""
+    """Two batches with the same rows: the second one would be taken for a repetition of the first, and skipped."""
     (tmp_path / "rows").mkdir()
     for number in range(2):
         (tmp_path / "rows" / f"{number}.txt").write_text("the same")

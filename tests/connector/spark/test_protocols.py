@@ -1,8 +1,21 @@
-from pyspark_jms.options.parsing import SourceOptions
-from pyspark_jms.spark.protocols import source_protocol
+"""Which protocol the options choose."""
+
+import pickle
+
+import pytest
+
+from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.spark.protocols import sink_protocol, source_protocol
 from pyspark_jms.stomp.source import StompSource
 
 
 def test_stomp_urls_speak_stomp():
     for url in ("stomp://h", "stomp+ssl://h"):
         assert isinstance(source_protocol(SourceOptions.parse({"brokerUrl": url, "queue": "q"})), StompSource)
+
+
+@pytest.mark.parametrize("url", ["stomp://h:61613", "stomp+ssl://h:61614", "stomp://a:1,stomp://b:2"])
+def test_every_scheme_of_today_is_stomp(url):
+    options = SinkOptions.parse({"brokerUrl": url, "queue": "q"})
+    assert sink_protocol(options).name == "STOMP"
+    assert sink_protocol(pickle.loads(pickle.dumps(options))) is sink_protocol(options)  # as on an executor

@@ -1,4 +1,4 @@
-"""How long a task waits for its broker: a query's later batches, and nothing else."""
+"""How long a task waits for its broker: only the later batches of a query do."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OPTIONS = SinkOptions.parse({"brokerUrl": "stomp://nowhere:61613", "queue": "q",
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("batch", "seconds"), [(None, 0.0), ("0", 0.0), ("1", 77.0), ("2000", 77.0)])
-def test_only_a_query_that_was_under_way_waits(spark, batch, seconds):
+def test_only_a_running_query_waits(spark, batch, seconds):
     spark.sparkContext.setLocalProperty("streaming.sql.batchId", batch)
     try:
         found = spark.sparkContext.parallelize([0], 1).map(lambda _: task_patience(OPTIONS)).collect()
@@ -19,5 +19,5 @@ def test_only_a_query_that_was_under_way_waits(spark, batch, seconds):
     assert found == [seconds]
 
 
-def test_what_is_no_task_does_not_wait():
+def test_outside_of_a_task_there_is_no_wait():
     assert task_patience(OPTIONS) == 0.0

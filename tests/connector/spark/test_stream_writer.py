@@ -19,7 +19,10 @@ from waiting import wait_until
 
 from pyspark_jms.options.parsing import SinkOptions
 from pyspark_jms.sink.sending import Sent
-from pyspark_jms.spark.stream_writer import TIDY_EVERY, JmsStreamWriter, _may_be_repeated, _Written
+from pyspark_jms.sink.tidying import TIDY_EVERY
+from pyspark_jms.sink.writing import TaskResult
+from pyspark_jms.spark.stream_writer import JmsStreamWriter
+from pyspark_jms.spark.worker import TaskReport
 from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -119,11 +122,11 @@ def test_bad_rows_are_dropped_and_typed_columns_sent(spark, broker, queue, tmp_p
 
 def test_the_driver_counts_what_was_dropped(caplog):
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"})
-    JmsStreamWriter(options).commit([_Written(Sent(5, 2), None), None, _Written(Sent(1, 1), None)], 7)
+    JmsStreamWriter(options).commit([TaskReport(TaskResult(Sent(5, 2))), None, TaskReport(TaskResult(Sent(1, 1)))], 7)
     assert [record.message for record in caplog.records] == ["= batch 7: 3 of 9 rows were dropped (onBadRow=drop)"]
 
 
-def test_rows_without_a_destination_say_what_to_do(spark, broker, tmp_path):
+def test_rows_without_a_destination_name_the_remedy(spark, broker, tmp_path):
     with pytest.raises(StreamingQueryException, match=r"destination.*option"):
         write(rows(spark, tmp_path).select("text"), broker, tmp_path)
 
@@ -144,7 +147,7 @@ def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
         assert broker.message_count("closed") == 0
 
 
-def test_an_empty_batch_connects_nowhere(spark, broker, tmp_path):
+def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
     frame = rows(spark, tmp_path).where("n < 0").select("text")
     write(frame, broker, tmp_path, queue="q", brokerUrl="stomp://127.0.0.1:1")
 
@@ -173,7 +176,7 @@ def ledger_of(checkpoint):
 
 
 def uncommit(checkpoint):
-    """Make Spark believe that it crashed after the sink was done and before it wrote that down."""
+    """Make Spark believe that it crashed after the sink committed and before it wrote its commit log."""
     last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda p: int(p.name))
     last.unlink()
     last.with_name(f".{last.name}.crc").unlink()
@@ -184,7 +187,7 @@ def texts(broker, queue):
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
-def test_a_batch_that_spark_did_not_write_down_is_not_sent_again(spark, broker, queue, tmp_path):
+def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 500).select("text")
     for _ in range(3):
         write(frame, broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
@@ -193,8 +196,8 @@ def test_a_batch_that_spark_did_not_write_down_is_not_sent_again(spark, broker, 
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 1
 
 
-def test_at_least_once_a_batch_that_spark_did_not_write_down_is_sent_again(spark, broker, queue, tmp_path):
-    """The default, and what exactly-once is measured against."""
+def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark, broker, queue, tmp_path):
+    """The default."""
     frame = rows(spark, tmp_path, 10).select("text")
     write(frame, broker, tmp_path, queue=queue)
     uncommit(tmp_path / "checkpoint")
@@ -207,7 +210,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
     once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
     write(frame.select("text"), broker, tmp_path, **once)
     uncommit(tmp_path / "checkpoint")
-    with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 was carried out before with 5"):
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 was already sent with 5"):
         write(frame.where("n > 0").select("text"), broker, tmp_path, **once)
     assert broker.message_count(queue) == 5
     write(frame.where("n > 0").select("text"), broker, tmp_path, **once, onReplayMismatch="send")
@@ -223,7 +226,7 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
 
 
 def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path):
-    """Each other task has one connection, and the driver one, after the first batch and every 16th, to tidy up."""
+    """Each other task has one connection. The driver has one more in every 16th batch, to delete entries."""
     lines(tmp_path, 4, 3)
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
     with Proxy(broker.host, broker.port) as proxy:
@@ -307,8 +310,8 @@ def kill_workers(session):
 
 @pytest.mark.slow
 def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, tmp_path):
-    """SIGKILL for the whole job when the sink's ``commit`` of batch 0 goes to tidy up: the rows are sent, the log
-    has no entry.
+    """SIGKILL for the whole job when the ``commit`` of batch 0 deletes old entries: the rows are sent, and the commit
+    log has no entry.
     """
     lines(tmp_path, 3, 50)
     with Proxy(broker.host, broker.port) as proxy:
@@ -323,7 +326,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
 
 
 def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path):
-    """SIGKILL while it does not know what became of it: Spark tries the task again, in a new worker."""
+    """SIGKILL while the worker does not know the outcome: Spark retries the task in a new worker."""
     lines(tmp_path, 1, 50)
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.before_cut = proxy.refuse
@@ -413,9 +416,3 @@ def test_files_are_cut_the_same_on_any_number_of_cores_when_their_partitions_are
             spark.conf.unset("spark.sql.files.minPartitionNum")
     spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
     assert counts == {(2, False): 2, (4, False): 4, (2, True): 3, (4, True): 3}
-
-
-def test_only_the_first_batch_of_a_run_that_a_worker_sees_and_a_later_attempt_may_be_repetitions():
-    run, other = "run-a", "run-b"
-    seen = [(run, 7, 0), (run, 7, 0), (run, 8, 0), (run, 8, 1), (other, 8, 0), (run, 9, 0), (other, 9, 0)]
-    assert [_may_be_repeated(*task) for task in seen] == [True, True, False, True, True, False, False]

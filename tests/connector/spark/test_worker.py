@@ -5,24 +5,24 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
-from pyspark_jms.spark.worker import _input, to_the_end
+from pyspark_jms.spark.worker import _find_input, require_all_rows
 
 
 def main(infile):
-    """As pyspark.worker's: what it reads from is called ``infile``."""
-    return list(to_the_end(iter("abc")))
+    """Like the function of pyspark.worker, it reads from a variable ``infile``."""
+    return list(require_all_rows(iter("abc")))
 
 
-def read_from(octets):
-    """A worker whose input goes on with so many bytes behind the rows, and then ends."""
+def read_from(data):
+    """A worker whose input has these bytes after the rows, and then ends."""
     reading, writing = os.pipe()
-    os.write(writing, octets)
+    os.write(writing, data)
     os.close(writing)
     with os.fdopen(reading, "rb") as infile:
         return main(infile), infile.read()
 
 
-def test_rows_that_end_as_spark_says_are_all_and_what_it_says_is_left_to_be_read():
+def test_rows_before_the_marker_of_spark_are_all_and_the_marker_stays_in_the_input():
     assert read_from(b"\xff\xff\xff\xfc") == (["a", "b", "c"], b"\xff\xff\xff\xfc")
 
 
@@ -31,8 +31,8 @@ def test_rows_that_end_with_the_input_are_not_all():
         read_from(b"")
 
 
-def test_outside_of_a_worker_the_rows_are_what_they_are():
-    assert list(to_the_end(iter("abc"))) == ["a", "b", "c"]
+def test_outside_of_a_worker_the_rows_are_not_checked():
+    assert list(require_all_rows(iter("abc"))) == ["a", "b", "c"]
 
 
 # --- in a worker of Spark -----------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def in_a_task(spark, call):
 @pytest.mark.spark
 def test_the_worker_of_this_spark_shows_its_input(spark):
     """If this fails, Spark has renamed ``infile`` of ``pyspark.worker.main`` or opens it otherwise."""
-    assert in_a_task(spark, lambda: isinstance(_input(), io.BufferedIOBase))
+    assert in_a_task(spark, lambda: isinstance(_find_input(), io.BufferedIOBase))
 
 
 @pytest.mark.spark
@@ -56,7 +56,7 @@ def test_a_worker_that_does_not_show_its_input_is_refused_before_the_first_row(s
 
     def first_row():
         try:
-            return next(to_the_end(iter("abc")))
+            return next(require_all_rows(iter("abc")))
         except IllegalStateError as error:
             return str(error)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.stomp.columns.encode_headers import SendDefaults
+from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["RowsDigest", "counts_from_now"]

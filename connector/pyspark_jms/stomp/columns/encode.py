@@ -13,18 +13,19 @@ from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.fit import cuts
 from pyspark_jms.columns.ragged import Int64s, Piece, first_true, header_line, join_rows, offsets_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_columns import check_columns, row_ends, sink_columns
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_columns import row_ends, sink_columns
 from pyspark_jms.columns.typed_columns import typed_columns
 from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.stomp.columns.encode_body import body_of
-from pyspark_jms.stomp.columns.encode_headers import SendDefaults, destination_lines, header_lines
+from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
 from pyspark_jms.stomp.columns.encode_properties import properties_of, property_lines
 from pyspark_jms.stomp.columns.encode_stable import check_stable
 from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
 from pyspark_jms.stomp.columns.encode_types import types_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = ["BUFFER_BYTES", "SendDefaults", "check_columns", "encode", "receipt_of"]
+__all__ = ["BUFFER_BYTES", "encode", "receipt_of"]
 
 BUFFER_BYTES = 16 << 20
 """Rows are taken until their bytes would exceed it, for one block; a larger row has a block of its own.

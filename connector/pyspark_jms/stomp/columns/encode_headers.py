@@ -4,7 +4,6 @@ Knows the dialect's header names. Order: destination and its type, then what the
 then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the say, so a property has none.
 """
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -13,35 +12,18 @@ import pyarrow.compute as pc
 
 from pyspark_jms.columns.ragged import Int64s, Mask, Piece, escaped, header_line, mask_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, UnsupportedError
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.wire.header import escape
 
-__all__ = ["SendDefaults", "destination_lines", "header_lines"]
+__all__ = ["destination_lines", "header_lines"]
 
 _PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
 _LONGEST_LIFE_MS = (1 << 32) - 1  # 49 days: RabbitMQ takes no more
 _FALSE = pa.scalar(value=False)
 _LATEST = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendDefaults:
-    """What a row that does not say is sent with: the options of the sink."""
-
-    destination: Destination | None
-    delivery_mode: DeliveryMode
-    priority: int
-    time_to_live_ms: int
-    """0: never expires."""
-    delivery_delay_ms: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.priority < _PRIORITIES:
-            raise InvalidOptionError(f"priority is {self.priority}.", "JMS has the priorities 0 to 9.")
-        if self.time_to_live_ms < 0 or self.delivery_delay_ms < 0:
-            raise InvalidOptionError("timeToLive or deliveryDelay is negative.", "Give milliseconds from 0 on.")
 
 
 # --- destination -------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""A ledger queue on the broker: find what the tasks of a write wrote, forget what nobody will ask for.
+"""A commit ledger on the broker: settings, queue and selector → the matching entries, found or deleted.
 
-Absence is proven, never guessed. The selector also matches a sentinel, a message of the lowest priority that is sent
-when the subscription stands: what comes before it is all there was. No other look-up holds entries back meanwhile
-(``link.ledger_lock``).
+A look-up does not rely on a timeout to conclude that there is no entry. Its selector also matches a sentinel: a message
+of the lowest priority, sent once the subscription exists. Every entry of the queue arrives before the sentinel. The
+lock (``link.ledger_lock``) ensures that no entry is in flight to another look-up at the same time.
 """
 
 import contextlib
@@ -15,80 +15,74 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects.refusals import require_duplicate_detection
 from pyspark_jms.stomp.link.connection import Connection, connect
-from pyspark_jms.stomp.link.ledger_entries import (
-    LedgerEntry,
-    entry_of,
-    is_sentinel,
-    or_sentinel,
-    sentinel_frame,
-)
-from pyspark_jms.stomp.link.ledger_lock import LedgerLock, next_frames
+from pyspark_jms.stomp.link.ledger_entries import add_sentinel, encode_sentinel, is_sentinel, parse_entry
+from pyspark_jms.stomp.link.ledger_lock import LedgerLock, next_messages
 from pyspark_jms.stomp.wire.frame import Frame, ack_frames
 
-__all__ = ["find_entries", "find_entries_patiently", "forget_entries"]
+__all__ = ["delete_entries", "find_entries", "find_late_entries"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "entries"
-_FORGET_WINDOW_BYTES = 1 << 20
-"""What is deleted makes room for more."""
+_DELETE_WINDOW_BYTES = 1 << 20
+"""A small prefetch window is enough: each deleted message makes room for another one."""
 
 _FIND_WINDOW_BYTES = 64 << 20
-"""A look-up keeps what it found until its end: some 150,000 entries, more than a write has tasks."""
+"""A look-up keeps all entries in flight until its end. The window takes some 150,000: more than a write has tasks."""
 
 _LATE_COMMIT_SECONDS = 30.0
-"""A COMMIT whose connection is gone is carried out within this time, or not at all."""
+"""The broker carries out a COMMIT whose connection is lost within this time, or never."""
 
 
 def find_entries(settings: ConnectionSettings, queue: str, selector: str) -> tuple[LedgerEntry, ...]:
-    """The entries that the selector matches; they stay where they are.
+    """The entries that the selector matches. They stay in the queue.
 
-    Raises when the broker does not answer within receiptTimeout, or other look-ups are under way for as long.
+    Raises if the broker does not answer within receiptTimeout, or if other look-ups have the lock for as long.
     """
     with (
         contextlib.closing(_connected(settings)) as connection,
         LedgerLock(connection, queue, settings.receipt_timeout),
-        _Sweep(connection, settings, queue, selector, _FIND_WINDOW_BYTES) as sweep,
+        _Reading(connection, settings, queue, selector, _FIND_WINDOW_BYTES) as reading,
     ):
-        entries = [entry_of(frame) for _, frame in sweep]
+        entries = [parse_entry(frame) for _, frame in reading]
     return tuple(entry for entry in entries if entry is not None)
 
 
-def find_entries_patiently(
-    settings: ConnectionSettings, queue: str, selector: str, *, until_found: bool
+def find_late_entries(
+    settings: ConnectionSettings, queue: str, selector: str, *, may_arrive: bool
 ) -> tuple[LedgerEntry, ...]:
-    """Look again for as long as reconnectTimeout says, while the broker is away.
+    """The entries after a COMMIT without confirmation. While the broker is away, retry for reconnectTimeout.
 
-    ``until_found``: and for half a minute of that while there is nothing, since a COMMIT that was on its way may still
-    be carried out.
+    ``may_arrive``: the broker may still receive the COMMIT, so repeat an empty look-up for up to 30 seconds of that.
     """
     began = time.monotonic()
     for attempt in itertools.count():
         look_up = partial(find_entries, settings, queue, selector)
         entries = keep_trying(look_up, f"the look-up in {queue}", timeout=settings.reconnect_timeout)
         left = began + min(settings.reconnect_timeout, _LATE_COMMIT_SECONDS) - time.monotonic()
-        if entries or not until_found or left <= 0:
+        if entries or not may_arrive or left <= 0:
             return entries
         time.sleep(min(2.0**attempt, left))
     raise AssertionError
 
 
-def forget_entries(settings: ConnectionSettings, queue: str, selector: str) -> int:
-    """Delete what the selector matches; returns how many messages that were."""
-    forgotten = 0
+def delete_entries(settings: ConnectionSettings, queue: str, selector: str) -> int:
+    """Delete the messages that the selector matches. Returns how many there were."""
+    deleted = 0
     with (
         contextlib.closing(_connected(settings)) as connection,
-        _Sweep(connection, settings, queue, selector, _FORGET_WINDOW_BYTES) as sweep,
+        _Reading(connection, settings, queue, selector, _DELETE_WINDOW_BYTES) as reading,
     ):
-        for message_id, _ in sweep:
-            sweep.delete(message_id)
-            forgotten += 1
-    return forgotten
+        for message_id, _ in reading:
+            reading.delete(message_id)
+            deleted += 1
+    return deleted
 
 
 def _connected(settings: ConnectionSettings) -> Connection:
@@ -101,8 +95,8 @@ def _connected(settings: ConnectionSettings) -> Connection:
     return connection
 
 
-class _Sweep:
-    """All messages of a queue that a selector matches, by ``message-id`` and frame; what is not deleted stays."""
+class _Reading:
+    """All messages of a queue that a selector matches, as ``message-id`` and frame. They stay unless deleted."""
 
     def __init__(
         self, connection: Connection, settings: ConnectionSettings, queue: str, selector: str, window_bytes: int
@@ -116,7 +110,7 @@ class _Sweep:
         headers |= dialect.subscribe_headers[DestinationKind.QUEUE]
         headers |= {
             dialect.window_header: str(dialect.window(self._window_bytes)),
-            "selector": or_sentinel(self._selector, self._sentinel, dialect),
+            "selector": add_sentinel(self._selector, self._sentinel, dialect),
         }
         self._connection.request("SUBSCRIBE", headers)
         return self
@@ -124,7 +118,7 @@ class _Sweep:
     def __iter__(self) -> Iterator[tuple[bytes, Frame]]:
         self._send_sentinel()
         while True:
-            for message_id, frame in next_frames(self._connection, time.monotonic() + self._timeout, self._late):
+            for message_id, frame in next_messages(self._connection, time.monotonic() + self._timeout, self._timed_out):
                 if is_sentinel(frame, self._sentinel):
                     self.delete(message_id)
                     return
@@ -132,23 +126,23 @@ class _Sweep:
 
     def _send_sentinel(self) -> None:
         now_ms = int(time.time() * 1000)
-        frame = sentinel_frame(self._sentinel, queue=self._queue, dialect=self._connection.dialect, now_ms=now_ms)
-        self._connection.send(frame)
+        sentinel = encode_sentinel(self._sentinel, queue=self._queue, dialect=self._connection.dialect, now_ms=now_ms)
+        self._connection.send(sentinel)
 
-    def _late(self) -> ReceiptTimeoutError:
+    def _timed_out(self) -> ReceiptTimeoutError:
         return ReceiptTimeoutError(
             f"{self._connection.address} did not deliver from queue {self._queue} within {self._timeout:g} s.",
             "Is the queue paused, or its address full? Look at the broker's log.",
         )
 
     def delete(self, message_id: bytes) -> None:
-        """Without waiting: the receipt of UNSUBSCRIBE comes after it."""
+        """Does not wait: the receipt of UNSUBSCRIBE confirms the ACK too."""
         self._connection.send(ack_frames([message_id]))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Never raises. Only UNSUBSCRIBE gives entries back without spending one of their delivery attempts."""
+        """Never raises. UNSUBSCRIBE gives the entries back without spending one of their delivery attempts."""
         if self._connection.down:
             return
         try:

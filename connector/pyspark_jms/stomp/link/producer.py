@@ -1,4 +1,4 @@
-"""STOMP transactions on a connection of its own. Frames in, the broker's confirmation or an error out."""
+"""SEND frames → messages at the broker: STOMP transactions and their confirmations, on a connection of their own."""
 
 import contextlib
 import uuid
@@ -25,24 +25,24 @@ from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 __all__ = ["Producer"]
 
 _ABORT_SECONDS = 5.0
-"""After that the connection is closed, which rolls back as well."""
+"""When the ABORT takes longer, the connection is closed, which rolls back as well."""
 
 
 class Producer:
-    """``with Producer(settings) as producer: send …; commit()``. Without the commit nothing becomes visible.
+    """``with Producer(settings) as producer: send …; commit()``. Without the commit no message becomes visible.
 
-    SENDs name the transaction ``producer.transaction`` and carry no receipt: on Artemis it would become a
-    property of the message. After a commit the next SEND begins another transaction of that name.
+    SEND frames name the transaction ``producer.transaction``. They have no receipt header: Artemis would make it a
+    property of the message. The first ``send`` after a commit begins another transaction of the same name.
     """
 
     transaction = "t"
-    """One connection has one transaction at a time, so the name never differs (``columns.digest`` relies on it)."""
+    """One connection has one transaction at a time, so one name is enough. ``columns.digest`` relies on that."""
 
     trial = "trial"
-    """The transaction of frames that are looked at and not kept."""
+    """The name of a second transaction, which is always aborted. It shows whether the broker accepts its messages."""
 
     def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0) -> None:
-        """``patience``: how many seconds to keep trying while the broker is away."""
+        """``patience``: for how many seconds to retry the connection while the broker is away."""
         own = replace(settings, client_id=f"pyspark-jms-{uuid.uuid4().hex}")
         self._connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
         self._open = False
@@ -52,32 +52,32 @@ class Producer:
         return self._connection.dialect
 
     def send(self, data: ByteArray) -> None:
-        """Write whole SEND frames of this transaction. The broker's refusal of one may show only later."""
+        """Write whole SEND frames of this transaction. The broker may refuse one of them later."""
         if not self._open:
             self._connection.frame("BEGIN", {"transaction": self.transaction})
             self._open = True
         self._connection.send(data)
 
     def send_at_once(self, data: ByteArray) -> None:
-        """Write whole SEND frames of no transaction; the next commit of one confirms these too.
+        """Write whole SEND frames outside of a transaction. The next commit confirms these messages too.
 
-        Measured on Artemis: after a receipt for BEGIN or DISCONNECT a killed broker had lost some of them.
+        A receipt for BEGIN or DISCONNECT does not confirm them: Artemis, killed after such a receipt, lost some.
         """
         self._connection.send(data)
 
     def await_each(self, receipts: Iterable[str]) -> None:
-        """Return when the broker has confirmed each of these frames of no transaction; raise when it has not."""
+        """Return when the broker has sent each of these receipts; raise when one does not come."""
         for receipt in receipts:
             self._connection.await_receipt(receipt)
 
     def commit(self) -> None:
-        """Return when the broker has confirmed the COMMIT; raise when it has not, whatever became of it."""
+        """Return when the broker has confirmed the COMMIT; otherwise raise, even if the outcome is unknown."""
         try:
             self.try_commit()
         except (ConnectionLostError, ReceiptTimeoutError) as error:
             raise TransactionRolledBackError(
                 f"The broker did not confirm the COMMIT: {error.fact}",
-                "It may have been carried out all the same: a retry can then send these rows twice.",
+                "The broker may have committed nevertheless: a retry can then send these rows twice.",
             ) from None
         except BrokerError as error:
             raise TransactionRolledBackError(
@@ -85,11 +85,11 @@ class Producer:
             ) from None
 
     def try_commit(self, last: bytes = b"", trial: bytes = b"") -> None:
-        """As ``commit``, with the ``LinkError`` as it came: a transient one leaves open what became of the COMMIT.
+        """Commit, and raise the original ``LinkError``. If it is transient, the outcome of the COMMIT is unknown.
 
-        ``last``: frames of the transaction that are written with the COMMIT, in one piece. ``trial``: the like of
-        them in transaction ``Producer.trial``, by which a broker that must be asked for refusals is asked for theirs.
-        After an error the connection is gone, and with it what was not committed.
+        ``last``: frames of the transaction that are written together with the COMMIT, in one piece. ``trial``: similar
+        frames in the transaction ``Producer.trial``. They show whether the broker would refuse ``last``, on a broker
+        whose COMMIT does not check that. After an error the connection is closed, and the transaction with it.
         """
         if not self._open:
             return
@@ -106,22 +106,23 @@ class Producer:
             raise
 
     def _await_refusals(self, trial: bytes) -> None:
-        """Return when the broker has said what it refuses of the SENDs so far, and of ``trial``, which it forgets.
+        """Return when the broker has accepted all SENDs so far and those of ``trial``, or raise its refusal.
 
-        Artemis keeps an answer back until all is stored that the same session began to store, and each transaction is a
-        session of its own. Whether a destination exists or may be created is asked in the connection's own session, so
-        only a receipt of that one comes after its ERRORs. To UNSUBSCRIBE from a durable subscription that nobody has is
-        answered there, and does nothing else; it takes a ``client-id`` (StompSession.unsubscribe, 2.0 to 2.55).
+        Artemis withholds an answer until everything is stored that the same session began to store, and each
+        transaction is a session of its own. The connection's own session checks whether a destination exists or may be
+        created, so only a receipt of that session comes after its ERRORs. UNSUBSCRIBE from a durable subscription that
+        does not exist is answered by that session and has no other effect. It needs a ``client-id``
+        (StompSession.unsubscribe, 2.0 to 2.55).
         """
         receipts = [self._connection.new_receipt()]
         name, nobody = self.dialect.durable.name_header, receipts[0]
-        frames = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
+        data = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
         if trial:
             receipts.append(self._connection.new_receipt())
             begin = Frame("BEGIN", (("transaction", self.trial),))
             ended = Frame("ABORT", (("transaction", self.trial), ("receipt", receipts[1])))
-            frames = encode_frame(begin) + trial + encode_frame(ended) + frames
-        self._connection.send(frames)
+            data = encode_frame(begin) + trial + encode_frame(ended) + data
+        self._connection.send(data)
         self.await_each(receipts)
 
     def __enter__(self) -> Self:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.columns.digest import RowsDigest, counts_from_now
-from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 DEFAULTS = SendDefaults(

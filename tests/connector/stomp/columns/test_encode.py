@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns import encode as module
-from pyspark_jms.stomp.columns.encode import SendDefaults, encode
+from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 DEFAULTS = SendDefaults(

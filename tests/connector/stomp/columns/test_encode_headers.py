@@ -5,10 +5,11 @@ import pytest
 
 from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.columns.sink_columns import sink_columns
-from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, MessageFormatError, UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination
-from pyspark_jms.stomp.columns.encode_headers import SendDefaults, destination_lines, header_lines
+from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 NOW_MS = 1_000_000
@@ -59,17 +60,6 @@ def headers_of(columns, *, dialect=ARTEMIS, transaction=None, **changed):
 def destinations_of(texts, default=None):
     rows = rows_of({"destination": texts})
     return lines([destination_lines(rows, ARTEMIS, default)], rows.count)
-
-
-# --- defaults ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"priority": 10}, {"priority": -1}, {"time_to_live_ms": -1}, {"delivery_delay_ms": -1}]
-)
-def test_defaults_that_no_message_may_have_are_refused(wrong):
-    with pytest.raises(InvalidOptionError):
-        defaults(**wrong)
 
 
 # --- destination -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The lock of a ledger on a real broker: one at a time, given back, and taken over from whoever died with it."""
+"""The lock of a ledger on a real broker: one look-up at a time; released; taken over from a killed look-up."""
 
 import contextlib
 import random
@@ -10,12 +10,13 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
 
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import LinkError, ReceiptTimeoutError
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.link.commit_ledger import find_entries
 from pyspark_jms.stomp.link.connection import connect
-from pyspark_jms.stomp.link.ledger_entries import LedgerEntry, entries_of_write, entry_frame, lock_queue
+from pyspark_jms.stomp.link.ledger_entries import encode_entry, lock_queue, write_selector
 from pyspark_jms.stomp.link.ledger_lock import LedgerLock
 from pyspark_jms.stomp.link.producer import Producer
 
@@ -37,8 +38,8 @@ def lock(broker, ledger, timeout=20.0):
         yield connection
 
 
-def test_two_never_have_it(broker, queue):
-    """Each has it for a moment, in which another one would be seen."""
+def test_two_look_ups_never_have_the_lock(broker, queue):
+    """Each holds the lock for a moment, in which it would see another holder."""
     inside, most = [], []
 
     def enter(_):
@@ -59,7 +60,7 @@ def test_locks_of_two_ledgers_are_two(broker, queue):
         pass
 
 
-def test_whoever_waits_too_long_is_told_so(broker, queue):
+def test_a_look_up_that_waits_too_long_raises(broker, queue):
     said = rf"had the lock of queue {queue}\.lock for 0\.5 s.*connection"
     with lock(broker, queue), pytest.raises(ReceiptTimeoutError, match=said), lock(broker, queue, timeout=0.5):
         pass
@@ -67,19 +68,19 @@ def test_whoever_waits_too_long_is_told_so(broker, queue):
         pass
 
 
-def test_a_lock_that_died_is_taken_over_when_its_entries_are_back(broker, queue):
+def test_the_lock_of_a_killed_look_up_is_taken_over_when_its_entries_are_back(broker, queue):
     with lock(broker, queue) as dying:
         dying.drop()
     start = time.monotonic()
     with lock(broker, queue):
         assert 1.0 <= time.monotonic() - start < 5.0
     start = time.monotonic()
-    with lock(broker, queue):  # the dead one's message is gone
+    with lock(broker, queue):  # the message of the killed look-up is gone
         assert time.monotonic() - start < 1.0
     assert broker.message_count(lock_queue(queue)) == 0
 
 
-def test_a_lock_is_given_back_by_an_error_inside(broker, queue):
+def test_an_error_inside_releases_the_lock(broker, queue):
     with pytest.raises(LinkError), lock(broker, queue):
         raise LinkError("x")
     start = time.monotonic()
@@ -91,14 +92,14 @@ def write(settings, queue, count):
     entries = [LedgerEntry(task=f"x/1/{n}", batch=1, rows=1, digest="1-d", written_ms=0) for n in range(count)]
     with Producer(settings) as producer:
         for each in entries:
-            producer.send(entry_frame(each, queue=queue, dialect=producer.dialect, transaction="t", again=False))
+            producer.send(encode_entry(each, queue=queue, dialect=producer.dialect, transaction="t", again=False))
         producer.commit()
     return set(entries)
 
 
 @pytest.mark.deep
 def test_look_ups_that_die_hide_nothing_from_the_others(fresh_broker):
-    """Some of them end their connection in the middle, with lock and entries in hand."""
+    """Some of them end their connection in the middle, with the lock and entries in flight."""
     broker = fresh_broker(max_delivery_attempts=-1)  # each death spends one of every entry
     settings, chance = settings_of(broker), random.Random(14)
     entries, deaths = write(settings, "ledger", 5), []
@@ -108,7 +109,7 @@ def test_look_ups_that_die_hide_nothing_from_the_others(fresh_broker):
             deaths.append(None)
             die_in_a_look_up(broker)
             return None
-        return set(find_entries(settings, "ledger", entries_of_write("x/1")))
+        return set(find_entries(settings, "ledger", write_selector("x/1")))
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(look, range(120)))
@@ -134,8 +135,8 @@ def die_in_a_look_up(broker):
     client.close_abruptly()
 
 
-def test_a_look_up_that_froze_is_waited_for_and_not_passed_by(broker, queue):
-    """Its machine is gone, and the broker does not know yet: the entry is in its hands, and nobody calls it absent."""
+def test_a_frozen_look_up_is_waited_for_and_not_ignored(broker, queue):
+    """Its machine is lost, and the broker does not know yet: its entry is in flight, and not reported absent."""
     (entry,) = write(settings_of(broker), queue, 1)
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_client.hold_at(b"sentinel:")  # delivered with the entry, and never read
@@ -144,12 +145,12 @@ def test_a_look_up_that_froze_is_waited_for_and_not_passed_by(broker, queue):
         assert proxy.to_client.held.wait(20)
         for _ in range(2):
             with pytest.raises(ReceiptTimeoutError, match="Other look-ups had the lock"):
-                find_entries(settings_of(broker, receipt_timeout=0.5), queue, entries_of_write("x/1"))
+                find_entries(settings_of(broker, receipt_timeout=0.5), queue, write_selector("x/1"))
         proxy.cut()
         frozen.join(30)
-    assert set(find_entries(settings_of(broker), queue, entries_of_write("x/1"))) == {entry}
+    assert set(find_entries(settings_of(broker), queue, write_selector("x/1"))) == {entry}
 
 
 def look_up_and_fail(settings, queue):
     with pytest.raises(LinkError):
-        find_entries(settings, queue, entries_of_write("x/1"))
+        find_entries(settings, queue, write_selector("x/1"))

@@ -1,4 +1,4 @@
-"""One connection's transactions on a real broker: what is visible when, and what each ending says."""
+"""The transactions of one connection on a real broker: when messages become visible, and the error of each failure."""
 
 import pytest
 from proxy import Proxy
@@ -52,11 +52,11 @@ def test_without_a_commit_nothing_was_sent(broker, queue):
     assert broker.message_count(queue) == 0
 
 
-def test_a_commit_of_nothing_asks_nobody(broker):
+def test_a_commit_without_messages_sends_nothing(broker):
     with Proxy(broker.host, broker.port) as proxy, Producer(settings_of(broker, proxy.url)) as producer:
-        octets = proxy.to_broker.octets
+        before = proxy.to_broker.octets
         producer.commit()
-        assert proxy.to_broker.octets == octets
+        assert proxy.to_broker.octets == before
 
 
 def test_the_last_frames_travel_with_the_commit(broker, queue):
@@ -69,7 +69,7 @@ def test_the_last_frames_travel_with_the_commit(broker, queue):
         assert proxy.to_broker.cut_done.is_set()
 
 
-def test_what_is_tried_is_not_kept(broker, queue):
+def test_a_trial_is_not_kept(broker, queue):
     with Producer(settings_of(broker)) as producer:
         producer.send(row(queue, b"first"))
         producer.try_commit(row(queue, b"last"), row(queue, b"tried", transaction=Producer.trial))
@@ -110,8 +110,8 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
     assert broker.message_count(queue) == 2
 
 
-def test_the_commit_confirms_what_was_sent_outside_of_it_too(fresh_broker):
-    """A receipt for BEGIN or for DISCONNECT does not: some of 3,000 messages were missing after the kill."""
+def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(fresh_broker):
+    """A receipt for BEGIN or DISCONNECT does not confirm them: some of 3,000 messages were missing after the kill."""
     with fresh_broker() as broker:
         for attempt in range(3):
             with Producer(settings_of(broker)) as producer:
@@ -147,13 +147,13 @@ def test_a_user_who_may_not_send(secured, queue, settings_for, user):
     assert secured.message_count(queue) == 0
 
 
-def send_and_commit(producer, octets):
-    producer.send(octets)
+def send_and_commit(producer, data):
+    producer.send(data)
     producer.commit()
 
 
-def test_a_row_that_is_refused_takes_its_transaction_with_it(secured, queue, settings_for):
-    """Artemis carries out a COMMIT that follows on the heels of the refused SEND, without that row: 3 times of 10."""
+def test_a_refused_message_rolls_back_its_transaction(secured, queue, settings_for):
+    """Artemis carries out a COMMIT that follows the refused SEND directly, without that message: 3 times of 10."""
     for _ in range(30):
         with Producer(settings_for(secured)) as producer, pytest.raises(InvalidDestinationError):
             send_and_commit(producer, row(queue, b"good") + row(f"closed.{queue}", b"refused"))
@@ -167,7 +167,7 @@ def test_a_row_that_is_refused_takes_its_transaction_with_it(secured, queue, set
 
 @pytest.mark.parametrize("transaction", [Producer.transaction, None])
 def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settings_for, transaction):
-    """Artemis says it only then. When a receipt of another session was awaited, 18 of 40 COMMITs were confirmed."""
+    """Artemis refuses only then. When a receipt of another session was awaited, 18 of 40 COMMITs were confirmed."""
     tried = row(queue, b"tried", transaction=Producer.trial) if transaction else b""
     for attempt in range(15):
         names = [f"{queue}.{attempt}.{n}" for n in range(30)]
@@ -188,7 +188,7 @@ def test_a_user_who_may_not_create(secured, queue, settings_for):
         send_and_commit(producer, row(queue, b"x"))
 
 
-def test_a_queue_that_may_not_come_into_being(secured, queue, settings_for):
+def test_a_queue_that_may_not_be_created(secured, queue, settings_for):
     with (
         Producer(settings_for(secured)) as producer,
         pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*Create the address"),

@@ -1,0 +1,146 @@
+"""What the sink's engine needs of a protocol. Types only.
+
+A protocol implements them in its own folder and imports nothing from here. ``spark.protocols`` names the
+implementation, and mypy compares it with these types there.
+
+A *block* is the bytes of one or more whole messages, as the protocol encodes them. A *confirmation* is the broker's
+answer that it has the messages.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from pyspark_jms.blocks.block import ByteArray, MessageBlock
+from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["CommitLedger", "LedgerLink", "RowsDigest", "SinkLink", "SinkProtocol"]
+
+
+class SinkLink(Protocol):
+    """``with … as link: send …; commit()``: a connection with one transaction at a time.
+
+    Without the commit, no message of the transaction becomes visible.
+    """
+
+    @property
+    def confirms_single_messages(self) -> bool:
+        """Whether the broker confirms a message outside of a transaction."""
+
+    def require_transactions(self) -> None:
+        """Raise ``UnsupportedError`` if the broker has no transactions that it keeps."""
+
+    def encode(
+        self,
+        rows: pa.RecordBatch,
+        *,
+        defaults: SendDefaults,
+        property_columns: Sequence[str],
+        now_ms: int,
+        first_row: int = 0,
+        numbers: Int64s | None = None,
+        in_transaction: bool = True,
+        confirm_each: bool = False,
+    ) -> Sequence[MessageBlock]:
+        """One message a row, in order, in a few blocks. Raises before it returns anything if a row cannot be sent.
+
+        ``first_row`` is the number of the first row in the task, or ``numbers`` has the number of each row: errors name
+        them. A time to live counts from ``now_ms``. ``property_columns`` become typed properties. The last two say how
+        the blocks will be sent: with ``send``, or with ``send_at_once`` and then ``await_each`` for each row.
+        """
+
+    def send(self, data: ByteArray) -> None:
+        """Send the bytes of a block in the open transaction; the first block opens it.
+
+        A refusal may show only at the commit.
+        """
+
+    def send_at_once(self, data: ByteArray) -> None:
+        """Send the bytes of a block outside of a transaction. The next commit confirms its messages too."""
+
+    def await_each(self, first_row: int, count: int) -> None:
+        """Return when the broker has confirmed each of these rows, which were sent at once."""
+
+    def commit(self) -> None:
+        """Return when the broker has confirmed the transaction. Without an open transaction, do nothing."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Roll back what was not committed, and disconnect."""
+
+
+class SinkProtocol(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> SinkLink:
+        """``patience``: for how many seconds to retry the connection while the broker is away."""
+
+    def commit_ledger(self, settings: ConnectionSettings, queue: str) -> "CommitLedger":
+        """The ledger in this queue. Connects when it is asked, not before."""
+
+
+# --- exactly-once writes by a commit ledger ---------------------------------------------------------------
+
+
+class RowsDigest(Protocol):
+    """The digest of all messages added so far; their order and their blocks leave no trace."""
+
+    def add(self, blocks: Sequence[MessageBlock]) -> None: ...
+
+    def text(self) -> str: ...
+
+
+class LedgerLink(SinkLink, Protocol):
+    """A link whose transaction can end with an entry of the ledger."""
+
+    def new_digest(self) -> RowsDigest: ...
+
+    def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:
+        """Whether messages of these columns may hold a time that counts from the ``now_ms`` of ``encode``."""
+
+    def commit_with_entry(self, entry: LedgerEntry, *, again: bool) -> None:
+        """Commit the rows and their entry together. After a transient ``LinkError`` the outcome is unknown.
+
+        ``again``: the task already has an entry for other rows, and the broker must accept a second one.
+        """
+
+
+class CommitLedger(Protocol):
+    """A queue with one entry for each committed task. Each look-up and each deletion connects and disconnects."""
+
+    @property
+    def queue(self) -> str: ...
+
+    @property
+    def requirements(self) -> str:
+        """Which permissions and which queues the ledger needs, as a sentence for an error's remedy."""
+
+    def connect(self, *, patience: float = 0.0) -> LedgerLink:
+        """A link for one task. Raises ``UnsupportedError`` if the broker cannot detect a repeated transaction."""
+
+    def find_for_task(self, task: str, *, write: str, execution: str) -> tuple[LedgerEntry, ...]:
+        """The entries of the task, and those that other executions of its write left for any task."""
+
+    def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
+        """The entries of all tasks of a write."""
+
+    def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:
+        """The entries of a task after a commit without confirmation; waits while the broker is away.
+
+        ``may_arrive``: the broker may still receive the commit, so wait for an entry too.
+        """
+
+    def delete_before_batch(self, batch: int) -> int:
+        """Delete the entries of earlier batches. Returns how many messages were deleted."""
+
+    def delete_before_time(self, oldest_ms: int) -> int:
+        """Delete the entries written earlier. Returns how many messages were deleted."""

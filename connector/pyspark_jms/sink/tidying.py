@@ -1,0 +1,34 @@
+"""The commit ledger without the entries that no task will look up again."""
+
+import logging
+import time
+
+from pyspark_jms.errors import JMSError
+from pyspark_jms.sink.links import CommitLedger
+from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
+
+__all__ = ["KEEP_WRITES_MS", "TIDY_EVERY", "delete_outdated"]
+
+KEEP_WRITES_MS = 7 * 24 * 3_600_000
+"""How long the ledger keeps the entries of a batch write: it can be retried for a week."""
+
+TIDY_EVERY = 16
+"""Batches of a query between two deletions: each deletion needs a connection, and entries are small."""
+
+_log = logging.getLogger("pyspark_jms.spark")
+
+
+def delete_outdated(ledger: CommitLedger, task: LedgerTask) -> None:
+    """Delete the entries older than the task's batch or, in the ledger of all batch writes, than a week.
+
+    Never raises: entries are small, and a later write deletes them too.
+    """
+    try:
+        if task.queue == ledger_queue(ALL_WRITES):
+            deleted = ledger.delete_before_time(int(time.time() * 1000) - KEEP_WRITES_MS)
+        else:
+            deleted = ledger.delete_before_batch(task.batch)
+    except JMSError as error:
+        _log.warning("= old entries of %s were not deleted: %s", ledger.queue, error.fact)
+    else:
+        _log.debug("= %s: %d old entries deleted", ledger.queue, deleted)

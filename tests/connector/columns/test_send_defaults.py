@@ -1,0 +1,25 @@
+"""Defaults of rows: the values that no message may have are refused."""
+
+import pytest
+
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.errors import InvalidOptionError
+from pyspark_jms.jms.model import DeliveryMode
+
+
+def defaults(**changed):
+    usual = {"destination": None, "delivery_mode": DeliveryMode.PERSISTENT, "priority": 4}
+    return SendDefaults(**usual | {"time_to_live_ms": 0, "delivery_delay_ms": 0} | changed)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"priority": 10}, {"priority": -1}, {"time_to_live_ms": -1}, {"delivery_delay_ms": -1}]
+)
+def test_defaults_that_no_message_may_have_are_refused(wrong):
+    with pytest.raises(InvalidOptionError):
+        defaults(**wrong)
+
+
+@pytest.mark.parametrize("priority", [0, 9])
+def test_every_priority_of_jms_is_accepted(priority):
+    assert defaults(priority=priority).priority == priority
