@@ -1,4 +1,4 @@
-"""An open transaction and its ledger entry → both at the broker, or an error that tells what is known.
+"""An open transaction and its ledger entry → both at the broker, or an error with what is known.
 
 Also the look-up before a task sends. Tasks and the driver commit exactly-once rows with this module only.
 """

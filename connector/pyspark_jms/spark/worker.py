@@ -40,8 +40,7 @@ def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
     When rows fail before they reach the sink (an expression, a lost shuffle), Spark fails the task and closes its
     input. pyarrow takes the end of the input for the end of the rows: without this check, the sink would commit a part
-    of them. If the input of the task cannot be found, nobody can tell whether the rows are complete: raise before the
-    first row.
+    of them. If the input of the task cannot be found, the check is impossible: raise before the first row.
     """
     given = _find_input()
     if given is None and TaskContext.get() is not None:

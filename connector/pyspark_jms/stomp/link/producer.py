@@ -115,8 +115,8 @@ class Producer:
         (StompSession.unsubscribe, 2.0 to 2.55).
         """
         receipts = [self._connection.new_receipt()]
-        name, nobody = self.dialect.durable.name_header, receipts[0]
-        data = encode_frame(Frame("UNSUBSCRIBE", (("id", nobody), (name, nobody), ("receipt", nobody))))
+        name, nonexistent = self.dialect.durable.name_header, receipts[0]
+        data = encode_frame(Frame("UNSUBSCRIBE", (("id", nonexistent), (name, nonexistent), ("receipt", nonexistent))))
         if trial:
             receipts.append(self._connection.new_receipt())
             begin = Frame("BEGIN", (("transaction", self.trial),))
