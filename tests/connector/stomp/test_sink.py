@@ -95,7 +95,7 @@ def test_the_digest_of_rows_does_not_depend_on_the_clock(broker, queue):
         digests = []
         for texts in (["a", "b"], ["b", "a"], ["a", "c"]):
             digests.append(link.new_digest())
-            digests[-1].add(encoded(link, queue, *texts), 2)
+            digests[-1].add(encoded(link, queue, *texts))
         first, second, third = (digest.text() for digest in digests)
         assert first == second != third
 
