@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.parsing import OPTIONS, Option
+from pyspark_jms.options.table import OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
 

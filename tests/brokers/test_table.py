@@ -12,7 +12,7 @@ from streaming import run_available
 from waiting import wait_until
 
 from pyspark_jms.check.broker import answerer, management_of
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing import JmsClient
 
 slow = pytest.mark.slow

@@ -12,7 +12,7 @@ from streaming import access, left, read, run_available
 from waiting import wait_until
 
 from pyspark_jms.errors import JMSError, MessageTooLargeError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.link import connection
 

@@ -5,7 +5,7 @@ import pytest
 from memory_sink import MemorySink
 
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
 
 

@@ -9,7 +9,7 @@ from memory_sink import MemorySink
 from streaming import access
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
 from pyspark_jms.sink.tidying import KEEP_WRITES_MS, delete_outdated
 from pyspark_jms.stomp.sink import STOMP_SINK

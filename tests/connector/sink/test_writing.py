@@ -7,7 +7,7 @@ import pytest
 from memory_sink import MemorySink
 
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tasks import LedgerTask, ledger_queue
 from pyspark_jms.sink.writing import TaskResult, finish_write, write_task

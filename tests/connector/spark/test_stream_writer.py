@@ -17,7 +17,7 @@ from rawstomp import RawStomp
 from streaming import access, run_available
 from waiting import wait_until
 
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tidying import TIDY_EVERY
 from pyspark_jms.sink.writing import TaskResult
