@@ -94,7 +94,7 @@ def _message_id(dialect: Dialect) -> str:
 def _maps(dialect: Dialect) -> str:
     if dialect.body_rule is BodyRule.CONTENT_TYPE:  # what it carries has no JMS type
         return "not tried"
-    return "with their content" if dialect.transformation is not None else "without their content"
+    return "with their content" if dialect.transform_headers else "without their content"
 
 
 def _stops(dialect: Dialect) -> str:

@@ -262,7 +262,7 @@ def test_questions_about_itself(stage, said):
             assert link.attribute("broker", "version")
     else:
         assert link is None
-        assert "answers no questions about itself" in finding.value
+        assert "has no management over STOMP" in finding.value
 
 
 def settings(stage):

@@ -120,7 +120,7 @@ WRONG = [
     ("queue", '["a", ""]', "not empty"),
     ("queue", '["a", "a"]', "differ from each other"),
     ("queue", "a,b", 'several names as a JSON array, ["a", "b"], or ["a,b"] for one with a comma'),
-    ("brokerUrl", "stomp+ssl://a:1,stomp://b:2", "would go unencrypted"),
+    ("brokerUrl", "stomp+ssl://a:1,stomp://b:2", "would be sent unencrypted"),
     ("topic", "", "not empty"),
     ("subscriptionName", "", "not empty"),
     ("clientId", "a\nb", "without line ends"),
