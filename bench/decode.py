@@ -12,7 +12,7 @@ from bench.one_core import Case, rates
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import ARTEMIS
-from pyspark_jms.stomp.link.connection import SEGMENT_BYTES
+from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 READ_BYTES = 64 << 10

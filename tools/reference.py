@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.parsing import OPTIONS, Option
+from pyspark_jms.options.table import OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
 
@@ -94,7 +94,7 @@ def _message_id(dialect: Dialect) -> str:
 def _maps(dialect: Dialect) -> str:
     if dialect.body_rule is BodyRule.CONTENT_TYPE:  # what it carries has no JMS type
         return "not tried"
-    return "with their content" if dialect.transformation is not None else "without their content"
+    return "with their content" if dialect.transform_headers else "without their content"
 
 
 def _stops(dialect: Dialect) -> str:

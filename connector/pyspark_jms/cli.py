@@ -12,7 +12,7 @@ from pyspark_jms import __version__
 from pyspark_jms.errors import EmbeddedBrokerError, JMSError
 
 if TYPE_CHECKING:
-    from pyspark_jms.options.parsing import SourceOptions
+    from pyspark_jms.options.source import SourceOptions
     from pyspark_jms.testing import EmbeddedArtemis
 
 __all__ = ["main"]
@@ -192,7 +192,7 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _source_options(options: argparse.Namespace, **more: str | None) -> "SourceOptions":
-    from pyspark_jms.options.parsing import SourceOptions
+    from pyspark_jms.options.source import SourceOptions
 
     given = {
         "brokerUrl": options.broker_url,

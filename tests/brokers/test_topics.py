@@ -195,7 +195,7 @@ def test_a_subscription_to_another_topic_is_not_taken_for_this_one(stage, topic,
         return
     client = f"c{topic[2:]}"
     assert reading(**durable(client=client)) == []
-    with pytest.raises(Exception, match=f"JMS_INVALID_DESTINATION.*is one to topic {topic}"):
+    with pytest.raises(Exception, match=f"JMS_INVALID_DESTINATION.*belongs to topic {topic}"):
         reading("two", **durable(client=client, topic=f"{topic}.other"))
     assert unsubscribe(stage, topic, "daily", client) == 0
 

@@ -121,7 +121,7 @@ def test_check_is_a_table_or_json_and_0_or_1(broker, queue, capsys, monkeypatch)
 def test_check_says_what_is_wrong_before_it_connects(capsys):
     command = ["check", "--broker-url", "stomp://127.0.0.1:1"]
     assert cli.main([*command, "--option", "sslCafile=ca.pem"]) == 1
-    assert "[JMS_OPTION_CONFLICT] Option sslCaFile is given and no address" in capsys.readouterr().err
+    assert "[JMS_OPTION_CONFLICT] Option sslCaFile is given, and no address" in capsys.readouterr().err
     assert cli.main([*command, "--option", "nope=1"]) == 1
     assert "[JMS_UNKNOWN_OPTION]" in capsys.readouterr().err
     assert cli.main(["check", "--broker-url", "tcp://x"]) == 1

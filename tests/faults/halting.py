@@ -6,7 +6,7 @@ The product does everything; this says where it is.
 from halts import Halts
 from pyspark import TaskContext
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import sequence
 from pyspark_jms.spark.source import JmsDataSource
 from pyspark_jms.spark.stream_reader import JmsStreamReader

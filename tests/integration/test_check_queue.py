@@ -69,6 +69,6 @@ def test_a_user_who_may_not_manage():
         code, told = check(broker, "orders", user="worker", password="pw")
         assert code == 0
         assert told["management"]["verdict"] == told["queue"]["verdict"] == "note"
-        assert told["management"]["value"] == f"User worker may not ask {broker.url} about itself."
+        assert told["management"]["value"] == f"User worker may not use the management of {broker.url}."
         assert told["duplicate detection"]["verdict"] == "fine"
         assert broker.delivery_counts("orders") == [0] * 7

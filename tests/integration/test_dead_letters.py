@@ -6,7 +6,7 @@ from receivers import OpenReceiver
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 
 
 def opened(broker, in_flight, **options):

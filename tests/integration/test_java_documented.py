@@ -10,7 +10,8 @@ from streaming import access, left, read, run_available
 
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import DeliveryMode
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.spark.batch_reader import JmsPeek
 from pyspark_jms.stomp.sink import STOMP_SINK

@@ -8,7 +8,7 @@ from streaming import access
 from waiting import wait_until
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
 from pyspark_jms.testing import JmsClient, Typed
 

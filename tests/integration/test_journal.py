@@ -14,7 +14,7 @@ from waiting import wait_until
 from pyspark_jms.delivery.journal.store import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.upkeep import Upkeep

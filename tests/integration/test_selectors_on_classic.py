@@ -21,7 +21,7 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
 from pyspark_jms.stomp.link.consumer import Consumer

@@ -12,7 +12,7 @@ from streaming import access
 
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType, DeliveryMode
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.stomp.sink import STOMP_SINK
 from pyspark_jms.testing import JmsClient, Typed

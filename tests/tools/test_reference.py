@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.parsing import OPTIONS
+from pyspark_jms.options.table import OPTIONS
 from pyspark_jms.stomp.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]

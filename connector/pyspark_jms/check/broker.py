@@ -40,7 +40,7 @@ def management_of(settings: ConnectionSettings) -> tuple[ManagementLink | None, 
     link = None
     try:
         link = ManagementLink(settings)
-        link.attribute("broker", "version")
+        link.attribute(link.words.broker_resource, link.words.version)
     except JMSError as error:
         if link is not None:
             link.close()

@@ -32,7 +32,7 @@ def _kind(message: Mapping[str, Any], words: Management) -> Kind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
         return Kind(str(marker), enveloped=True)
-    return Kind(words.body_types.get(message.get("type", -1), _OTHER))
+    return Kind(words.body_types.get(message.get(words.body_type_key, -1), _OTHER))
 
 
 def counted(kinds: Counter[Kind]) -> str:

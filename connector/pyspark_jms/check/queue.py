@@ -1,6 +1,6 @@
 """What is on a queue, before a query subscribes: depth, body types, messages in delivery. By management alone.
 
-In Artemis' words, the only broker that answers so far. Reads what it lists of messages: headers, properties, no body.
+Reads the headers and properties of listed messages, and no body.
 """
 
 import json
@@ -16,15 +16,10 @@ from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["Queue", "queue_findings"]
 
-_DEFAULT_ATTEMPTS = 10
-"""Artemis' own; 2.44 leaves it out of the settings it tells."""
-
-_STOMP = "STOMP"
-
 
 class Queue:
     def __init__(self, link: ManagementLink, queue: str) -> None:
-        self.name = queue.rpartition("::")[2]  # of a fully qualified name, ADDRESS::QUEUE
+        self.name = link.queue_name(queue)
         self._link = link
 
     @property
@@ -32,32 +27,34 @@ class Queue:
         return self._link.words
 
     def attribute(self, name: str) -> Any:
-        return self._link.attribute(f"queue.{self.name}", name)
+        return self._link.queue_attribute(self.name, name)
 
     def number(self, name: str) -> int:
         return int(self.attribute(name))
 
     def listed(self) -> list[dict[str, Any]]:
         """The first messages that wait: as many as the broker shows at a time (200, unless it is set otherwise)."""
-        return list(self._link.operation(f"queue.{self.name}", "listMessages", ""))
+        return list(self._link.queue_operation(self.name, self.words.list_messages, ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
         """By the consumer that has them."""
-        return dict(self._link.operation(f"queue.{self.name}", "listDeliveringMessages"))
+        return dict(self._link.queue_operation(self.name, self.words.list_delivering))
 
     def stomp_sessions(self) -> list[str]:
         """As they stand in the keys of ``delivering``."""
-        filtered = json.dumps({"field": "queue", "operation": "EQUALS", "value": self.name})
-        told = json.loads(self._link.operation("broker", "listConsumers", filtered, 1, 1_000))
-        return [f":{entry['session']}:" for entry in told["data"] if entry["protocol"] == _STOMP]
+        words = self.words.consumers
+        of_queue = json.dumps({**words.of_queue, words.value_key: self.name})
+        reply = json.loads(self._link.operation(self.words.broker_resource, words.operation, of_queue, 1, 1_000))
+        rows = reply[words.rows_key]
+        return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == words.stomp]
 
     def settings(self) -> dict[str, Any]:
-        address = str(self.attribute("address"))
-        return dict(json.loads(self._link.operation("broker", "getAddressSettingsAsJSON", address)))
+        address = str(self.attribute(self.words.queue.address))
+        return dict(json.loads(self._link.operation(self.words.broker_resource, self.words.address_settings, address)))
 
     def depth_of(self, queue: str) -> int | None:
         try:
-            return int(self._link.attribute(f"queue.{queue}", "messageCount"))
+            return int(self._link.queue_attribute(queue, self.words.queue.messages))
         except InvalidDestinationError:
             return None
 
@@ -65,7 +62,7 @@ class Queue:
 def queue_findings(asked: Queue, most: int) -> Iterator[Finding]:
     """``most``: more messages in delivery than that are counted, not looked at."""
     try:
-        depth = asked.number("messageCount")
+        depth = asked.number(asked.words.queue.messages)
     except InvalidDestinationError:
         yield Finding(
             name="queue",
@@ -74,7 +71,7 @@ def queue_findings(asked: Queue, most: int) -> Iterator[Finding]:
             advice="Is the name right? The first message or reader may create it, where the broker allows that.",
         )
         return
-    delivering = asked.number("deliveringCount")
+    delivering = asked.number(asked.words.queue.delivering)
     yield _depth(asked, depth, delivering)
     yield _body_types(asked, depth, delivering, most)
     if delivering:
@@ -83,7 +80,8 @@ def queue_findings(asked: Queue, most: int) -> Iterator[Finding]:
 
 
 def _depth(asked: Queue, depth: int, delivering: int) -> Finding:
-    consumers, scheduled, paused = (asked.attribute(n) for n in ("consumerCount", "scheduledCount", "paused"))
+    words = asked.words.queue
+    consumers, scheduled, paused = map(asked.attribute, (words.consumers, words.scheduled, words.paused))
     parts = [f"{depth:,} messages", f"{delivering:,} of them in delivery to {consumers} consumers"]
     if scheduled:
         parts.append(f"{scheduled:,} scheduled for later")
@@ -134,8 +132,8 @@ def _in_delivery(asked: Queue, delivering: int, most: int) -> Finding:
 
 def _dead_letters(asked: Queue) -> Finding:
     settings = asked.settings()
-    attempts = int(settings.get("maxDeliveryAttempts", _DEFAULT_ATTEMPTS))
-    address = settings.get("deadLetterAddress")
+    attempts = int(settings.get(asked.words.delivery_attempts_key, asked.words.default_delivery_attempts))
+    address = settings.get(asked.words.dead_letter_key)
     if attempts < 0:
         return Finding(name="dead letters", value="a message is delivered without limit")
     if not address:

@@ -75,7 +75,7 @@ def _asked_clock(management: ManagementLink | None) -> tuple[float, float, float
         return None
     before = time.time() * 1000
     try:
-        there = float(management.attribute("broker", "currentTimeMillis"))
+        there = float(management.attribute(management.words.broker_resource, management.words.clock))
     except JMSError:
         return None
     return before, there, time.time() * 1000

@@ -30,7 +30,7 @@ class Subscription:
 
 def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
     return SelectorChangedError(
-        f"The durable subscription {durable} was made with another selector than this query has. Nothing was read.",
+        f"The durable subscription {durable} was created with another selector than this query has. Nothing was read.",
         "Give the old selector, or another subscriptionName; or end the subscription and what it holds with"
         " pyspark-jms unsubscribe.",
     )

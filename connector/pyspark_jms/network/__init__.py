@@ -1,1 +1,1 @@
-"""Addresses, TLS, host names and retries: what connections of every protocol need."""
+"""Addresses, TLS, host names and retries, for connections of every protocol."""

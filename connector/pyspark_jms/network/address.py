@@ -1,4 +1,4 @@
-"""``brokerUrl`` text → addresses. Opens nothing."""
+"""``brokerUrl`` text → addresses. Does not connect."""
 
 import contextlib
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ _OTHERS = {
     "https": "the web console or another HTTP service",
     "ws": "STOMP over WebSocket",
     "wss": "STOMP over WebSocket",
-    "stomps": "no scheme here; STOMP over TLS is stomp+ssl://",
-    "stomp+nio": "no scheme here; it is the broker's word for its own side",
-    "stomp+nio+ssl": "no scheme here; it is the broker's word for its own side",
+    "stomps": "not a scheme here; STOMP over TLS is stomp+ssl://",
+    "stomp+nio": "not a scheme here; it belongs into the broker's own configuration",
+    "stomp+nio+ssl": "not a scheme here; it belongs into the broker's own configuration",
 }
-"""Schemes of other protocols, which people take from a Java client's configuration."""
+"""Schemes of other protocols, which users copy from the configuration of a Java client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Address:
 def parse_broker_url(text: str) -> tuple[Address, ...]:
     """``stomp://host:61613,stomp://other:61613`` → the failover list, in order.
 
-    A port left out is 61613, with TLS 61614. Anything unclear is a ``ValueError`` that says what and never
-    repeats a password that stands in the text.
+    The default port is 61613, with TLS 61614. Raises a ``ValueError`` that describes the problem and never repeats a
+    password from the text.
     """
     if text.lstrip().lower().startswith(("failover:", "(", "fanout:", "discovery:")):
         raise ValueError(
@@ -59,7 +59,7 @@ def parse_broker_url(text: str) -> tuple[Address, ...]:
     if len({address.tls for address in addresses}) > 1:
         raise ValueError(
             "addresses that all begin with stomp+ssl://, or all with stomp://: with both, the password and the"
-            " messages would go unencrypted whenever no address with TLS answers"
+            " messages would be sent unencrypted whenever no address with TLS answers"
         )
     return addresses
 
@@ -72,10 +72,10 @@ def _address(text: str) -> Address:
         raise ValueError("user and password do not belong in the URL: use the options user and password")
     try:
         url = urlsplit(text)
-    except ValueError:  # its text repeats the URL
+    except ValueError:  # the error's text repeats the URL
         raise ValueError("a host is a name, an IPv4 address, or an IPv6 address in brackets") from None
     if url.path.strip("/") or url.query or url.fragment:
-        raise ValueError("an address has a host and a port, nothing behind them")
+        raise ValueError("an address has a host and a port, and nothing after them")
     if not url.hostname:
         raise ValueError("an address needs a host")
     tls = _SCHEMES[scheme.lower()]

@@ -1,4 +1,4 @@
-"""Host and port → a connected socket, within a time that covers the look-up of the name, too."""
+"""Host and port → a connected socket, within a time-out that includes the look-up of the name."""
 
 import queue
 import socket
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 __all__ = ["ResolveTimeoutError", "dial"]
 
-_LEAST_SECONDS = 0.1
+_MIN_SECONDS = 0.1
 
 _Found: TypeAlias = "list[tuple[Any, ...]]"
 
@@ -18,15 +18,15 @@ class ResolveTimeoutError(TimeoutError):
 
 
 def dial(host: str, port: int, timeout: float) -> socket.socket:
-    """Try the addresses of the host in turn; each may take its share of what is left of ``timeout`` seconds.
+    """Try the addresses of the host in turn. Each gets an equal share of the rest of ``timeout`` seconds.
 
-    Raises ``OSError`` for the last address, ``socket.gaierror`` and ``UnicodeError`` for the name.
+    Raises the ``OSError`` of the last address, ``socket.gaierror`` or ``UnicodeError`` for the name.
     """
     deadline = time.monotonic() + timeout
     found = _resolve(host, port, timeout)
     failure: OSError | None = None
     for tried, (family, kind, protocol, _, address) in enumerate(found):
-        share = max((deadline - time.monotonic()) / (len(found) - tried), _LEAST_SECONDS)
+        share = max((deadline - time.monotonic()) / (len(found) - tried), _MIN_SECONDS)
         try:
             return _connect(socket.socket(family, kind, protocol), address, share)
         except OSError as error:
@@ -45,9 +45,9 @@ def _connect(connecting: socket.socket, address: Any, timeout: float) -> socket.
 
 
 def _resolve(host: str, port: int, timeout: float) -> _Found:
-    """``getaddrinfo`` has no limit: where a name service is silent it takes as long as the system is set up to wait.
+    """``getaddrinfo`` has no time-out of its own: without an answer it waits as long as the system is configured to.
 
-    So it runs in a thread, which is left alone after the limit and ends when the system gives up.
+    So it runs in a thread. After the time-out nobody waits for the thread, which ends when the system gives up.
     """
     answer: queue.SimpleQueue[_Found | OSError | UnicodeError] = queue.SimpleQueue()
 

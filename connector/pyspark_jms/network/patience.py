@@ -1,6 +1,6 @@
-"""Trying again while the broker is away: pauses that grow to 30 s, a log line for each attempt, an end.
+"""Retries while the broker is unreachable: pauses that grow to 30 s, a log line for each attempt, a time-out.
 
-Only for errors that can pass (``JMSError.transient``). Knows no connection: what is tried and how to pause are given.
+Only transient errors are retried (``JMSError.transient``). The caller passes the action and how to pause.
 """
 
 import itertools
@@ -30,10 +30,10 @@ def keep_trying(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Call ``act`` until it succeeds; raise its error if that is permanent, or when ``timeout`` seconds are over.
+    """Call ``act`` until it succeeds. Raise its error if the error is permanent, or after ``timeout`` seconds.
 
-    ``failure``: what has failed already, so that a pause comes first. ``what`` completes "… failed". ``timeout`` may be
-    infinite. ``pause`` may raise to give up.
+    ``failure``: the error of an attempt before this call, so that a pause comes first. ``what`` completes "… failed".
+    ``timeout`` may be infinite. ``pause`` may raise to give up.
     """
     end = clock() + timeout
     for attempt in itertools.count():

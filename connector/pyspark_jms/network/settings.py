@@ -1,4 +1,4 @@
-"""What a connection needs to know, checked and frozen. Holds secrets, shows none."""
+"""The settings of a connection, checked and frozen. No ``repr`` shows a secret."""
 
 import os
 import ssl
@@ -12,12 +12,17 @@ from pyspark_jms.network.address import Address
 
 __all__ = ["ConnectionSettings", "Password", "TlsSettings"]
 
+_CONNECTING_PROCESS = (
+    "the process that connects: the driver for a source, every executor for a sink, and for an exactly-once sink the"
+    " driver, too"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Password:
-    """One of: the password itself, a file that holds it, the name of an environment variable that does.
+    """One of: the password itself, a file with it, the name of an environment variable with it.
 
-    File and variable are read where the connection is made, each time, so that a rotated password is seen.
+    File and variable are read for each connection, in the process that connects, so that a new password is used.
     """
 
     value: str | None = None
@@ -39,8 +44,7 @@ class Password:
         except (OSError, UnicodeDecodeError) as error:
             raise JMSSecurityError(
                 f"passwordFile {file} cannot be read: {_reason(error)}.",
-                "It must be readable in the process that connects: the driver for a source, every executor for a sink,"
-                " and for an exactly-once sink the driver too.",
+                f"The file must be readable in {_CONNECTING_PROCESS}.",
             ) from None
 
     @staticmethod
@@ -50,8 +54,7 @@ class Password:
         except KeyError:
             raise JMSSecurityError(
                 f"The environment variable {variable} named by passwordEnv is not set.",
-                "It must be set in the process that connects: the driver for a source, every executor for a sink, and"
-                " for an exactly-once sink the driver too.",
+                f"The variable must be set in {_CONNECTING_PROCESS}.",
             ) from None
 
     def __repr__(self) -> str:
@@ -67,7 +70,7 @@ class TlsSettings:
     verify_hostname: bool = True
 
     def context(self) -> ssl.SSLContext:
-        """TLS 1.2 or newer; the peer's certificate is always verified, its name unless told otherwise."""
+        """TLS 1.2 or newer. The certificate is always verified, the host name unless ``verify_hostname`` is off."""
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
             context.check_hostname = self.verify_hostname
@@ -99,11 +102,11 @@ class ConnectionSettings:
     reconnect_timeout: float = 600.0
     max_message_bytes: int = 100 << 20
     on_too_large: Literal["stop", "deadLetter", "skip"] = "stop"
-    """What a source does with a message of more than ``max_message_bytes``."""
+    """What a source does with a message above ``max_message_bytes``."""
 
 
 def _no_password() -> str:
-    # Without this, OpenSSL would ask on the terminal, and a job would hang.
+    # Without this, OpenSSL asks on the terminal, and a job hangs.
     raise ValueError("the key is encrypted and there is no sslKeyPassword")
 
 

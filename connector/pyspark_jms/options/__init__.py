@@ -1,1 +1,1 @@
-"""The options of source and sink: one table, and how its texts become values. Nothing connects here."""
+"""The options of source and sink: one table, and the parsing of its texts. No module here connects to a broker."""

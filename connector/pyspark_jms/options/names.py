@@ -1,7 +1,7 @@
-"""A key that is no option of this side → the error that says which one is meant.
+"""A key that is not an option of the source or sink → the error that names the option to use instead.
 
-Three kinds of answers: to names of other connectors (Kafka's above all), to a slip of the pen, and the list of what
-there is. Knows names, no values.
+There are three kinds of remedies: for options of other connectors (mostly Kafka), for misspelled names, and the list of
+all options.
 """
 
 import difflib
@@ -13,11 +13,11 @@ from pyspark_jms.options.table import OPTIONS, Scope
 
 __all__ = ["unknown_option"]
 
-_NEAR = 0.8
-_SHORTEST_BEGINNING = 3
+_CUTOFF = 0.8
+_SHORTEST_PREFIX = 3
 
-_NO_OFFSETS = "A queue has no offsets to begin or end at: a query reads what is there. Leave it out."
-_NO_PARTITIONS = "A queue has no partitions. One read task is made for each partitionBytes."
+_NO_OFFSETS = "A queue has no offsets: a query reads the messages that are on the queue. Remove the option."
+_NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each partitionBytes."
 _DESTINATION = "Name the destination with option queue or topic."
 _ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."
 _ADDRESS = "Give the broker's STOMP address with option brokerUrl: stomp://HOST:61613."
@@ -31,7 +31,7 @@ _HEADERS = "Headers and properties are columns of every row."
 _KAFKA: Mapping[str, str] = MappingProxyType(
     {
         "subscribe": _DESTINATION,
-        "subscribePattern": "Option topic takes a pattern in the broker's own spelling, option queue several names:"
+        "subscribePattern": "Option topic takes a pattern in the broker's own syntax, option queue several names:"
         ' ["orders", "invoices"].',
         "assign": _NO_PARTITIONS + " " + _DESTINATION,
         "startingOffsets": _NO_OFFSETS,
@@ -48,8 +48,8 @@ _KAFKA: Mapping[str, str] = MappingProxyType(
         "groupIdPrefix": _GROUP,
         "includeHeaders": _HEADERS,
         "kafkaConsumer.pollTimeoutMs": "Use receiptTimeout.",
-        "fetchOffset.numRetries": "A source connects again by itself.",
-        "fetchOffset.retryIntervalMs": "A source connects again by itself.",
+        "fetchOffset.numRetries": "A source reconnects by itself; see reconnectTimeout.",
+        "fetchOffset.retryIntervalMs": "A source reconnects by itself; see reconnectTimeout.",
         "kafka.bootstrap.servers": _ADDRESS,
         "kafka.group.id": _GROUP,
         "kafka.security.protocol": f"{_TLS} {_ACCOUNT}",
@@ -72,16 +72,16 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "passcode": _ACCOUNT,
         "queueName": _DESTINATION,
         "topicName": _DESTINATION,
-        "destination": f"{_DESTINATION} A sink also takes a column of this name, a destination for each row.",
+        "destination": f"{_DESTINATION} A sink also reads column destination, which names the destination of each row.",
         "prefetch": "Use windowBytes.",
         "prefetchSize": "Use windowBytes.",
         "prefetchCount": "Use windowBytes.",
-        "batchSize": "Use maxMessagesPerTrigger to read. A sink has transaction, a number of rows.",
+        "batchSize": "Use maxMessagesPerTrigger for a read. For a write, option transaction takes a number of rows.",
         "maxFilesPerTrigger": "Use maxMessagesPerTrigger.",
         "rowsPerSecond": "Use maxMessagesPerTrigger.",
-        "schema": "Format jms has one fixed schema. Parse the body with from_json.",
+        "schema": "Format jms has a fixed schema. Parse the body with from_json.",
         "messageSelector": "Use selector.",
-        "checkpointLocation": "It belongs to writeStream.",
+        "checkpointLocation": "Give it to writeStream.",
     }
 )
 _ANSWERS = {
@@ -92,7 +92,7 @@ _ANSWERS = {
 
 
 def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
-    """``scope``: whether a source or a sink was given the key."""
+    """The error for this key. ``scope``: whether a source or a sink got the key."""
     if key.lower() == "path":
         return UnknownOptionError(
             "A path was given to load(), start() or save().", "Name a destination with option queue or topic instead."
@@ -101,10 +101,10 @@ def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
         name, owner, answer = known
         return UnknownOptionError(_fact(name, owner), answer)
     if key.lower().startswith("kafka."):
-        return UnknownOptionError(_fact(key, "format kafka"), f"Leave it out. {_ADDRESS}")
+        return UnknownOptionError(_fact(key, "format kafka"), f"Remove the option. {_ADDRESS}")
     names = [option.name for option in OPTIONS if option.scope in (scope, "both")]
     nearest = _nearest(key, names)
-    remedy = f"Did you mean {nearest}?" if nearest else f"Known: {', '.join(names)}."
+    remedy = f"Did you mean {nearest}?" if nearest else f"The options are {', '.join(names)}."
     return UnknownOptionError(_fact(key, ""), remedy)
 
 
@@ -115,9 +115,9 @@ def _fact(name: str, owner: str) -> str:
 
 
 def _nearest(key: str, names: list[str]) -> str | None:
-    """The name that differs by a slip, or begins like this."""
+    """The name that is spelled almost like this one, or begins with it."""
     spelled = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(key.lower(), spelled, n=1, cutoff=_NEAR)
-    if not close and len(key) >= _SHORTEST_BEGINNING:
+    close = difflib.get_close_matches(key.lower(), spelled, n=1, cutoff=_CUTOFF)
+    if not close and len(key) >= _SHORTEST_PREFIX:
         close = [name for name in spelled if name.startswith(key.lower())][:1]
     return spelled[close[0]] if close else None

@@ -1,6 +1,7 @@
-"""The options, a row each: name, who takes it, default, how its text becomes a value, what it means.
+"""The table of options, one row each: name, scope, default, parser of its text, description.
 
-Data for ``options`` and for the reference (docs/options.md). Knows no connection between one option and another.
+It is the data of the reference (docs/options.md), too. Rules about several options are in ``source``, ``sink`` and
+``connection``.
 """
 
 import json
@@ -28,14 +29,14 @@ _WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
 _LONGEST_WAIT = 30 * 86_400.0
 _SHORTEST_HEARTBEAT = 0.5
-"""Heart-beats are never off: without them an idle Artemis connection dies after 60 s. Below this it does not go."""
+"""Heart-beats cannot be switched off: without them Artemis closes an idle connection after 60 s."""
 _MAX_DIGITS = 18
 Scope = Literal["source", "sink", "both"]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One row of the reference. ``parse`` turns text into the value or raises ``ValueError`` with what would do."""
+    """One row of the reference. ``parse`` raises a ``ValueError`` that describes the valid values."""
 
     name: str
     scope: Scope
@@ -52,24 +53,24 @@ def _text(text: str) -> str:
     if not text:
         raise ValueError("a text that is not empty")
     if any(character in text for character in "\r\n\0"):
-        raise ValueError("a text without line ends and NUL")
+        raise ValueError("a text without line ends and NUL characters")
     return text
 
 
 def _folder(text: str) -> str:
-    """An absolute path, also as ``file:///PATH``. Any other URI would become a folder below the working directory."""
+    """An absolute path, or ``file:///PATH``. Any other URI would become a folder below the working directory."""
     path = _text(text)
     if (scheme := _SCHEME.match(path)) is not None:
         url = urlsplit(path)
         if url.scheme != "file" or url.netloc not in {"", "localhost"} or url.query or url.fragment:
             raise ValueError(
                 f"the absolute path of a folder on a local or mounted POSIX file system, like /data/journals/orders:"
-                f" {scheme[0]} names none"
+                f" {scheme[0]} is not such a path"
             )
         path = unquote(url.path)
     if not path.startswith("/"):
         raise ValueError(
-            "an absolute path, like /data/journals/orders: a relative one would depend on the working directory"
+            "an absolute path, like /data/journals/orders: a relative path depends on the working directory"
         )
     return path
 
@@ -118,7 +119,7 @@ def _duration(smallest: float = 0.001) -> Callable[[str], float]:
     return parse
 
 
-def _patience(text: str) -> float:
+def _reconnect_timeout(text: str) -> float:
     """Seconds; infinite for ``forever``."""
     if text.lower() == "forever":
         return math.inf
@@ -131,7 +132,7 @@ def _patience(text: str) -> float:
 
 
 def _milliseconds(text: str) -> int:
-    """JMS gives times to live in milliseconds: here, and only here, a plain number means that."""
+    """A plain number is milliseconds, as JMS has it. All other options need a unit."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         number = int(text)
     else:
@@ -177,7 +178,7 @@ def _write_id(text: str) -> str:
 
 
 def _destinations(text: str) -> tuple[str, ...]:
-    """One name, or several as a JSON array. A comma in one is more often meant as two than part of the name."""
+    """One name, or several as a JSON array. A comma is refused: it separates two names more often than it is in one."""
     if not text.lstrip().startswith("["):
         if "," in text:
             parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
@@ -202,14 +203,14 @@ def _one_queue(text: str) -> str:
 
 
 def _property_columns(text: str) -> tuple[str, ...]:
-    """Columns whose names are names of properties."""
+    """Names of columns that are valid names of properties."""
     names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
     for name in names:
         problem = property_name_problem(name)
         if problem is not None:
-            raise ValueError(f"names of properties; the name of {name!r} {problem}")
+            raise ValueError(f"valid names of properties; the name {name!r} {problem}")
         if name in SET_BY_PROVIDER or name.lower() in _SINK_COLUMNS:
-            raise ValueError(f"columns that mean nothing else to the sink, as {name} does")
+            raise ValueError(f"columns without another meaning in the sink; {name} has one")
     if len({name.lower() for name in names}) != len(names):
         raise ValueError("columns that differ from each other")
     return names
@@ -312,10 +313,10 @@ OPTIONS: tuple[Option, ...] = (
            " name and the TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "Interval of heart-beats in both directions"),
-    Option("reconnectTimeout", "both", "10m", _patience, "How long a query tries to reach a broker that is away, with"
+    Option("reconnectTimeout", "both", "10m", _reconnect_timeout, "How long to try to reach the broker again, with"
            " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
-           " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 gives up at"
-           " once, forever never does"),
+           " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 means no"
+           " second attempt, forever no limit"),
     Option("reconnectAttempts", "both", None, _number(0, 100), "Deprecated: use reconnectTimeout. N attempts are a"
            " timeout of 1 + 2 + 4 + … s, at most 30 s each"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from pyspark_jms.columns.good_rows import BadRows, good_rows
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.columns.sink_columns import check_columns
 from pyspark_jms.errors import InvalidDestinationError, JMSError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import SinkLink, SinkProtocol
 
 __all__ = ["RowEncoder", "Sent", "check_schema", "log_dropped_rows", "nonempty_batches", "send_at_least_once"]

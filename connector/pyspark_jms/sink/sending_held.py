@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
 from pyspark_jms.sink.links import CommitLedger, SinkProtocol
 from pyspark_jms.sink.replay import unmatched_entries

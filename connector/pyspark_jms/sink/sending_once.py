@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import (
     commit_with_entry,
     contains_rows,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import SinkProtocol
 from pyspark_jms.sink.sending import Sent, log_dropped_rows, send_at_least_once
 from pyspark_jms.sink.sending_held import send_held

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.lingering import Linger
 
 __all__ = ["IDLE_SECONDS", "Admission", "Verdict", "Waiting"]

@@ -8,7 +8,7 @@ from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.span import Batch
 from pyspark_jms.errors import DataLossError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink
 
 __all__ = ["received_partitions", "recorded_partitions"]

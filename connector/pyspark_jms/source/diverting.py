@@ -11,7 +11,7 @@ from functools import partial
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import DeadLetter, Oversized, SourceLink, SourceProtocol
 
 __all__ = ["Diverter"]

@@ -4,7 +4,7 @@ import time
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain

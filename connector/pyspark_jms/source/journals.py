@@ -7,7 +7,7 @@ from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messag
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.jms.subscription import source_name
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import mark_of
 from pyspark_jms.source.stopping import StopRequest

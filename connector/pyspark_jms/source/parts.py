@@ -6,7 +6,7 @@ from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.source.links import SourceProtocol
 

@@ -13,7 +13,7 @@ from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 from pyspark_jms.source.parts import rows_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 
@@ -68,7 +68,7 @@ class Progress:
         }
 
     def _guarantee(self, store: JournalStore | None, watched: Mapping[str, int | str], links: int) -> str:
-        if self._options.forgotten:
+        if self._options.is_plain_topic:
             return "at-most-once (plain topic subscription)"
         if store is None:
             return "at-least-once"

@@ -14,7 +14,7 @@ from pyspark_jms.delivery.span import Batch
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
@@ -89,7 +89,7 @@ class Receiver:
         """The ledger, and the same if it keeps its messages in memory."""
         links = self._subscriptions.links
         if self._store is None:
-            recognises = not self._options.forgotten
+            recognises = not self._options.is_plain_topic
             ledger = Ledger([protocol.recognition(each.dialect.name) if recognises else None for each in links], start)
             return ledger, ledger
         names = [source_name(each.subscription.destination, each.subscription.durable) for each in links]

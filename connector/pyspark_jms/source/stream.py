@@ -9,7 +9,7 @@ from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import CorruptJournalError, JournalError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.batches import received_partitions, recorded_partitions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.driver_heap import driver_heap, warn_of_small_heap

@@ -8,7 +8,7 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.short_sessions import MAX_SHORT_SESSIONS, ShortSessions
@@ -88,7 +88,7 @@ class Subscriptions:
     def _log_what_to_expect(self, link: SourceLink) -> None:
         for warning in self._options.selector_warnings(link.dialect):
             _log.warning("! selector: %s", warning)
-        if self._options.forgotten:
+        if self._options.is_plain_topic:
             _log.warning(
                 "! %s is a plain topic subscription: the broker does not deliver what is sent while this query is not"
                 " connected (at-most-once across reconnects and restarts)",

@@ -7,7 +7,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
 from pyspark_jms.spark.protocols import source_protocol
 

@@ -9,7 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
 from pyspark_jms.sink.writing import finish_write
 from pyspark_jms.spark.protocols import sink_protocol

@@ -3,7 +3,8 @@
 The scheme of ``brokerUrl`` decides. All schemes of today are STOMP's.
 """
 
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.links import SinkProtocol
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.stomp.sink import STOMP_SINK

@@ -2,7 +2,7 @@
 
 from pyspark import TaskContext
 
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 
 __all__ = ["task_patience"]
 

@@ -12,7 +12,9 @@ from pyspark.sql.types import StructField, StructType
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions, hide_secrets
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.options.values import hide_secrets
 
 __all__ = ["JmsDataSource"]
 

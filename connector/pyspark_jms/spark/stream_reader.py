@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.stream import StreamSource, TaskInput, read_task
 from pyspark_jms.spark.protocols import source_protocol
 

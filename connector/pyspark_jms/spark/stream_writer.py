@@ -9,7 +9,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask, ledger_queue, may_be_repeated
 from pyspark_jms.sink.tidying import TIDY_EVERY
 from pyspark_jms.sink.writing import finish_write

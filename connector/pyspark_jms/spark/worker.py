@@ -10,7 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.sink.writing import TaskResult, write_task
 from pyspark_jms.spark.protocols import sink_protocol

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing.amqp import Amqp
+from pyspark_jms.testing.amqp import Amqp, require_pika
 from pyspark_jms.testing.java import tail
 from pyspark_jms.testing.lifecycle import OwnBroker
 from pyspark_jms.testing.ports import free_port, is_free
@@ -92,6 +92,7 @@ class InstalledRabbit(OwnBroker):
     def _fetch(self) -> None:
         if not self.installed():
             raise EmbeddedBrokerError("No rabbitmq-server is installed.", "apt-get install rabbitmq-server.")
+        require_pika()
 
     def _ports(self) -> tuple[int, ...]:
         return (self.port, self.amqp_port, self._node_port, self._mapper_port)
@@ -148,7 +149,7 @@ class InstalledRabbit(OwnBroker):
             try:
                 with self.amqp():
                     return
-            except (OSError, EmbeddedBrokerError):
+            except EmbeddedBrokerError:
                 if time.monotonic() > deadline or not self.running:
                     raise EmbeddedBrokerError("nobody answers at its AMQP port.") from None
                 time.sleep(0.05)

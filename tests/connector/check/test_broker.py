@@ -34,7 +34,7 @@ def test_management_permitted_and_not(guarded, settings_for):
     link, finding = management_of(settings_for(guarded, user="worker"))
     assert link is None
     assert finding.verdict is Verdict.NOTE
-    assert finding.value.startswith("User worker may not ask")
+    assert finding.value.startswith("User worker may not use the management")
     assert "permission manage" in finding.advice
 
 

@@ -315,7 +315,7 @@ class AnyLife(RuleBasedStateMachine):
 
     def _die(self, power):
         if self.store is not None:  # nothing is written: a process that is killed writes nothing
-            self.store._books.close()
+            self.store._log.close()
             self.store._lock.release()
         self.store = self.ledger = None
         if power is not None:

@@ -13,7 +13,8 @@ from pyspark.sql.types import StringType, StructType
 import pyspark_jms
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.secret_text import SecretBytes, SecretText
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.source import JmsDataSource
 from pyspark_jms.stomp.link.connection import connect
 

@@ -2,7 +2,9 @@ import pytest
 
 from pyspark_jms.errors import UnknownOptionError
 from pyspark_jms.options.names import _KAFKA, _OTHERS, unknown_option
-from pyspark_jms.options.parsing import OPTIONS, SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.options.table import OPTIONS
 
 SOURCE = {"brokerUrl": "stomp://host:1", "queue": "orders"}
 BOTH = [(SourceOptions, "source"), (SinkOptions, "sink")]
@@ -91,8 +93,8 @@ def test_a_near_miss_gets_the_name_of_its_own_side(key, reading, writing):
 
 @pytest.mark.parametrize("key", ["xyzzy", "mode", "delimiter", "trigger", "maxOffsets", "checkpointDir", "ackMode"])
 def test_a_far_miss_gets_the_list_of_its_side(key):
-    assert unknown_option(key, "source").remedy.startswith("Known: brokerUrl, user, ")
+    assert unknown_option(key, "source").remedy.startswith("The options are brokerUrl, user, ")
     said = unknown_option(key, "sink").remedy
-    assert said.startswith("Known: brokerUrl, user, ")
+    assert said.startswith("The options are brokerUrl, user, ")
     assert "selector" not in said
     assert "propertyColumns" in said

@@ -9,7 +9,7 @@ from streaming import access
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import CommitInDoubtError, UnsupportedError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import (
     commit_with_entry,
     contains_rows,

@@ -17,7 +17,7 @@ from pyspark_jms.errors import (
     SchemaError,
     TransactionRolledBackError,
 )
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent, log_dropped_rows, nonempty_batches, send_at_least_once
 from pyspark_jms.stomp.sink import STOMP_SINK
 

@@ -10,7 +10,7 @@ from rawstomp import RawStomp
 from streaming import access
 
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_held import send_held
 from pyspark_jms.sink.sending_once import send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask

@@ -17,7 +17,7 @@ from pyspark_jms.errors import (
     ReplayMismatchError,
     TransactionRolledBackError,
 )
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.stomp.link.commit_ledger import find_entries

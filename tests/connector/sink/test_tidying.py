@@ -8,7 +8,7 @@ import pytest
 from streaming import access
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import tidying
 from pyspark_jms.sink.tasks import LedgerTask, ledger_queue
 from pyspark_jms.sink.tidying import KEEP_WRITES_MS, delete_outdated

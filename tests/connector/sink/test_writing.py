@@ -8,7 +8,7 @@ from rawstomp import RawStomp
 from streaming import access
 
 from pyspark_jms.errors import ReplayMismatchError
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tasks import LedgerTask, ledger_queue
 from pyspark_jms.sink.writing import TaskResult, finish_write, write_task

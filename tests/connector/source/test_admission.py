@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import Admission, Verdict, Waiting
 
 

@@ -10,7 +10,7 @@ from streaming import left
 from waiting import wait_until
 
 from pyspark_jms.errors import LinkError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing import User
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")

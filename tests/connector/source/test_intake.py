@@ -3,7 +3,7 @@ from receivers import OpenReceiver
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 
 
 def opened(broker, queue, **more):

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.errors import DataLossError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.offsets import offset
 from pyspark_jms.source.stopping import StopRequest

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.errors import BadMessageError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.parts import rows_of
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.stomp.wire.scan import FrameScanner

@@ -2,7 +2,7 @@ import pytest
 from numbered import fill
 from streaming import access
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
 from pyspark_jms.stomp.source import StompSource
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_jms.delivery.ledger import Ledger
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.progress import Progress

@@ -21,7 +21,7 @@ from pyspark_jms.errors import (
     OtherBrokerError,
     StoppedError,
 )
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.testing import JmsClient

@@ -7,7 +7,7 @@ import pytest
 from numbered import fill
 from streaming import access, left
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.stream import StreamSource, read_task
 from pyspark_jms.stomp.source import StompSource
 

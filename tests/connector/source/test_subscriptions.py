@@ -7,7 +7,7 @@ from streaming import access
 from waiting import wait_until
 
 from pyspark_jms.errors import SelectorChangedError, UnsupportedError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.stomp.source import StompSource

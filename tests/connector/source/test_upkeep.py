@@ -6,7 +6,7 @@ from streaming import access, left
 from waiting import wait_until
 
 from pyspark_jms.delivery.ledger import Ledger
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.source.upkeep import Upkeep

@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 from rawstomp import RawStomp
 from streaming import access, left
 
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -10,7 +10,7 @@ from streaming import access
 from waiting import wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tasks import ledger_queue
 from pyspark_jms.sink.tidying import KEEP_WRITES_MS

@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.protocols import sink_protocol, source_protocol
 from pyspark_jms.stomp.source import StompSource
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.spark.sink_patience import task_patience
 
 OPTIONS = SinkOptions.parse({"brokerUrl": "stomp://nowhere:61613", "queue": "q", "reconnectTimeout": "77s"})

@@ -17,7 +17,7 @@ from streaming import access, left, read, run_available
 from waiting import wait_until
 
 from pyspark_jms.errors import BrokerUnreachableError, JournalError
-from pyspark_jms.options.parsing import SourceOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]

@@ -17,7 +17,7 @@ from rawstomp import RawStomp
 from streaming import access, run_available
 from waiting import wait_until
 
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tidying import TIDY_EVERY
 from pyspark_jms.sink.writing import TaskResult
@@ -246,7 +246,7 @@ def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Leave out option transaction"),
+        ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Remove option transaction"),
         ({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
         ({"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] .*writeId.*writeStream"),
         ({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),

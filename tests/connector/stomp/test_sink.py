@@ -11,7 +11,7 @@ from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
-from pyspark_jms.options.parsing import SinkOptions
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.stomp.sink import STOMP_SINK
 
 pytestmark = pytest.mark.broker

@@ -1,4 +1,4 @@
-"""Which journal a checkpoint belongs to, and how far that journal had come: the mark that every offset carries. Pure.
+"""Which journal a checkpoint belongs to, and its position at that time: the mark that every offset carries. Pure.
 
 Between its acknowledgement and the end of its batch a message is in the journal only. So a checkpoint with another
 journal, or with an older copy of its own, is refused before the journal changes.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark_jms.delivery.journal.books import Position
+from pyspark_jms.delivery.journal.journal_log import Position
 from pyspark_jms.errors import DataLossError
 
 __all__ = ["JournalMark", "require_own_messages", "require_same_journal"]

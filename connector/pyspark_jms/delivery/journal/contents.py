@@ -1,4 +1,4 @@
-"""The files of a journal's folder → what they hold, proved: nothing missing, nothing twice, nothing of others."""
+"""The files of a journal's folder → their verified contents: nothing missing, nothing twice, nothing of others."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from pyspark_jms.delivery.journal.books import FILE_NAME as BOOKS_NAME
-from pyspark_jms.delivery.journal.books import Books, Position
 from pyspark_jms.delivery.journal.folder import TEMPORARY, Folder, map_file, refusals
+from pyspark_jms.delivery.journal.journal_log import FILE_NAME as LOG_NAME
+from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lines import Facts, read_line, write_line
 from pyspark_jms.delivery.journal.segment import Encoded, Segment, read_head
 from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, Unconfirmed, read_tombstone
@@ -25,6 +25,7 @@ __all__ = [
     "info_of",
     "load_segments",
     "load_tombstones",
+    "read_segment",
     "require_consecutive",
     "require_ours",
     "segment_name",
@@ -34,9 +35,9 @@ FORMAT = 1
 LOCK_NAME = "lock"
 META_NAME = "journal"
 _SEGMENT = re.compile(r"segment-(\d{19})")
-_OURS = re.compile(f"{META_NAME}|{LOCK_NAME}|{BOOKS_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
-_OF_A_VOLUME = re.compile(r"\..*|lost\+found")
-"""What file systems and volumes put into a fresh folder by themselves."""
+_OURS = re.compile(f"{META_NAME}|{LOCK_NAME}|{LOG_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
+_VOLUME_FILES = re.compile(r"\..*|lost\+found")
+"""Names that file systems create in a new folder themselves."""
 
 
 def segment_name(first: int) -> str:
@@ -48,24 +49,24 @@ def _is_ours(name: str) -> bool:
 
 
 def require_ours(path: Path) -> None:
-    """A folder that is somebody else's is refused before anything is written there."""
+    """Refuse a folder with files of others, before anything is written there."""
     with refusals(f"look into {path}"):
         if not path.exists():
             return
         if not path.is_dir():
-            raise InvalidOptionError(f"journalLocation {path} is no folder.", "Name a folder that is empty or new.")
+            raise InvalidOptionError(f"journalLocation {path} is not a folder.", "Name a folder that is empty or new.")
         names = {entry.name for entry in path.iterdir()}
-    strange = sorted(name for name in names if not _is_ours(name) and not _OF_A_VOLUME.fullmatch(name))
+    strange = sorted(name for name in names if not _is_ours(name) and not _VOLUME_FILES.fullmatch(name))
     if strange and META_NAME not in names:
         raise InvalidOptionError(
-            f"journalLocation {path} is no journal and not empty: it holds {strange[0]}.",
+            f"journalLocation {path} is neither a journal nor empty: it holds {strange[0]}.",
             "Name a folder that is empty or new.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Which journal this is. ``replaces``: the ids of lost journals whose checkpoints continue with this one."""
+    """The identity of a journal. ``replaces``: ids of lost journals whose checkpoints continue with this one."""
 
     id: str
     created: str
@@ -73,7 +74,7 @@ class Meta:
 
     @classmethod
     def load(cls, folder: Folder, now: float) -> Self:
-        """Sweep what a crash left half written, and begin a journal if there is none."""
+        """Delete files that a crash left half written, and create the journal if there is none."""
         for name in folder.names():
             if name.endswith(TEMPORARY) and _is_ours(name):
                 folder.delete(name)
@@ -94,11 +95,11 @@ class Meta:
 
 
 def _create(folder: Folder, now: float) -> None:
-    """The file that makes a folder a journal comes last."""
+    """Write the file ``journal`` last: it makes the folder a journal."""
     orphans = [name for name in folder.names() if _SEGMENT.fullmatch(name) or TOMBSTONE.fullmatch(name)]
     if orphans:
         raise CorruptJournalError(f"The journal {folder.path} has lost its file {META_NAME}, but holds {orphans[0]}.")
-    Books.create(folder)
+    JournalLog.create(folder)
     created = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
     Meta(os.urandom(16).hex(), created).store(folder)
 
@@ -115,16 +116,16 @@ class SegmentInfo:
     source: str
     dialect: str
     message_bytes: int
-    """Of its messages."""
+    """Bytes of its messages."""
     size: int
-    """Of the file."""
+    """Bytes of the file."""
     path: str
     digest: bytes
-    """Proves to a reader elsewhere that a file of this path is this segment."""
+    """Proves to a reader in another process that the file at this path is this segment."""
     stored: float
     """When it was written, in seconds since 1970."""
     acknowledged: bool = False
-    """The broker's receipt for all of it was recorded."""
+    """Whether the broker's receipt for all of it has been recorded."""
 
 
 def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:
@@ -146,7 +147,7 @@ def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float)
 
 
 def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
-    """Every segment, proved to its last byte, in order. The bytes are mapped: let go of the segment soon."""
+    """Every segment in order, verified to its last byte. The bytes are mapped: drop the segment soon."""
     for name in folder.names():
         match = _SEGMENT.fullmatch(name)
         if match is None:
@@ -160,28 +161,33 @@ def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
         yield segment, _info(segment, path, len(buffer), head.digest, folder.changed(name))
 
 
-def require_consecutive(path: Path, books: Books, segments: list[SegmentInfo]) -> int:
-    """The sequence at which the journal goes on, if the segments are those that the books speak of."""
-    expected, before = books.position.oldest, path / BOOKS_NAME
+def read_segment(info: SegmentInfo) -> Segment:
+    """Map the segment and verify it again. Its bytes are not copied."""
+    return read_head(map_file(Path(info.path)), info.path).segment()
+
+
+def require_consecutive(path: Path, log: JournalLog, segments: list[SegmentInfo]) -> int:
+    """The sequence at which the journal continues, if no segment is missing that the log refers to."""
+    expected, before = log.position.oldest, path / LOG_NAME
     for info in segments:
-        if info.first > expected or (info.first < expected and before != path / BOOKS_NAME):
+        if info.first > expected or (info.first < expected and before != path / LOG_NAME):
             what = "there is a gap" if info.first > expected else "they overlap"
             raise CorruptJournalError(
                 f"Between {before} and {info.path} of the journal {what}: sequence {expected} follows the one,"
                 f" {info.first} begins the other."
             )
         expected, before = info.last, Path(info.path)
-    told = max([books.position.next, *(end for _, end in books.batches), *(first + 1 for first in books.acknowledged)])
-    if expected < told:
+    recorded = max([log.position.next, *(end for _, end in log.batches), *(first + 1 for first in log.acknowledged)])
+    if expected < recorded:
         raise CorruptJournalError(
-            f"A segment is missing after {before}: it ends before sequence {expected}, and {path / BOOKS_NAME} tells"
-            f" of messages up to {told}."
+            f"A segment is missing after {before}: it ends before sequence {expected}, and {path / LOG_NAME} has"
+            f" records up to {recorded}."
         )
     return expected
 
 
 def load_tombstones(folder: Folder, position: Position) -> dict[int, Unconfirmed]:
-    """By first sequence. Those of a release that a crash cut short before its position are deleted."""
+    """By first sequence. Deletes tombstones of a release that a crash interrupted before it recorded its position."""
     tombstones = {}
     for name in folder.names():
         if TOMBSTONE.fullmatch(name):

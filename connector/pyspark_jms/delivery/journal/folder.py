@@ -1,7 +1,7 @@
 """One folder of a POSIX file system: a file is written whole and durably, or not at all.
 
-No symbolic link is followed, and a folder that every user may write is refused. Every refusal of the operating system
-becomes a ``JournalError`` with its remedy. Knows what no file means.
+Symbolic links are not followed, and a folder that every user may write is refused. Every error of the operating system
+becomes a ``JournalError`` with its remedy. The meaning of the files is not known here.
 """
 
 import errno
@@ -17,7 +17,7 @@ from pyspark_jms.errors import JournalError
 __all__ = ["TEMPORARY", "Appender", "Folder", "map_file", "refusals"]
 
 TEMPORARY = ".tmp"
-"""Ends the name of a file that is being written."""
+"""Suffix of a file that is being written."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -25,7 +25,7 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 
 @contextmanager
 def refusals(what: str) -> Iterator[None]:
-    """Turn the operating system's refusal of ``what`` into ours."""
+    """Turn an ``OSError`` while doing ``what`` into a ``JournalError``."""
     try:
         yield
     except OSError as error:
@@ -35,20 +35,20 @@ def refusals(what: str) -> Iterator[None]:
 def _remedy(number: int | None) -> str:
     if number in _FULL:
         return (
-            "No message is lost: what was not written is not acknowledged. Make room on the disk, or lower"
+            "No message is lost: messages that were not written are not acknowledged. Make room on the disk, or lower"
             " maxJournalBytes, and start the query again."
         )
     if number in _FORBIDDEN:
-        return "Let the query's user write the folder of journalLocation, or name another one."
+        return "Give the query's user write permission for the folder of journalLocation, or name another folder."
     if number == errno.ELOOP:
-        return "A symbolic link has the name of a journal file: find out who made it, and remove it."
+        return "A symbolic link has the name of a journal file. Find out who created it, and remove it."
     if number == errno.EEXIST:
-        return "Another process writes this journal: stop it. What was not written here is not acknowledged."
-    return "journalLocation must be a folder of a POSIX file system that keeps what was synced."
+        return "Another process writes this journal: stop that process. Messages not written here are not acknowledged."
+    return "journalLocation must be a folder of a POSIX file system that keeps synced data."
 
 
 def map_file(path: Path) -> memoryview:
-    """The file's bytes, read when they are looked at. They stay while the view lives, also if the file is deleted."""
+    """The file's bytes, read on access. They remain valid as long as the view exists, also if the file is deleted."""
     with refusals(f"read {path}"):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
@@ -72,7 +72,7 @@ class Folder:
             if path.stat().st_mode & stat.S_IWOTH:
                 raise JournalError(
                     f"Every user of this machine may write the folder {path}.",
-                    "Take that permission away (chmod o-w), or name a folder that does not exist yet.",
+                    "Remove that permission (chmod o-w), or name a folder that does not exist yet.",
                 )
 
     def names(self) -> list[str]:
@@ -87,7 +87,7 @@ class Folder:
         return self._write(name, parts, os.replace)
 
     def create(self, name: str, parts: Sequence[bytes | bytearray | memoryview]) -> int:
-        """As ``write``, for a new file: ``JournalError`` if a file has that name, which then stays as it is."""
+        """As ``write``, for a new file: ``JournalError`` if a file of that name exists, which is not changed."""
         return self._write(name, parts, _rename_to_new)
 
     def _write(
@@ -96,7 +96,7 @@ class Folder:
         path = self.path / name
         temporary = self.path / (name + TEMPORARY)
         with refusals(f"write {path}"):
-            temporary.unlink(missing_ok=True)  # of a write that failed, or not ours
+            temporary.unlink(missing_ok=True)  # left by a write that failed, or by another process
             try:
                 size = _write_synced(temporary, parts)
                 rename(temporary, path)
@@ -108,13 +108,13 @@ class Folder:
         return size
 
     def sync(self, name: str) -> None:
-        """Durable on return: what another process left of the file and in the folder, and may not have synced."""
+        """Sync the file and the folder: another process may have written them without a sync."""
         with refusals(f"sync {self.path / name}"):
             _sync(self.path / name)
             _sync(self.path)
 
     def identity(self, name: str) -> tuple[int, int, int] | None:
-        """Device, inode and time of change of a file, which tell it from another one of its name. None: no file."""
+        """Device, inode and time of change of a file: they differ for another file of the same name. None: no file."""
         with refusals(f"look at {self.path / name}"):
             try:
                 found = (self.path / name).stat(follow_symlinks=False)
@@ -128,13 +128,13 @@ class Folder:
             return (self.path / name).stat(follow_symlinks=False).st_mtime
 
     def delete(self, name: str) -> None:
-        """Gone for every process; after a power failure it may be back."""
+        """Not synced: after a power failure the file may exist again."""
         with refusals(f"delete {self.path / name}"):
             (self.path / name).unlink(missing_ok=True)
 
 
 def _rename_to_new(temporary: Path, path: Path) -> None:
-    """``rename`` replaces what has the name; a hard link does not. Not every file system has them."""
+    """``rename`` replaces an existing file, a hard link does not. Some file systems have no hard links."""
     try:
         os.link(temporary, path)
     except OSError as error:
@@ -179,7 +179,7 @@ def _sync(path: Path) -> None:
 
 
 class Appender:
-    """The end of a file that grows. After a refusal its end is unknown: the file must be written anew."""
+    """Appends to a file. After an error the end of the file is unknown: the file must be rewritten."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

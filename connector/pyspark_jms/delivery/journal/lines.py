@@ -1,7 +1,7 @@
-"""Facts ↔ sealed lines: how the journal writes down everything but messages. Pure.
+"""Facts ↔ sealed lines: the format of all files of the journal except segments. Pure.
 
-A line is a digest, a blank and a JSON object. The digest covers the line before, so none can be altered, taken
-out or moved; what a crash can do is to leave the last one half written, and ``read_log`` knows it by that.
+A line is a digest, a blank and a JSON object. The digest covers the line before, so an altered, removed or moved line
+is detected. A crash can leave the last line half written, which ``read_log`` detects and leaves out.
 """
 
 import json
@@ -38,7 +38,7 @@ def read_line(data: bytes, name: str) -> Facts:
 
 
 class Log:
-    """What a file of lines says. ``length`` is that of its whole lines, ``last`` the last of them."""
+    """The content of a file of lines. ``length``: bytes of its whole lines; ``last``: the last of them."""
 
     def __init__(self) -> None:
         self.entries: list[Facts] = []
@@ -47,7 +47,7 @@ class Log:
 
 
 def read_log(data: bytes, name: str) -> Log:
-    """Every whole line. A last one without its end is a write that a crash cut short: its promise was not given."""
+    """Every whole line. A last line without its end was never confirmed to a caller: a crash interrupted the write."""
     log = Log()
     *lines, rest = data.split(_LF)
     for number, line in enumerate(lines, 1):

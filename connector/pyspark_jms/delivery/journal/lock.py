@@ -1,6 +1,6 @@
-"""One writer per journal: a lock of the operating system, freed when its process ends, however it ends.
+"""One writer per journal: a lock of the operating system, which is released when its process ends in any way.
 
-The lock file stays for ever, since who deletes it gives two processes a lock each. It tells who holds the lock.
+The lock file is never deleted: otherwise two processes could each lock a file. It names the holder of the lock.
 """
 
 import fcntl
@@ -20,10 +20,10 @@ _RETRY_SECONDS = 0.1
 
 
 class WriterLock:
-    """Not inherited by programs that this process starts. A plain ``fork`` would share it, as any flock."""
+    """Programs that this process starts do not inherit the lock. A plain ``fork`` shares it, as any flock."""
 
     def __init__(self, path: Path, *, query: str, wait_seconds: float, pause: Callable[[float], None]) -> None:
-        """Wait so long, in ``pause``s, then raise ``JournalLockedError``."""
+        """Wait up to ``wait_seconds``, in ``pause``s, then raise ``JournalLockedError``."""
         self._path = path
         with refusals(f"lock {path}"):
             for attempt in range(math.ceil(wait_seconds / _RETRY_SECONDS) + 1):
@@ -34,12 +34,12 @@ class WriterLock:
             else:
                 raise self._refusal(wait_seconds)
         self._descriptor: int | None = descriptor
-        with suppress(OSError):  # a courtesy: on a full disk the lock holds as well
-            _tell(descriptor, query)
+        with suppress(OSError):  # only for the message to others: the lock is held without it
+            _write_holder(descriptor, query)
 
     @property
     def held(self) -> bool:
-        """Whether ``release`` was not called yet; ``require`` asks the operating system."""
+        """Whether ``release`` has not been called. ``require`` checks the lock itself."""
         return self._descriptor is not None
 
     def require(self) -> None:
@@ -50,7 +50,7 @@ class WriterLock:
                 raise JournalLockedError(
                     f"The lock file {self._path} was removed or replaced: another process may write this journal.",
                     "Make sure that one query uses this folder and that nothing cleans it up, then start the query"
-                    " again. Nothing that was not written is acknowledged.",
+                    " again. Messages that were not written are not acknowledged.",
                 )
 
     def release(self) -> None:
@@ -61,15 +61,15 @@ class WriterLock:
     def _refusal(self, waited: float) -> JournalLockedError:
         holder = "another process"
         with suppress(OSError, ValueError, KeyError, TypeError):
-            told = json.loads(self._path.read_bytes())
-            holder = f"process {told['pid']} on host {told['host']} (query {told['query']})"
+            found = json.loads(self._path.read_bytes())
+            holder = f"process {found['pid']} on host {found['host']} (query {found['query']})"
         return JournalLockedError(
             f"The journal {self._path.parent} is being written by {holder}, for {waited:g} s at least.",
             "Stop that query first, or give this one a journalLocation of its own.",
         )
 
 
-def _tell(descriptor: int, query: str) -> None:
+def _write_holder(descriptor: int, query: str) -> None:
     holder = {"pid": os.getpid(), "host": os.uname().nodename, "query": query}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(holder).encode() + b"\n", 0)
@@ -88,7 +88,7 @@ def _try_to_lock(path: Path) -> int | None:
 
 
 def _holds(descriptor: int, path: Path) -> bool:
-    """Lock the file, or find that it is locked by us. A lock on a file that was deleted since excludes nobody."""
+    """Lock the file, or find that this process has locked it. False if the locked file has been deleted or replaced."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(descriptor), path.stat(follow_symlinks=False))

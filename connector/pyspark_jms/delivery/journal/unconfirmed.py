@@ -1,7 +1,7 @@
 """Messages whose receipt was not recorded: the broker may redeliver them, and they must be recognised then.
 
-Their segment stands for them until it is deleted, then a *tombstone* does: until they were redelivered and
-acknowledged, or until the query was subscribed for a day. While it is not subscribed nothing is redelivered to it.
+Their segment contains their ids until it is deleted. Then a *tombstone* does, until they have been redelivered and
+acknowledged, or until the query has been subscribed for a day: without a subscription nothing is redelivered.
 """
 
 import re
@@ -14,23 +14,23 @@ from pyspark_jms.errors import CorruptJournalError
 __all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "Unconfirmed", "read_tombstone", "tombstone_name", "write_tombstone"]
 
 TOMBSTONE = re.compile(r"tombstone-\d{19}")
-"""Name of a tombstone's file."""
+"""Name of the file of a tombstone."""
 TOMBSTONE_SECONDS = 24 * 3600.0
-"""Of being subscribed. Far beyond any connection's time to live, after which a broker redelivers what was in flight."""
+"""Subscribed time after which a tombstone expires. Brokers redeliver much earlier, when a connection times out."""
 _FINGERPRINT_BYTES = 16
 
 
 @dataclass(slots=True, kw_only=True)
 class Unconfirmed:
-    """Of the messages ``first`` to ``last`` (not included) of ``source``, those that are still to be recognised."""
+    """Those of the messages ``first`` to ``last`` (not included) of ``source`` that may be redelivered."""
 
     first: int
     last: int
     source: str
     fingerprints: dict[bytes, bytes] = field(repr=False)
-    """By id; without bytes while the segment lives, from which they can be made."""
+    """By id. Empty bytes as long as the segment exists, from which they can be made."""
     since: float | None = None
-    """How long the query had been subscribed when the tombstone was written, in seconds; None: their segment exists."""
+    """Seconds that the query had been subscribed when the tombstone was written. None: the segment exists."""
     size: int = 0
     """Bytes of the tombstone."""
 
@@ -43,7 +43,7 @@ def tombstone_name(first: int) -> str:
 
 
 def write_tombstone(folder: Folder, messages: Unconfirmed, subscribed: float) -> Unconfirmed:
-    """Durable on return. Returns what stands for the messages when their segment is gone."""
+    """Durable on return. Returns the same messages, recognised by the tombstone from now on."""
     facts = {
         "first": messages.first,
         "last": messages.last,
@@ -67,9 +67,9 @@ def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
             first=int(facts["first"]),
             last=int(facts["last"]),
             source=str(facts["source"]),
-            since=float(facts.get("subscribed", 0.0)),  # earlier releases wrote the time of day: counted from now on
+            since=float(facts.get("subscribed", 0.0)),  # earlier releases wrote the time of day: start at 0
             fingerprints=dict(zip(ids, cut, strict=True)),
             size=len(data),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise CorruptJournalError(f"The journal's file {folder.path / name} says what nobody writes.") from error
+        raise CorruptJournalError(f"The journal's file {folder.path / name} has an unknown form.") from error

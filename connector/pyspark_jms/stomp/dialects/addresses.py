@@ -8,9 +8,10 @@ from urllib.parse import quote
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 
-__all__ = ["Addresses", "Refused", "reads_too"]
+__all__ = ["Addresses", "Refused", "has_wildcards", "reads_too"]
 
 _ANY_WORDS = frozenset("#>")
+_MANAGED_WILDCARDS = frozenset("*#")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,10 @@ class Addresses:
     closed_to_rows: tuple[Refused, ...] = ()
     """Names that an option may give, and a row may not: the broker acts on what is sent there."""
 
+    def queue_of(self, name: str) -> str:
+        """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
+        return name.rpartition(self.queue_separator)[2] if self.queue_separator else name
+
     def spelled(self, destination: Destination, *, sending: bool, by_row: bool = False) -> str:
         """The value of ``destination``; ``InvalidDestinationError`` for a name this broker would read otherwise.
 
@@ -79,6 +84,11 @@ class Addresses:
             return prefix + name
         pattern = destination.kind is DestinationKind.TOPIC and not sending
         return prefix + quote(name, safe=self.wildcards if pattern else "")
+
+
+def has_wildcards(queue: str) -> bool:
+    """Whether the name is a pattern on a broker with management: no queue has this name."""
+    return not _MANAGED_WILDCARDS.isdisjoint(queue)
 
 
 def reads_too(read: str, queue: str) -> bool:

@@ -143,4 +143,6 @@ ARTEMIS = Dialect(
     in_use_errors=("AMQ339017",),  # error unsubscribing; the frame gives no reason, and knows no other
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
+    # The refused message, properties included.
+    message_in_error=r"\s*\b(?:Core|Large|Server)\w*Message(?:Impl)?\[.*",
 )

@@ -124,8 +124,8 @@ class Dialect:
     browse_end: bytes = b""
     """The id, as a received block has it, of the MESSAGE that ends such a look."""
 
-    transformation: str | None = None
-    """What SUBSCRIBE's ``transformation`` asks for, so that map messages are sent with their content."""
+    transform_headers: Mapping[str, str] = field(default_factory=dict)
+    """With these, SUBSCRIBE requests map messages with their content, on a broker that needs the request."""
 
     unsubscribe_is_free: bool = True
     """Whether UNSUBSCRIBE gives messages back without counting a delivery attempt."""
@@ -256,6 +256,9 @@ class Dialect:
 
     destination_errors: tuple[str, ...] = field(default=())
     """… that mean: there is no such destination, and it may not be created."""
+
+    message_in_error: str = ""
+    """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""
 
     silent_end: str = ""
     """What it may mean that the broker ends connections again and again and says nothing: the remedy."""

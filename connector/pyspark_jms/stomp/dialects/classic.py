@@ -46,7 +46,7 @@ CLASSIC = Dialect(
     browse_headers={"browser": "true"},
     browse_end=b",0",  # it is the only MESSAGE without an ack
     # The one of its transformations that keeps a map's values as they were (jms-json spoils -0.0 and "true").
-    transformation="jms-xml",
+    transform_headers={"transformation": "jms-xml"},
     unsubscribe_is_free=False,
     attempts_limited=False,
     ack_header="ack",

@@ -1,1 +1,1 @@
-"""The only sockets: addresses and failover, TLS, the connection (stomp.py and our tap), consumer and producer."""
+"""STOMP connections: sockets, TLS and failover, with stomp.py; consumers, producers, management."""

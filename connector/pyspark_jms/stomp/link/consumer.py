@@ -1,4 +1,4 @@
-"""One subscription on a connection of its own: whole frames in, acknowledgements out. Keeps no books."""
+"""One subscription on its own connection: messages in, acknowledgements out. Does not track what is acknowledged."""
 
 import logging
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ _ID = "1"
 
 
 def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str, str]:
-    """SUBSCRIBE without its receipt.
+    """The headers of SUBSCRIBE, without a receipt.
 
-    Always with individual acknowledgement: on Artemis a cumulative ACK also deletes messages that could not be put on
-    the wire.
+    Acknowledgement is always individual: on Artemis a cumulative ACK also deletes messages that could not be sent over
+    STOMP.
     """
     spelled = dialect.addresses.spelled(subscription.destination, sending=False)
     durable, words = subscription.durable, dialect.durable
@@ -33,8 +33,8 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
         dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
         **dialect.subscribe_headers[subscription.destination.kind],
     }
-    if subscription.transform and dialect.transformation is not None:
-        headers["transformation"] = dialect.transformation
+    if subscription.transform:
+        headers |= dialect.transform_headers
     if subscription.browse and dialect.browse_headers is not None:
         headers |= dialect.browse_headers
     if durable:
@@ -49,7 +49,7 @@ def _without_last(block: MessageBlock) -> MessageBlock:
 
 
 class Consumer:
-    """One connection with at most one subscription; ``close`` gives back what was not acknowledged."""
+    """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(
         self, settings: ConnectionSettings, subscription: Subscription | None = None, arrivals: Arrivals | None = None
@@ -58,7 +58,7 @@ class Consumer:
         self.connection: Connection = connect(settings, arrivals)
         self._subscription: Subscription | None = None
         self.browse_ended = False
-        """Whether the broker said that a browse has shown everything."""
+        """Whether a browse has shown all messages, on a broker that marks the end."""
         if subscription is not None:
             self.subscribe(subscription)
 
@@ -85,7 +85,7 @@ class Consumer:
         return self.connection.waiting()
 
     def take(self) -> list[MessageBlock]:
-        """Of a browse without the mark by which some brokers say that there is no more."""
+        """The messages received since the last call. The mark with which some brokers end a browse is left out."""
         blocks = self.connection.take()
         if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end:
             self.browse_ended = True
@@ -93,9 +93,9 @@ class Consumer:
         return blocks
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:
-        """Send one ACK a message, in as few writes as the broker bears; returns the receipt to look for.
+        """Send one ACK for each message, and return the receipt that confirms the last of them.
 
-        It is not waited for, but for those of the writes before the last.
+        A broker with ``ack_burst`` gets that many at a time: their receipts are awaited here, except the last one.
         """
         waiting = list(map(self.dialect.ack_id, ids))
         burst = self.dialect.ack_burst or len(waiting)
@@ -114,9 +114,9 @@ class Consumer:
         self.connection.await_receipt(receipt)
 
     def probe(self) -> str:
-        """Ask for a sign of life: an empty transaction, begun and aborted.
+        """Request a receipt, to see that the broker answers: begin and abort an empty transaction.
 
-        No barrier: on Artemis the receipt can overtake messages that are on their way to us.
+        It is not a barrier: on Artemis the receipt can overtake messages that are in flight.
         """
         receipt = self.connection.new_receipt()
         self.connection.frame("BEGIN", {"transaction": receipt, "receipt": receipt})
@@ -126,8 +126,8 @@ class Consumer:
     def close(self) -> None:
         """UNSUBSCRIBE, then DISCONNECT. Never raises.
 
-        Only UNSUBSCRIBE gives unread messages back without spending one of their delivery attempts
-        (measured on Artemis; after ten of those they would go to the dead-letter queue).
+        Only UNSUBSCRIBE returns unread messages without counting a delivery attempt (measured on Artemis, where a
+        message goes to the dead-letter queue after ten attempts).
         """
         if self._subscription is not None and not self.connection.down:
             try:
@@ -137,5 +137,5 @@ class Consumer:
         self.connection.close()
 
     def drop(self) -> None:
-        """Let go as a crash would: for a connection that is no longer good."""
+        """Close the connection at once, as a crash would: for a connection that has failed."""
         self.connection.drop()

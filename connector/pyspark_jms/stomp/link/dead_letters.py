@@ -1,7 +1,7 @@
 """Messages that cannot become rows → a dead-letter queue, with the reason, confirmed by the broker.
 
-A MESSAGE frame goes out as a SEND frame with the same properties and body, as they stood on the wire: nothing of it
-need be understood. What the broker sets itself is left out, and so are expiration and delay: a dead letter stays.
+A MESSAGE frame is sent as a SEND frame with the same properties and body bytes, without decoding them. Headers that
+the broker sets itself are left out, and so are expiration and delay: a dead letter does not expire.
 """
 
 import mmap
@@ -30,7 +30,7 @@ from pyspark_jms.stomp.wire.oversized import not_kept
 
 __all__ = ["DeadLetter", "send_dead_letters"]
 
-_LONGEST_REASON = 1000
+_MAX_REASON_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +45,7 @@ class DeadLetter:
 
 
 def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
-    """Return when the broker has confirmed all of them; raise the ``JMSError`` that kept it from that."""
+    """Return when the broker has confirmed all of them; raise the ``JMSError`` that prevented it."""
     with Producer(settings) as producer:
         for letter in letters:
             _send(producer, queue, letter)
@@ -58,22 +58,22 @@ def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
     receipt = confirmed_by.get("receipt")
     if isinstance(letter.body, bytes):
         head = _head(producer.dialect, queue, letter, len(letter.body), confirmed_by)
-        _hand_over(producer, head + letter.body + b"\0", receipt)
+        _send_frame(producer, head + letter.body + b"\0", receipt)
         return
     try:
         frame = _mapped(producer.dialect, queue, letter, letter.body, confirmed_by)
     except OSError as error:
         raise not_kept(error) from None
-    _hand_over(producer, frame, receipt)
+    _send_frame(producer, frame, receipt)
 
 
 def _mapped(
     dialect: Dialect, queue: str, letter: DeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
 ) -> memoryview:
-    """The whole SEND frame in a file, mapped so that it need not be in memory.
+    """The whole SEND frame in a file, mapped so that it need not fit into memory.
 
-    One piece, since a heart-beat must not come between its parts. With TLS it is written later, so the last reference
-    to it closes it.
+    The frame is one piece, because a heart-beat must not be sent between two parts of it. With TLS another thread
+    writes it later; the last reference to the mapping closes it.
     """
     size = body.seek(0, os.SEEK_END)
     body.seek(0)
@@ -85,7 +85,7 @@ def _mapped(
         return memoryview(mmap.mmap(whole.fileno(), 0, prot=mmap.PROT_READ))
 
 
-def _hand_over(producer: Producer, frame: bytes | memoryview, receipt: str | None) -> None:
+def _send_frame(producer: Producer, frame: bytes | memoryview, receipt: str | None) -> None:
     if receipt is None:
         producer.send(frame)
     else:
@@ -94,24 +94,24 @@ def _hand_over(producer: Producer, frame: bytes | memoryview, receipt: str | Non
 
 
 def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
-    """A SEND up to and with its blank line. A body that is not text may contain a NUL, so its length is sent."""
+    """The SEND frame up to and including its blank line. The length is sent, because a body may contain a NUL."""
     destination = Destination(DestinationKind.QUEUE, queue)
-    ours = {
+    headers = {
         "destination": dialect.addresses.spelled(destination, sending=True),
         **dialect.send_types[DestinationKind.QUEUE],
         "persistent": "true",
         **confirmed_by,
         "content-length": str(size),
-        ERROR_PROPERTY: letter.reason[:_LONGEST_REASON],
+        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
         SOURCE_PROPERTY: letter.source,
         MESSAGE_ID_PROPERTY: letter.message_id,
     }
-    lines = [f"{name}:{escape(value)}".encode() for name, value in ours.items()]
+    lines = [f"{name}:{escape(value)}".encode() for name, value in headers.items()]
     return b"\n".join([b"SEND", *lines, *_kept(dialect, letter.head.split(b"\n")[1:])]) + b"\n\n"
 
 
 def _kept(dialect: Dialect, lines: Iterable[bytes]) -> list[bytes]:
-    """The header lines that go along. Of a name that stands there twice the first one counts."""
+    """The header lines to send on. Of two lines with the same name, the first one counts."""
     kept: dict[bytes, bytes] = {}
     for line in lines:
         name = line.partition(b":")[0]
@@ -122,7 +122,7 @@ def _kept(dialect: Dialect, lines: Iterable[bytes]) -> list[bytes]:
 
 
 def _sent_as(dialect: Dialect, name: str) -> str | None:
-    """The header of SEND for one of MESSAGE; None: it is not sent."""
+    """The name in SEND of a header of MESSAGE. None: the header is not sent."""
     if name in (BODY_MARKER, TYPES_MARKER):
         return name
     if (column := dialect.message_headers.get(name)) is not None:

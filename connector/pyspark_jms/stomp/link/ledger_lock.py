@@ -50,9 +50,10 @@ class LedgerLock:
     def _await_lock(self) -> None:
         """A redelivered message is the lock of a look-up that was killed: delete it, and wait for the next one."""
         deadline = time.monotonic() + self._timeout
+        redelivered = (self._connection.dialect.header_of("JMSRedelivered") or b"").decode()
         while True:
             ((self._message_id, frame),) = next_messages(self._connection, deadline, self._timed_out)
-            if frame.header("redelivered") != "true":
+            if frame.header(redelivered) != "true":
                 return
             self._connection.send(ack_frames([self._message_id]))
             time.sleep(_RETURN_SECONDS)

@@ -1,6 +1,7 @@
-"""Questions to the broker itself: one request, one answer, on a connection of its own.
+"""Management requests to the broker: one request, one reply, on a separate connection.
 
-Of its own, because a broker closes the connection of a user who may not ask. Knows no attribute and no operation.
+The connection is separate because a broker closes the connection of a user without the permission. Which attributes
+and operations there are stands in ``dialects.management``.
 """
 
 import json
@@ -30,20 +31,20 @@ _SUBSCRIPTION = "1"
 
 
 class ManagementLink:
-    """Connected and listening for answers once constructed; for one thread.
+    """Connected and subscribed to replies once constructed; for one thread.
 
-    A refusal, at once or at the first question, is a ``JMSSecurityError`` and ends the link; what the broker
-    does not know (a queue that is not there) is an ``InvalidDestinationError`` and does not.
+    Without the permission, the constructor or the first request raises ``JMSSecurityError``, and the link has ended.
+    An unknown resource (a queue that does not exist) raises ``InvalidDestinationError``, and the link goes on.
     """
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self._timeout = settings.receipt_timeout
         self._user = settings.user
-        self._me, self._asked = uuid.uuid4().hex, 0
-        self._connection = connect(replace(settings, client_id=None))  # that one has a connection already
+        self._id, self._requests = uuid.uuid4().hex, 0
+        self._connection = connect(replace(settings, client_id=None))  # another connection uses the client id
         try:
             self._words = self._require_words()
-            self._listen()
+            self._subscribe()
         except BaseException:
             self._connection.close()
             raise
@@ -54,12 +55,22 @@ class ManagementLink:
 
     def attribute(self, resource: str, name: str) -> Any:
         """``attribute("queue.orders", "messageCount")``"""
-        return self._ask(resource, {self._words.attribute_header: name}, b"")
+        return self._request(resource, {self._words.attribute_header: name}, b"")
+
+    def queue_name(self, name: str) -> str:
+        """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
+        return self._connection.dialect.addresses.queue_of(name)
+
+    def queue_attribute(self, queue: str, name: str) -> Any:
+        return self.attribute(self._words.queue_resource.format(queue), name)
+
+    def queue_operation(self, queue: str, name: str, *parameters: object) -> Any:
+        return self.operation(self._words.queue_resource.format(queue), name, *parameters)
 
     def operation(self, resource: str, name: str, *parameters: object) -> Any:
         """``operation("queue.orders", "countMessages", "n = 1")``"""
-        # Always with a list: Artemis answers an operation without one as it answers somebody who may not ask.
-        return self._ask(resource, {self._words.operation_header: name}, json.dumps(parameters).encode())
+        # Always with a list: Artemis answers an operation without one as if the permission were missing.
+        return self._request(resource, {self._words.operation_header: name}, json.dumps(parameters).encode())
 
     def close(self) -> None:
         self._connection.close()
@@ -72,17 +83,17 @@ class ManagementLink:
     ) -> None:
         self.close()
 
-    # --- one question ----------------------------------------------------------------------------
+    # --- one request ---------------------------------------------------------------------------
 
     def _require_words(self) -> Management:
         dialect = self._connection.dialect
         if dialect.management is None:
             raise UnsupportedError(
-                f"Broker {dialect.name} answers no questions about itself over STOMP.", "Look into its own console."
+                f"Broker {dialect.name} has no management over STOMP.", "Use the broker's own console."
             )
         return dialect.management
 
-    def _listen(self) -> None:
+    def _subscribe(self) -> None:
         headers = {"id": _SUBSCRIPTION, "destination": self._words.reply_address, "ack": "auto"}
         headers |= self._connection.dialect.subscribe_headers[DestinationKind.TOPIC]
         try:
@@ -90,35 +101,35 @@ class ManagementLink:
         except (BrokerError, JMSSecurityError):
             raise self._refused() from None
 
-    def _ask(self, resource: str, question: dict[str, str], body: bytes) -> Any:
-        self._asked += 1
-        correlation = f"{self._me}-{self._asked}"
+    def _request(self, resource: str, request: dict[str, str], body: bytes) -> Any:
+        self._requests += 1
+        correlation = f"{self._id}-{self._requests}"
         headers = {
             "destination": self._words.address,
             "reply-to": self._words.reply_address,
             "correlation-id": correlation,
             self._words.resource_header: resource,
-            **question,
+            **request,
         }
-        # No content-length: a question is a text. JSON has no NUL.
+        # No content-length: the request is a text. JSON has no NUL.
         frame = encode_frame(Frame("SEND", tuple(headers.items())))[:-1] + body + b"\0"
         try:
             self._connection.send(frame)
-            answer = self._answer(correlation)
+            reply = self._reply(correlation)
         except (BrokerError, JMSSecurityError):
             raise self._refused() from None
-        if answer.header(self._words.success_header) != "true":
+        if reply.header(self._words.success_header) != "true":
             raise InvalidDestinationError(
-                f"The broker has no answer on {' '.join(question.values())} of {resource}.", "Is the name right?"
+                f"The broker has no answer to {' '.join(request.values())} of {resource}.", "Is the name right?"
             )
-        return _value(answer.body)
+        return _value(reply.body)
 
-    def _answer(self, correlation: str) -> Frame:
+    def _reply(self, correlation: str) -> Frame:
         deadline = time.monotonic() + self._timeout
         while True:
             for frame in self._arrived(deadline):
                 if frame.header("correlation-id") == correlation:
-                    return frame  # any other is an answer to somebody else
+                    return frame  # other frames are replies to other clients
 
     def _arrived(self, deadline: float) -> list[Frame]:
         connection = self._connection
@@ -128,8 +139,8 @@ class ManagementLink:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise ReceiptTimeoutError(
-                        f"{connection.address} did not answer a question about itself within {self._timeout:g} s.",
-                        f"May this user receive from {self._words.reply_address}?",
+                        f"{connection.address} did not answer a management request within {self._timeout:g} s.",
+                        f"Check that this user may receive from {self._words.reply_address}.",
                     )
                 connection.changed.wait(left)
             blocks = connection.take()
@@ -137,20 +148,21 @@ class ManagementLink:
 
     def _refused(self) -> JMSSecurityError:
         return JMSSecurityError(
-            f"User {self._user} may not ask {self._connection.address} about itself.",
-            f"It needs the permission manage on {self._words.address}, and on {self._words.reply_address}"
-            " createAddress, createNonDurableQueue and consume.",
+            f"User {self._user} may not use the management of {self._connection.address}.",
+            f"Grant the permission manage on {self._words.address}, and on {self._words.reply_address} createAddress,"
+            " createNonDurableQueue and consume.",
         )
 
 
 def _value(body: bytes) -> Any:
-    """Answers are JSON arrays with one element; null is no answer at all."""
+    """A reply is a JSON array with one element. The element null is an empty reply."""
     try:
         answer = json.loads(body or b"[null]")
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, list) or len(answer) != 1:
         raise MalformedFrameError(
-            "The broker's answer about itself is no JSON array of one element.", "Report this with its version."
+            "The broker's management reply is not a JSON array of one element.",
+            "Report this with the broker's version.",
         )
     return answer[0]

@@ -1,4 +1,4 @@
-"""Queues that a query is to read and that do not exist: most brokers make a queue at SUBSCRIBE and say nothing."""
+"""A warning for queues of a query that do not exist: most brokers create them at SUBSCRIBE without a message."""
 
 import logging
 from collections.abc import Sequence
@@ -6,40 +6,39 @@ from dataclasses import replace
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.stomp.dialects.addresses import has_wildcards
 from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["warn_of_missing_queues"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _PATIENCE_SECONDS = 5.0
-"""Of the connection and of each question: a query does not wait longer for a hint."""
-
-_WILDCARDS = frozenset("*#")
+"""Limit for the connection and for each request: a query does not wait longer for a warning."""
 
 
 def warn_of_missing_queues(settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
     """Log a warning for each queue that the broker does not have, and return their names. Call it before SUBSCRIBE.
 
-    Never raises. Without the permission ``manage``, or on a broker that answers no questions over STOMP, nothing is
+    Never raises. Without the permission ``manage``, or on a broker without management over STOMP, nothing is
     checked.
     """
-    patient = min(_PATIENCE_SECONDS, settings.receipt_timeout)
-    asked = [queue for queue in queues if not _WILDCARDS & set(queue)]
-    if not asked:
+    timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
+    names = [queue for queue in queues if not has_wildcards(queue)]
+    if not names:
         return ()
     try:
-        hasty = replace(
-            settings, connect_timeout=min(_PATIENCE_SECONDS, settings.connect_timeout), receipt_timeout=patient
+        impatient = replace(
+            settings, connect_timeout=min(_PATIENCE_SECONDS, settings.connect_timeout), receipt_timeout=timeout
         )
-        with ManagementLink(hasty) as link:
-            missing = tuple(queue for queue in asked if not _exists(link, queue))
-    except Exception as error:  # noqa: BLE001  # an odd answer must not end a query that could read
-        _log.debug("= whether queues exist was not checked: %s", error)
+        with ManagementLink(impatient) as link:
+            missing = tuple(queue for queue in names if not _exists(link, queue))
+    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
+        _log.debug("= it was not checked whether the queues exist: %s", error)
         return ()
     for queue in missing:
         _log.warning(
             "! queue %s does not exist on the broker. This query creates it if the user may. Compare the name with the"
-            " one its producers send to.",
+            " name that its producers send to.",
             queue,
         )
     return missing
@@ -47,7 +46,7 @@ def warn_of_missing_queues(settings: ConnectionSettings, queues: Sequence[str]) 
 
 def _exists(link: ManagementLink, queue: str) -> bool:
     try:
-        link.attribute(f"queue.{queue.rpartition('::')[2]}", "address")  # of ADDRESS::QUEUE
+        link.queue_attribute(link.queue_name(queue), link.words.queue.address)
     except InvalidDestinationError:
         return False
     return True

@@ -1,7 +1,7 @@
-"""Figures of a query's queues that only the broker knows, asked now and then beside the query.
+"""Broker-side metrics of a query's queues, requested at intervals while the query runs.
 
-On a thread and a connection of its own: it costs the query nothing, and no error of it reaches the query. Who may not
-ask is told so once and left alone; an answer that cannot be understood is logged once, and asked for again later.
+A separate thread and connection do this, so that no delay and no error reaches the query. Without the permission
+``manage`` one log line says so and the watch ends. An unexpected reply is logged once, and the request is repeated.
 """
 
 import logging
@@ -19,82 +19,83 @@ __all__ = ["QueueWatch"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _EVERY_SECONDS = 30.0
-_LOOKS = 4
-"""Stuck is what none of the last looks found delivered."""
+_SAMPLES = 4
+"""Messages count as stuck when they were in delivery in all of the last samples."""
 
 _PATIENCE_SECONDS = 5.0
-"""Of one question, and of ``close``: nobody waits longer for figures."""
+"""Limit for one request, and for ``close``."""
 
 
 class QueueWatch:
-    """``figures()`` are the latest, and none where the broker does not answer or this user may not ask."""
+    """``figures()`` returns the latest metrics, or none if the broker does not answer or the permission is missing."""
 
     def __init__(
         self,
         settings: ConnectionSettings,
         queues: Sequence[str],
-        held: Callable[[], int],
+        in_flight: Callable[[], int],
         *,
         every: float = _EVERY_SECONDS,
     ) -> None:
-        """``held``: how many messages of these queues are here and not acknowledged. It must not raise: another
-        thread asks it.
+        """``in_flight``: how many messages of these queues this query has received and not acknowledged. It is called
+        in another thread and must not raise.
         """
-        patient = min(_PATIENCE_SECONDS, settings.receipt_timeout)
-        self._settings = replace(settings, connect_timeout=patient, receipt_timeout=patient)
-        self._resources = [f"queue.{queue.rpartition('::')[2]}" for queue in queues]  # of ADDRESS::QUEUE
-        self._held = held
+        timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
+        self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
+        self._queues = list(queues)
+        self._in_flight = in_flight
         self._every = every
         self._figures: dict[str, int | str] = {}
-        self._excess: deque[int] = deque(maxlen=_LOOKS)
-        self._puzzled = False
-        self._over = threading.Event()
+        self._excess: deque[int] = deque(maxlen=_SAMPLES)
+        self._logged_odd_reply = False
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pyspark-jms-watch", daemon=True)
         self._thread.start()
 
     def figures(self) -> dict[str, int | str]:
-        """``depth``, ``delivering``, ``consumers``, and ``depthTime``, when the broker was asked.
+        """``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
 
-        ``stuckInDelivery`` where nobody else reads these queues.
+        ``stuckInDelivery`` if this query is the only consumer of its queues.
         """
         return self._figures
 
     def close(self) -> None:
-        self._over.set()
+        self._closed.set()
         self._thread.join(_PATIENCE_SECONDS)
 
     def _watch(self) -> None:
-        while not self._over.is_set():
+        while not self._closed.is_set():
             try:
                 with ManagementLink(self._settings) as link:
-                    while not self._over.is_set():
-                        self._figures = self._ask(link)
-                        self._over.wait(self._every)
+                    while not self._closed.is_set():
+                        self._figures = self._request(link)
+                        self._closed.wait(self._every)
             except (JMSSecurityError, UnsupportedError) as error:
-                _log.info("= no figures of the broker's in progress: %s %s", error.fact, error.remedy)
+                _log.info("= the progress has no metrics of the broker: %s %s", error.fact, error.remedy)
                 return
             except MalformedFrameError as error:
-                self._note_odd_answer(error.fact)
-                self._over.wait(self._every)
+                self._log_odd_reply(error.fact)
+                self._closed.wait(self._every)
             except JMSError as error:
-                _log.debug("= the broker's figures are not to be had now: %s", error.fact)
-                self._over.wait(self._every)
-            except Exception as error:  # noqa: BLE001 - figures are no reason for a traceback beside the query
-                self._note_odd_answer(f"{type(error).__name__} while its answer was read.")
-                self._over.wait(self._every)
+                _log.debug("= the metrics of the broker are not available now: %s", error.fact)
+                self._closed.wait(self._every)
+            except Exception as error:  # noqa: BLE001 - a missing metric is no reason for a traceback
+                self._log_odd_reply(f"{type(error).__name__} while the reply was read.")
+                self._closed.wait(self._every)
             finally:
-                self._figures = {}  # old figures would be taken for new ones
+                self._figures = {}  # old metrics could be mistaken for new ones
                 self._excess.clear()
 
-    def _note_odd_answer(self, fact: str) -> None:
-        if not self._puzzled:
-            self._puzzled = True
-            _log.warning("! no figures of the broker in progress for now: %s", fact)
+    def _log_odd_reply(self, fact: str) -> None:
+        if not self._logged_odd_reply:
+            self._logged_odd_reply = True
+            _log.warning("! the progress has no metrics of the broker for now: %s", fact)
 
-    def _ask(self, link: ManagementLink) -> dict[str, int | str]:
+    def _request(self, link: ManagementLink) -> dict[str, int | str]:
+        words = link.words.queue
         depth, delivering, consumers = (
-            sum(_count(link.attribute(resource, name), name) for resource in self._resources)
-            for name in ("messageCount", "deliveringCount", "consumerCount")
+            sum(_count(link.queue_attribute(link.queue_name(queue), name), name) for queue in self._queues)
+            for name in (words.messages, words.delivering, words.consumers)
         )
         figures: dict[str, int | str] = {
             "depth": depth,
@@ -102,9 +103,9 @@ class QueueWatch:
             "consumers": consumers,
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
-        self._excess.append(max(0, delivering - self._held()))
-        if consumers == len(self._resources):
-            # What is on its way to us is in delivery, too: only what stays so from look to look is stuck.
+        self._excess.append(max(0, delivering - self._in_flight()))
+        if consumers == len(self._queues):
+            # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             figures["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return figures
 

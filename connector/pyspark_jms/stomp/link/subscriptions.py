@@ -1,4 +1,4 @@
-"""Durable subscriptions as they stand on the broker: whether one is what a query asks for, and its end."""
+"""Durable subscriptions on the broker: check that one has the topic and selector of a query, and delete one."""
 
 import logging
 
@@ -25,40 +25,44 @@ _log = logging.getLogger("pyspark_jms.link")
 def require_as_asked(
     settings: ConnectionSettings, durable: DurableSubscription, topic: Destination, selector: str | None
 ) -> None:
-    """Ask a broker that finds a subscription by its name alone, and silently keeps it as it was made.
+    """For a broker that finds a subscription by its name, and keeps its old topic and selector without an error.
 
-    ``SelectorChangedError``, ``InvalidDestinationError``. Who may not ask is told that nobody looked.
+    ``SelectorChangedError``, ``InvalidDestinationError``. Without the permission ``manage``, the check is skipped and a
+    log line says so.
     """
-    queue = f"queue.{durable}"
     try:
         with ManagementLink(settings) as link:
-            address, made_with = link.attribute(queue, "address"), link.attribute(queue, "filter")
+            address, created_with = (
+                link.queue_attribute(str(durable), name) for name in (link.words.queue.address, link.words.queue.filter)
+            )
     except (JMSSecurityError, UnsupportedError) as error:
-        _log.warning("! whether subscription %s has this topic and selector is not known: %s", durable, error.fact)
+        _log.warning(
+            "! it was not checked whether subscription %s has this topic and selector: %s", durable, error.fact
+        )
         return
     if address != topic.name:
         raise InvalidDestinationError(
-            f"The durable subscription {durable} is one to topic {address}.",
-            "Give another subscriptionName, or end that one with pyspark-jms unsubscribe.",
+            f"The durable subscription {durable} belongs to topic {address}.",
+            "Give another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
         )
-    if (made_with or None) != selector:
+    if (created_with or None) != selector:
         raise selector_changed(durable)
 
 
 def end_subscription(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
-    """The broker forgets it, and what it holds.
+    """Delete the subscription and its messages on the broker.
 
-    ``SubscriptionInUseError`` while somebody reads it; ``InvalidDestinationError`` if there is none, or one to another
-    topic. Where only management could tell and the user may not ask it, a warning says so.
+    ``SubscriptionInUseError`` while it has a reader; ``InvalidDestinationError`` if it does not exist, or belongs to
+    another topic. If only management could check that and the permission is missing, a log line says so.
     """
     connection = connect(settings)
     try:
         words = connection.dialect.durable
         require_durable(connection.dialect, durable, selected=False)
         if words.is_unnamed(durable):
-            _destroy(settings, topic, durable)
+            _delete_queue(settings, topic, durable)
             return
-        _require_known(settings, connection.dialect, topic, durable)
+        _require_existing(settings, connection.dialect, topic, durable)
         asked = Subscription(destination=topic, window_bytes=1, durable=durable)
         read = subscribe_headers(asked, connection.dialect)
         if words.ended_by_reader:
@@ -71,21 +75,21 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
         connection.close()
 
 
-def _destroy(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
-    """One that is known by its queue alone."""
+def _delete_queue(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
+    """Delete a subscription that the broker knows by its queue only."""
     with ManagementLink(settings) as link:
         _require_there(link, topic, durable)
-        if link.attribute(f"queue.{durable}", "consumerCount"):
+        if link.queue_attribute(str(durable), link.words.queue.consumers):
             raise SubscriptionInUseError(
                 f"The durable subscription {durable} is being read.", "Stop the queries that read it first."
             )
-        link.operation("broker", "destroyQueue", str(durable))
+        link.operation(link.words.broker_resource, link.words.delete_queue, str(durable))
 
 
-def _require_known(
+def _require_existing(
     settings: ConnectionSettings, dialect: Dialect, topic: Destination, durable: DurableSubscription
 ) -> None:
-    """Of a broker that confirms the end of what never was."""
+    """For a broker that confirms the deletion of a subscription that does not exist."""
     if (queue := dialect.durable.existing(durable)) is not None:
         _require_readable(settings, queue, durable)
     elif dialect.management is not None:
@@ -93,23 +97,23 @@ def _require_known(
             with ManagementLink(settings) as link:
                 _require_there(link, topic, durable)
         except JMSSecurityError as error:
-            _log.warning("! whether there is a durable subscription %s is not known: %s", durable, error.fact)
+            _log.warning("! it was not checked whether durable subscription %s exists: %s", durable, error.fact)
 
 
 def _require_there(link: ManagementLink, topic: Destination, durable: DurableSubscription) -> None:
     try:
-        address = link.attribute(f"queue.{durable}", "address")
+        address = link.queue_attribute(str(durable), link.words.queue.address)
     except InvalidDestinationError:
         raise _no_subscription(durable) from None
     if address != topic.name:
         raise InvalidDestinationError(
-            f"The durable subscription {durable} is one to topic {address}.",
-            f"Nothing was ended. Give topic {address}.",
+            f"The durable subscription {durable} belongs to topic {address}.",
+            f"Nothing was deleted. Give topic {address}.",
         )
 
 
 def _require_readable(settings: ConnectionSettings, queue: str, durable: DurableSubscription) -> None:
-    """On a connection of its own, which a refusal ends."""
+    """On a separate connection, which a refusal closes."""
     connection = connect(settings)
     try:
         window = {connection.dialect.window_header: "1"}
@@ -123,7 +127,7 @@ def _require_readable(settings: ConnectionSettings, queue: str, durable: Durable
 
 def _no_subscription(durable: DurableSubscription) -> InvalidDestinationError:
     return InvalidDestinationError(
-        f"There is no durable subscription {durable}. Nothing was ended.",
-        "Its name is clientId.subscriptionName of the query that made it, or subscriptionName alone if there was no"
+        f"There is no durable subscription {durable}. Nothing was deleted.",
+        "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without a"
         " clientId.",
     )

@@ -1,8 +1,8 @@
-"""stomp.py's transport with two differences: MESSAGE frames never reach its parser, and we open the socket.
+"""stomp.py's transport with two differences: its parser does not see MESSAGE frames, and the socket is opened here.
 
-stomp.py 9 takes 40-60 µs to parse a MESSAGE frame, on the thread that must also see heart-beats and
-receipts. Its public ``receive()`` is overridden: whole MESSAGE frames stay in a ``FrameScanner``, stomp.py
-gets every other frame, and for a read that held nothing else one EOL, which it takes for a heart-beat.
+stomp.py 9 takes 40-60 µs to parse a MESSAGE frame, in the thread that also handles heart-beats and receipts. Its
+public ``receive()`` is overridden: ``feed`` keeps whole MESSAGE frames, and stomp.py gets every other frame. For a read
+with MESSAGE frames only it gets one EOL, which it counts as a heart-beat.
 """
 
 import contextlib
@@ -27,19 +27,19 @@ __all__ = ["Tap"]
 _READ_BYTES = 1 << 18
 _DRAIN_BYTES = 1 << 22
 _SMALL_READ_BYTES, _NAP_SECONDS = 1 << 15, 0.0005
-"""A broker writes frame by frame, and whoever waits is woken for each. After a small read some more are let come:
-one read of thirty frames takes half the CPU of thirty reads."""
+"""A broker writes frame by frame, and each write would wake the reader. After a small read the reader sleeps, so that
+more frames arrive: one read of thirty frames takes half the CPU of thirty reads."""
 _EOL = b"\n"
-_LEAST_SECONDS = 0.1
-_SIGN_OF_LIFE_SECONDS = 0.1
-"""How often stomp.py hears that MESSAGE frames come: what it does at a heart-beat costs more than receiving a frame."""
+_MIN_SECONDS = 0.1
+_HEARTBEAT_EOL_SECONDS = 0.1
+"""How often stomp.py gets an EOL while MESSAGE frames arrive: it takes more CPU for an EOL than a frame takes here."""
 _OUTBOX_BYTES = 16 << 20
 _OUTBOX_FRAMES = 128
-"""What may wait to be written to a TLS peer; a whole task's rows would else stand in memory twice."""
+"""Limits of the frames that wait to be written to a TLS peer. Without them all rows of a task are in memory twice."""
 
 
 class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type information
-    """stomp.py's queue to the io thread, with a bound."""
+    """stomp.py's queue to the io thread, with a limit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
         self._closed = False
 
     def put_when_room(self, data: memoryview, timeout: float) -> None:
-        """A ``BlockingIOError`` when the peer takes nothing of what waits for so long."""
+        """``BlockingIOError`` when the peer accepts nothing for ``timeout`` seconds."""
         with self._room:
             while not self._closed and (self._bytes >= _OUTBOX_BYTES or self.qsize() >= _OUTBOX_FRAMES):
                 if not self._room.wait(timeout):
@@ -75,7 +75,7 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
 
 
 class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
-    """``feed`` takes the bytes of a read and returns the frames that are not ours; it runs on the io thread."""
+    """``feed`` gets the bytes of a read and returns the frames for stomp.py. It runs in the io thread."""
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         self._send_timeout = send_timeout
         self._feed = feed
         self._view = memoryview(bytearray(_READ_BYTES))
-        self._next_sign = 0.0
+        self._next_eol = 0.0
         self.failure: JMSError | OSError | None = None
 
     def attempt_connection(self) -> None:
-        """Connect once, and let the reason of a failure through: stomp.py's own version only logs it."""
+        """Connect once, and raise the reason of a failure: stomp.py's own version only logs it."""
         target = (self._address.host, self._address.port)
         deadline = time.monotonic() + self._connect_timeout
         connected = dial(*target, self._connect_timeout)
         try:
-            connected.settimeout(max(deadline - time.monotonic(), _LEAST_SECONDS))
+            connected.settimeout(max(deadline - time.monotonic(), _MIN_SECONDS))
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._context is not None:
                 connected = self._context.wrap_socket(connected, server_hostname=self._address.host)
-                self._leave_writing_to_io_thread(connected)
+                self._write_in_io_thread(connected)
             else:
-                # A peer that takes nothing for this long ends a send; without it sendall has no limit.
+                # A send ends when the peer accepts nothing for this long; without it sendall has no limit.
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(self._send_timeout))
         except BaseException:
             connected.close()
@@ -122,8 +122,8 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         connected.setblocking(self.blocking)
         self.current_host_and_port = target
 
-    def _leave_writing_to_io_thread(self, connected: ssl.SSLSocket) -> None:
-        # As stomp.py does for TLS: non-blocking, and everything is written where it is read.
+    def _write_in_io_thread(self, connected: ssl.SSLSocket) -> None:
+        # As in stomp.py for TLS: the socket is non-blocking, and the thread that reads it also writes.
         self.send_queue = _Outbox()
         self.sel = selectors.DefaultSelector()
         self.sel.register(self.send_queue, selectors.EVENT_READ)
@@ -131,7 +131,7 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         self.blocking = False
 
     def receive(self) -> bytes:
-        """What stomp.py may see of one read: whole foreign frames, or one EOL, or ``b""`` at the end."""
+        """The part of one read for stomp.py: whole frames that are not MESSAGE, or one EOL, or ``b""`` at the end."""
         if self.socket is None or self.failure is not None:
             return b""
         others: list[bytes] = []
@@ -148,12 +148,12 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         if got and self.failure is None:
             return _EOL
         if at_end and not self.blocking:
-            # stomp.py 9 does not see the end of a TLS connection and would spin: this makes it look.
+            # stomp.py 9 does not notice the end of a TLS connection and would loop: this ends its loop.
             self.shutdown_queue()
         return b""
 
     def _drain(self, others: list[bytes]) -> tuple[int, bool]:
-        """Read until stomp.py is to hear of it; with TLS until OpenSSL holds nothing: select() does not see that."""
+        """Read until there is something for stomp.py; with TLS until the buffer of OpenSSL is empty."""
         got = 0
         while True:
             try:
@@ -166,16 +166,16 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
                 return got, True
             got += size
             others += self._feed(self._view[:size])
-            if others or (self._is_time_for_a_sign() if self.blocking else self._has_drained(got)):
+            if others or (self._is_time_for_eol() if self.blocking else self._has_drained(got)):
                 return got, False
             if self.blocking and size < _SMALL_READ_BYTES:
                 time.sleep(_NAP_SECONDS)
 
-    def _is_time_for_a_sign(self) -> bool:
+    def _is_time_for_eol(self) -> bool:
         now = time.monotonic()
-        if now < self._next_sign:
+        if now < self._next_eol:
             return False
-        self._next_sign = now + _SIGN_OF_LIFE_SECONDS
+        self._next_eol = now + _HEARTBEAT_EOL_SECONDS
         return True
 
     def _has_drained(self, got: int) -> bool:
@@ -190,16 +190,16 @@ class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
         connected = self.socket
         if connected is not None:
             with contextlib.suppress(OSError):
-                # Past OpenSSL, whose object the io thread may be reading from.
+                # Not through OpenSSL: the io thread may be reading from its object.
                 socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
     def send(self, encoded_frame: ByteArray) -> None:
-        """Whole frames from any thread. With TLS they are only queued: a receipt tells that they left."""
+        """Write whole frames, from any thread. With TLS they are only queued: a receipt proves that they were sent."""
         queue = self.send_queue
         if self.blocking or queue is None:
             super().send(encoded_frame)
         else:
-            # A view: stomp.py slices what is left, record by record.
+            # A view, because stomp.py slices the rest for each TLS record.
             queue.put_when_room(memoryview(encoded_frame), self._send_timeout)
 
 

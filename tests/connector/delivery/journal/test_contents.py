@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from model_broker import block_of
 
-from pyspark_jms.delivery.journal.books import Books, Position
 from pyspark_jms.delivery.journal.contents import (
     Meta,
     load_segments,
@@ -14,6 +13,7 @@ from pyspark_jms.delivery.journal.contents import (
     segment_name,
 )
 from pyspark_jms.delivery.journal.folder import Folder
+from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lines import write_line
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
@@ -39,9 +39,9 @@ def put(folder, first, last):
 
 
 def goes_on_at(folder):
-    books = Books.load(folder)
-    books.close()
-    return require_consecutive(folder.path, books, [info for _, info in load_segments(folder)])
+    log = JournalLog.load(folder)
+    log.close()
+    return require_consecutive(folder.path, log, [info for _, info in load_segments(folder)])
 
 
 # --- whose folder ------------------------------------------------------------------------------
@@ -49,9 +49,9 @@ def goes_on_at(folder):
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "report.csv").touch()
-    with pytest.raises(InvalidOptionError, match=r"is no journal and not empty: it holds report\.csv"):
+    with pytest.raises(InvalidOptionError, match=r"is neither a journal nor empty: it holds report\.csv"):
         require_ours(tmp_path)
-    with pytest.raises(InvalidOptionError, match="is no folder"):
+    with pytest.raises(InvalidOptionError, match="is not a folder"):
         require_ours(tmp_path / "report.csv")
 
 
@@ -135,23 +135,23 @@ def test_a_gap_at_the_end(folder):
 
 
 @pytest.mark.parametrize("entry", ["batch", "acknowledged"])
-def test_a_missing_segment_that_only_the_books_tell_of(folder, entry):
-    books = Books.load(folder)
+def test_a_missing_segment_that_only_the_log_refers_to(folder, entry):
+    log = JournalLog.load(folder)
     put(folder, 9, 12)
     if entry == "batch":
-        books.enter_batch(9, 12, [])
+        log.record_batch(9, 12, [])
     else:
-        books.enter_acknowledged(9)
-    books.close()
+        log.record_acknowledged(9)
+    log.close()
     folder.delete(segment_name(9))
     with pytest.raises(CorruptJournalError, match=f"missing after .*{segment_name(7)}"):
         goes_on_at(folder)
 
 
 def test_the_oldest_segment_may_begin_before_what_is_not_done(folder):
-    books = Books.load(folder)
-    books.enter_position(Position(5, 9))
-    books.close()
+    log = JournalLog.load(folder)
+    log.record_position(Position(5, 9))
+    log.close()
     assert goes_on_at(folder) == 9
 
 

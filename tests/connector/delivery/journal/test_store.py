@@ -15,8 +15,9 @@ import model_broker
 import pytest
 from model_broker import block_of
 
+from pyspark_jms.delivery.journal.pending_receipts import Unacknowledged
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.store import JournalStore, Position, Unacknowledged
+from pyspark_jms.delivery.journal.store import JournalStore, Position
 from pyspark_jms.errors import (
     CorruptJournalError,
     IllegalStateError,
@@ -66,7 +67,7 @@ def view(store):
     for info in store.segments():
         value = store.read(info.first)
         segments[info.first] = (info.last, info.source, bytes(value.block.data), tuple(value.ids))
-    return store.position, segments, dict(store._books.batches), set(store.unacknowledged())
+    return store.position, segments, dict(store._log.batches), set(store.unacknowledged())
 
 
 def view_at(path):

@@ -2,7 +2,8 @@ import pytest
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.options.parsing import SinkOptions, SourceOptions
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.dialects.refusals import (
     require_duplicate_detection,

@@ -16,11 +16,11 @@ SOON = 0.1
 
 @pytest.fixture
 def watch():
-    """``watch(settings, queues, held)``: closed at the end."""
+    """``watch(settings, queues, in_flight)``: closed at the end."""
     watches = []
 
-    def watch(settings, queues, held=lambda: 0):
-        watches.append(QueueWatch(settings, queues, held, every=SOON))
+    def watch(settings, queues, in_flight=lambda: 0):
+        watches.append(QueueWatch(settings, queues, in_flight, every=SOON))
         return watches[-1]
 
     yield watch
@@ -48,7 +48,7 @@ def test_what_is_held_and_what_is_stuck(broker, queue, settings_for, consume, wa
         for body in ("text", ["never put on the wire"], b"bytes", [True]):
             java.send(queue, body)
     reader = consume(settings_for(broker), queue)
-    watched = watch(settings_for(broker), [queue], held=lambda: reader.waiting()[0])
+    watched = watch(settings_for(broker), [queue], in_flight=lambda: reader.waiting()[0])
     wait_until(lambda: depths(watched) == {"depth": 4, "delivering": 4, "stuckInDelivery": 2})
     reader.close()
     wait_until(lambda: depths(watched) == {"depth": 4, "delivering": 0})  # nobody reads: none can be stuck
@@ -60,7 +60,7 @@ def test_several_queues_add_up_and_another_reader_makes_it_unknown(broker, queue
         for name in names:
             java.send(name, "text")
     readers = [consume(settings_for(broker), name) for name in names]
-    watched = watch(settings_for(broker), names, held=lambda: sum(reader.waiting()[0] for reader in readers))
+    watched = watch(settings_for(broker), names, in_flight=lambda: sum(reader.waiting()[0] for reader in readers))
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2, "stuckInDelivery": 0})
     consume(settings_for(broker), names[0])
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2})
@@ -72,13 +72,13 @@ def test_a_fully_qualified_name(broker, queue, settings_for, watch):
     wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
 
 
-def test_who_may_not_ask_is_told_once(settings_for, watch, caplog):
+def test_without_the_permission_one_log_line_says_so(settings_for, watch, caplog):
     caplog.set_level(logging.INFO, "pyspark_jms.link")
     with EmbeddedArtemis(users=[User("reader", "pw", permissions={"consume", "browse"})]) as broker:
         watched = watch(settings_for(broker, user="reader"), ["DLQ"])
         wait_until(lambda: not watched._thread.is_alive())
     assert watched.figures() == {}
-    told = [record.getMessage() for record in caplog.records if "no figures" in record.getMessage()]
+    told = [record.getMessage() for record in caplog.records if "no metrics" in record.getMessage()]
     assert len(told) == 1
     assert "permission manage" in told[0]
 
@@ -128,20 +128,20 @@ def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, setting
         watched.close()
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(told) == 1
-    assert told[0].startswith("! no figures of the broker in progress for now: The broker")
+    assert told[0].startswith("! the progress has no metrics of the broker for now: The broker")
 
 
 def test_what_nobody_expected_is_one_line_too(broker, queue, settings_for, watch, caplog):
     broker.create_queue(queue)
     fails = [ZeroDivisionError, RecursionError, KeyError]
 
-    def held():
+    def in_flight():
         if fails:
             raise fails.pop()
         return 0
 
-    watched = watch(settings_for(broker), [queue], held)
+    watched = watch(settings_for(broker), [queue], in_flight)
     wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "! no figures of the broker in progress for now: KeyError while its answer was read."
+        "! the progress has no metrics of the broker for now: KeyError while the reply was read."
     ]

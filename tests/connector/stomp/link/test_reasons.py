@@ -17,7 +17,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import ResolveTimeoutError
 from pyspark_jms.stomp.dialects import ARTEMIS
-from pyspark_jms.stomp.link.reasons import broker_said, unreachable
+from pyspark_jms.stomp.link.reasons import error_of, unreachable
 
 PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
 
@@ -32,9 +32,9 @@ PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
         (PLAIN, UnicodeError("label too long"), "the host name is not valid"),
         (PLAIN, OSError(113, "No route to host"), "No route to host"),
         (PLAIN, OSError(), "OSError"),
-        (PLAIN, ConnectionResetError(104, "reset"), "before CONNECTED; a TLS port wants stomp+ssl://"),
-        (PLAIN, None, "before CONNECTED; a TLS port wants stomp+ssl://"),
-        (TLS, BrokenPipeError(32, "pipe"), "before CONNECTED; it may want a client certificate"),
+        (PLAIN, ConnectionResetError(104, "reset"), "before CONNECTED; for a TLS port use stomp+ssl://"),
+        (PLAIN, None, "before CONNECTED; for a TLS port use stomp+ssl://"),
+        (TLS, BrokenPipeError(32, "pipe"), "before CONNECTED; it may require a client certificate"),
     ],
 )
 def test_why_a_connection_was_not_made(address, error, said):
@@ -59,7 +59,7 @@ def test_tls_reasons():
     )
     error = unreachable(TLS, ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"))
     assert type(error) is TlsError
-    assert "Is this a TLS port" in error.remedy
+    assert "this is a TLS port" in error.remedy
 
 
 def test_our_own_errors_stay_as_they_are():
@@ -77,19 +77,19 @@ SAID = [
     (
         "AMQ229014: Did not receive data from x within the 60000ms connection TTL",
         ConnectionLostError,
-        "heard nothing from us",
+        "received nothing from this client",
     ),
-    ("AMQ339017 Error unsubscribing 1", SubscriptionInUseError, "Stop what else reads"),
+    ("AMQ339017 Error unsubscribing 1", SubscriptionInUseError, "Stop other readers"),
     ("AMQ339011 Error sending message", BrokerError, "may not send to the destination, or its address is full"),
-    ("AMQ339025 failed to ack because no message with id 1", BrokerError, "The broker's log"),
-    ("", BrokerError, "The broker's log"),
+    ("AMQ339025 failed to ack because no message with id 1", BrokerError, "the broker's log"),
+    ("", BrokerError, "the broker's log"),
 ]
 
 
 @pytest.mark.parametrize(("text", "error", "remedy"), SAID)
 @pytest.mark.parametrize("dialect", [ARTEMIS, None])
 def test_what_an_error_frame_means(text, error, remedy, dialect):
-    found = broker_said(PLAIN, text, dialect)
+    found = error_of(PLAIN, text, dialect)
     assert type(found) is error
     assert (text or "nothing") in found.fact
     assert remedy in found.remedy
@@ -105,10 +105,10 @@ def test_what_an_error_frame_means(text, error, remedy, dialect):
     ],
 )
 def test_a_message_in_the_text_is_cut_off(dump):
-    found = broker_said(PLAIN, f"AMQ339011 Error sending message {dump}", ARTEMIS)
+    found = error_of(PLAIN, f"AMQ339011 Error sending message {dump}", ARTEMIS)
     assert "SECRET" not in str(found)
     assert "AMQ339011 Error sending message" in found.fact
 
 
 def test_a_long_text_is_cut():
-    assert len(str(broker_said(PLAIN, "x" * 10_000, ARTEMIS))) < 500
+    assert len(str(error_of(PLAIN, "x" * 10_000, ARTEMIS))) < 500

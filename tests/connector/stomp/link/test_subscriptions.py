@@ -41,9 +41,9 @@ def test_a_subscription_as_it_was_made(broker, settings_for, topic, mine, select
     reader(settings_for(broker), topic, mine, selector).close()
     settings = settings_for(broker)
     require_as_asked(settings, mine, topic, selector)
-    with pytest.raises(SelectorChangedError, match=f"{mine} was made with another selector.*Nothing was read"):
+    with pytest.raises(SelectorChangedError, match=f"{mine} was created with another selector.*Nothing was read"):
         require_as_asked(settings, mine, topic, "colour = 'blue'")
-    with pytest.raises(InvalidDestinationError, match=f"is one to topic {topic.name}"):
+    with pytest.raises(InvalidDestinationError, match=f"belongs to topic {topic.name}"):
         require_as_asked(settings, mine, Destination.parse("topic://other"), selector)
 
 
@@ -53,14 +53,17 @@ def test_who_may_not_ask_is_told_that_nobody_looked(settings_for, topic, mine, c
         reader(settings, topic, mine, "colour = 'red'").close()
         with caplog.at_level(logging.WARNING, "pyspark_jms"):
             require_as_asked(settings, mine, topic, "colour = 'blue'")
-        assert f"whether subscription {mine} has this topic and selector is not known" in caplog.text
+        assert f"it was not checked whether subscription {mine} has this topic and selector" in caplog.text
         shared = DurableSubscription("ours", shared=True)
         reader(settings, topic, shared).close()
-        with pytest.raises(JMSSecurityError, match="may not ask"):
+        with pytest.raises(JMSSecurityError, match="may not use the management"):
             end_subscription(settings, topic, shared)
         caplog.clear()
         end_subscription(dataclasses.replace(settings, client_id=mine.client_id), topic, mine)
-        assert f"whether there is a durable subscription {mine} is not known: User worker may not ask" in caplog.text
+        assert (
+            f"it was not checked whether durable subscription {mine} exists: User worker may not use the management"
+            in caplog.text
+        )
         assert not broker.has_queue(str(mine))
         assert broker.has_queue("ours")
 
@@ -74,10 +77,12 @@ def test_it_ends_when_nobody_reads_it(broker, settings_for, topic, queue, client
         end_subscription(settings, topic, durable)
     consumer.close()
     assert broker.has_queue(str(durable))
-    with pytest.raises(InvalidDestinationError, match=f"is one to topic {topic.name}. Nothing was ended"):
+    with pytest.raises(InvalidDestinationError, match=f"belongs to topic {topic.name}. Nothing was deleted"):
         end_subscription(settings, Destination.parse("topic://other"), durable)
     assert broker.has_queue(str(durable))
     end_subscription(settings, topic, durable)
     assert not broker.has_queue(str(durable))
-    with pytest.raises(InvalidDestinationError, match=f"There is no durable subscription {durable}. Nothing was ended"):
+    with pytest.raises(
+        InvalidDestinationError, match=f"There is no durable subscription {durable}. Nothing was deleted"
+    ):
         end_subscription(settings, topic, durable)

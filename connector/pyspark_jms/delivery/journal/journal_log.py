@@ -1,7 +1,7 @@
-"""What the journal knows besides its messages: position, batches, receipts. One file of lines that grows.
+"""The file ``books`` of a journal: its position, recorded batches and receipts, as a log of lines.
 
-An entry costs one small synced write instead of a new file. The file is written anew, with what still counts,
-when it has grown and after a write that failed or was cut short.
+An entry costs one small synced write instead of a new file. The file is rewritten, with the entries that still count,
+when it has grown, and after a write that failed or was cut short.
 """
 
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from pyspark_jms.delivery.journal.folder import Appender, Folder
 from pyspark_jms.delivery.journal.lines import Facts, read_log, write_line
 from pyspark_jms.errors import CorruptJournalError
 
-__all__ = ["FILE_NAME", "Books", "Position"]
+__all__ = ["FILE_NAME", "JournalLog", "Position"]
 
 FILE_NAME = "books"
-_LONGEST = 1 << 20
-"""Bytes after which the file is written anew: 10,000 entries or so, read in some 50 ms."""
+_MAX_BYTES = 1 << 20
+"""The file is rewritten above this size: about 10,000 entries, which are read in some 50 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Every message below ``oldest`` is done and forgotten; the next one to come gets the sequence ``next``."""
+    """Batches with messages below ``oldest`` are done. The next message to be stored gets the sequence ``next``."""
 
     oldest: int
     next: int
 
 
-class Books:
-    """``position.next`` is as of the last entry about it: segments may go on from there."""
+class JournalLog:
+    """``position.next`` is the value of the last recorded position: segments may continue after it."""
 
     def __init__(self, folder: Folder, position: Position) -> None:
         self._folder = folder
@@ -37,87 +37,87 @@ class Books:
         self.position = position
         self.batches: dict[tuple[int, int], list[int]] = {}
         self.acknowledged: set[int] = set()
-        """First sequences of the segments whose receipt was here."""
+        """First sequences of the segments whose receipt has been recorded."""
         self.subscribed = 0.0
-        """Seconds that the query has been subscribed, in all its processes, as far as that was entered."""
+        """Seconds that the query has been subscribed, in all its processes, as far as they have been recorded."""
 
     @classmethod
     def create(cls, folder: Folder) -> None:
         folder.write(FILE_NAME, [write_line({"position": [0, 0]})])
 
     @classmethod
-    def load(cls, folder: Folder) -> "Books":
-        """What they say is acted upon, so it must not be only in the memory of a system whose power may fail."""
+    def load(cls, folder: Folder) -> "JournalLog":
+        """Read the file, after a sync: what the caller does because of an entry must not outlive the entry."""
         folder.sync(FILE_NAME)
         data = folder.read(FILE_NAME)
-        log = read_log(data, str(folder.path / FILE_NAME))
-        books = cls(folder, Position(0, 0))
+        lines = read_log(data, str(folder.path / FILE_NAME))
+        log = cls(folder, Position(0, 0))
         try:
-            for entry in log.entries:
-                books._apply(entry)
+            for entry in lines.entries:
+                log._apply(entry)
         except (KeyError, TypeError, ValueError) as error:
             raise CorruptJournalError(
-                f"The journal's file {folder.path / FILE_NAME} says what nobody writes."
+                f"The journal's file {folder.path / FILE_NAME} has an entry of unknown form."
             ) from error
-        if not log.entries:
+        if not lines.entries:
             raise CorruptJournalError(f"The journal's file {folder.path / FILE_NAME} is empty.")
-        if log.length == len(data):
-            books._last, books._length = log.last, log.length
-            books._appender = Appender(folder.path / FILE_NAME)
-        return books
+        if lines.length == len(data):
+            log._last, log._length = lines.last, lines.length
+            log._appender = Appender(folder.path / FILE_NAME)
+        return log
 
-    def enter_position(self, position: Position) -> None:
-        """Durable on return. Batches that end before it are forgotten."""
-        self._enter({"position": [position.oldest, position.next]}, durable=True)
+    def record_position(self, position: Position) -> None:
+        """Durable on return. Drops the batches that end before the position."""
+        self._append({"position": [position.oldest, position.next]}, durable=True)
 
-    def enter_batch(self, start: int, end: int, cuts: list[int]) -> None:
+    def record_batch(self, start: int, end: int, cuts: list[int]) -> None:
         """Durable on return."""
-        self._enter({"batch": [start, end], "cuts": cuts}, durable=True)
+        self._append({"batch": [start, end], "cuts": cuts}, durable=True)
 
-    def enter_acknowledged(self, first: int) -> None:
-        """Durable with the next entry that is."""
-        self._enter({"acknowledged": first}, durable=False)
+    def record_acknowledged(self, first: int) -> None:
+        """Durable with the next entry that is durable on return."""
+        self._append({"acknowledged": first}, durable=False)
 
-    def enter_subscribed(self, seconds: float) -> None:
-        """Durable with the next entry that is."""
-        self._enter({"subscribed": round(seconds, 1)}, durable=False)
+    def record_subscribed(self, seconds: float) -> None:
+        """Durable with the next entry that is durable on return."""
+        self._append({"subscribed": round(seconds, 1)}, durable=False)
 
-    def forget_acknowledged(self, first: int) -> None:
-        """Of a segment that is deleted; the file forgets it when it is written anew."""
+    def drop_acknowledged(self, first: int) -> None:
+        """Drop the receipt of a deleted segment. The file keeps its entry until the next rewrite."""
         self.acknowledged.discard(first)
-
-    def _rewrite(self) -> None:
-        """Write the file anew, with what counts."""
-        self.close()
-        lines, last = [], b""
-        for entry in self._all():
-            last = write_line(entry, last)
-            lines.append(last)
-        self._length = self._folder.write(FILE_NAME, [b"".join(lines)])
-        self._last = last
-        self._appender = Appender(self._folder.path / FILE_NAME)
 
     def close(self) -> None:
         if self._appender is not None:
             self._appender.close()
         self._appender = None
 
-    def _all(self) -> list[Facts]:
+    def _rewrite(self) -> None:
+        """Replace the file by one with the entries that still count."""
+        self.close()
+        lines, last = [], b""
+        for entry in self._entries():
+            last = write_line(entry, last)
+            lines.append(last)
+        self._length = self._folder.write(FILE_NAME, [b"".join(lines)])
+        self._last = last
+        self._appender = Appender(self._folder.path / FILE_NAME)
+
+    def _entries(self) -> list[Facts]:
         entries: list[Facts] = [{"position": [self.position.oldest, self.position.next]}]
         entries += [{"batch": [*batch], "cuts": cuts} for batch, cuts in self.batches.items()]
         entries += [{"acknowledged": first} for first in sorted(self.acknowledged)]
         entries += [{"subscribed": self.subscribed}] if self.subscribed else []
         return entries
 
-    def _enter(self, entry: Facts, *, durable: bool) -> None:
-        if self._appender is None or self._length > _LONGEST:
+    def _append(self, entry: Facts, *, durable: bool) -> None:
+        if self._appender is None or self._length > _MAX_BYTES:
             self._rewrite()
         assert self._appender is not None
         line = write_line(entry, self._last)
         try:
             self._appender.append(line, durable=durable)
         except BaseException:
-            self.close()  # what the file holds now is not known: the next entry writes it anew
+            self.close()  # the content of the file is unknown now: the next entry rewrites it
             raise
         self._last = line
         self._length += len(line)

@@ -1,0 +1,85 @@
+"""The options of a connection → ``ConnectionSettings``: addresses, login, TLS, time-outs."""
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark_jms.errors import MissingOptionError, OptionConflictError
+from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_jms.options.values import both_given
+
+__all__ = ["connection_settings"]
+
+_log = logging.getLogger("pyspark_jms.options.connection")
+_LONGEST_PAUSE_SECONDS = 30
+
+
+def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
+    if values["brokerUrl"] is None:
+        raise MissingOptionError(
+            "Option brokerUrl is not given.", "Give the broker's STOMP address: stomp://HOST:61613."
+        )
+    return ConnectionSettings(
+        addresses=values["brokerUrl"],
+        user=values["user"],
+        tls=_tls(values),
+        password=_password(values),
+        broker=values["broker"],
+        client_id=values.get("clientId"),
+        virtual_host=values["virtualHost"],
+        connect_timeout=values["connectTimeout"],
+        receipt_timeout=values["receiptTimeout"],
+        heartbeat=values["heartbeat"],
+        reconnect_timeout=_reconnect_timeout(values),
+        max_message_bytes=values["maxMessageBytes"],
+        on_too_large=values.get("onTooLarge", "stop"),
+    )
+
+
+def _password(values: Mapping[str, Any]) -> Password | None:
+    given = [name for name in ("password", "passwordFile", "passwordEnv") if values[name] is not None]
+    if len(given) > 1:
+        raise both_given(given[0], given[1], "Keep one of the two options.")
+    if not given:
+        return None
+    if values["user"] is None:
+        raise OptionConflictError(f"Option {given[0]} is given without user.", "Give both options or neither.")
+    return Password(value=values["password"], file=values["passwordFile"], variable=values["passwordEnv"])
+
+
+def _tls(values: Mapping[str, Any]) -> TlsSettings:
+    for name in ("sslKeyFile", "sslKeyPassword"):
+        if values[name] is not None and values["sslCertFile"] is None:
+            raise OptionConflictError(
+                f"Option {name} is given without sslCertFile.",
+                "For mutual TLS, give the client certificate, too.",
+            )
+    for name in ("sslCaFile", "sslCertFile"):
+        if values[name] is not None and not any(address.tls for address in values["brokerUrl"]):
+            raise OptionConflictError(
+                f"Option {name} is given, and no address of brokerUrl uses TLS.",
+                "An address with TLS is stomp+ssl://HOST:61614.",
+            )
+    key_password = values["sslKeyPassword"]
+    return TlsSettings(
+        ca_file=values["sslCaFile"],
+        cert_file=values["sslCertFile"],
+        key_file=values["sslKeyFile"],
+        key_password=None if key_password is None else Password(value=key_password),
+        verify_hostname=values["sslVerifyHostname"],
+    )
+
+
+def _reconnect_timeout(values: Mapping[str, Any]) -> float:
+    attempts = values["reconnectAttempts"]
+    if attempts is None:
+        return float(values["reconnectTimeout"])
+    timeout = float(sum(min(1 << attempt, _LONGEST_PAUSE_SECONDS) for attempt in range(attempts)))
+    _warn_once(f"! option reconnectAttempts is deprecated: use reconnectTimeout={timeout:.0f}s")
+    return timeout
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    _log.warning(text)

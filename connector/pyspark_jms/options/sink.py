@@ -1,0 +1,91 @@
+"""``SinkOptions``: the options of a write, parsed once, before anything connects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark_jms.errors import InvalidOptionError, OptionConflictError
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.connection import connection_settings
+from pyspark_jms.options.values import both_given, destinations, hide_secrets, named_dialect, parse_values
+from pyspark_jms.stomp.dialects.refusals import require_duplicate_detection, require_transactions
+
+__all__ = ["SinkOptions"]
+
+_SET_BY_SPARK = frozenset({"checkpointlocation", "queryname"})
+"""Spark passes these options of its own to a sink."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    connection: ConnectionSettings
+    destination: Destination | None
+    delivery_mode: DeliveryMode
+    priority: int
+    time_to_live_ms: int
+    delivery_delay_ms: int
+    transaction: str | int
+    """``task``, ``none``, or the number of rows in a transaction."""
+    exactly_once: bool
+    send_on_mismatch: bool
+    write_id: str | None
+    property_columns: tuple[str, ...]
+    drop_bad_rows: bool
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
+        """Raises an ``OptionError`` for the first option that is wrong."""
+        raw = {key: text for key, text in hide_secrets(raw).items() if key.lower() not in _SET_BY_SPARK}
+        values = parse_values(raw, "sink")
+        return cls(
+            destination=_default_destination(values),
+            connection=connection_settings(values),
+            delivery_mode=values["deliveryMode"],
+            priority=values["priority"],
+            time_to_live_ms=values["timeToLive"],
+            delivery_delay_ms=values["deliveryDelay"],
+            transaction=values["transaction"],
+            exactly_once=_exactly_once(values),
+            send_on_mismatch=values["onReplayMismatch"] == "send",
+            write_id=values["writeId"],
+            property_columns=values["propertyColumns"] or (),
+            drop_bad_rows=values["onBadRow"] == "drop",
+        )
+
+
+def _default_destination(values: Mapping[str, Any]) -> Destination | None:
+    if values["queue"] is not None and values["topic"] is not None:
+        raise both_given(
+            "queue", "topic", "Keep one as the default destination. Name other destinations in column destination."
+        )
+    if values["queue"] is not None and len(values["queue"]) > 1:
+        raise InvalidOptionError(
+            "Option queue of a sink is one name.", "To write to several queues, name the queue in column destination."
+        )
+    return next(iter(destinations(values)), None)
+
+
+def _exactly_once(values: Mapping[str, Any]) -> bool:
+    """Whether writes are exactly-once. Refuses ``transaction`` and ``deliveryGuarantee`` that the broker cannot keep.
+
+    The broker is checked here if option ``broker`` names it.
+    """
+    exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
+    if exactly_once and values["transaction"] != "task":
+        raise OptionConflictError(
+            f"deliveryGuarantee=exactly-once cannot have transaction={values['transaction']}: a task that fails"
+            " half-way would leave rows on the broker, and its next attempt would send them again.",
+            "Remove option transaction.",
+        )
+    for name in ("onReplayMismatch", "writeId"):
+        if values[name] is not None and not exactly_once:
+            raise OptionConflictError(
+                f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+            )
+    if (dialect := named_dialect(values)) is not None:
+        if exactly_once:
+            require_duplicate_detection(dialect)
+        if values["transaction"] != "none":
+            require_transactions(dialect)
+    return exactly_once

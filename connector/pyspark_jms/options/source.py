@@ -1,0 +1,274 @@
+"""``SourceOptions``: the options of a read, parsed once, before anything connects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pyspark_jms.columns.selection import Selector, selection
+from pyspark_jms.errors import MissingOptionError, OptionConflictError, SelectorResidualError, UnknownOptionError
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.connection import connection_settings
+from pyspark_jms.options.values import (
+    both_given,
+    destinations,
+    hide_secrets,
+    named_dialect,
+    option_named,
+    parse_values,
+)
+from pyspark_jms.stomp.dialects import DIALECTS, dialect_named
+from pyspark_jms.stomp.dialects.addresses import reads_too
+from pyspark_jms.stomp.dialects.base import ASSUMED_MESSAGE_BYTES
+from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged, require_stable_ids
+
+__all__ = ["Journal", "SourceOptions"]
+
+SMALLEST_WINDOW = 64 << 10
+
+_BATCH_ONLY = frozenset({"maxmessages", "maxbytes"})
+_STREAM_ONLY = frozenset(
+    [
+        "maxmessagespertrigger",
+        "maxbytespertrigger",
+        "minmessagespertrigger",
+        "maxtriggerdelay",
+        "windowbytes",
+        "journallocation",
+        "maxjournalbytes",
+        "journalshared",
+        "failondataloss",
+        "subscriptionname",
+        "clientid",
+        "sharedsubscription",
+    ]
+)
+_LIMIT_A_STREAM = "Use maxMessagesPerTrigger or maxBytesPerTrigger to limit the batches of a stream."
+_LIMIT_A_BATCH = (
+    "Use maxMessages or maxBytes to limit a batch read. A batch read leaves all messages on the broker, because it has"
+    " no commit after which they could be acknowledged. To consume the messages and stop, use spark.readStream with"
+    " trigger(availableNow=True)."
+)
+
+
+class NamedDialect(Protocol):
+    """The dialect of a broker, as far as splitting a selector needs it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def selector_dialect(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    location: str
+    max_bytes: int
+    shared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    connection: ConnectionSettings
+    destinations: tuple[Destination, ...]
+    durable: DurableSubscription | None
+    selector: Selector | None
+    journal: Journal | None
+    fail_on_data_loss: bool
+    max_messages: int | None
+    max_bytes: int
+    min_messages: int | None
+    max_delay: float
+    peek_messages: int
+    peek_bytes: int
+    window_bytes: int
+    partition_bytes: int
+    body_type: Literal["auto", "text", "bytes"]
+    on_bad_message: Literal["keep", "fail", "deadLetter"]
+    dead_letter_queue: str | None
+    idle_timeout: float
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, str], reading: Literal["stream", "batch"] | None = None) -> "SourceOptions":
+        """Raises an ``OptionError`` for the first option that is wrong.
+
+        ``reading`` is None in ``load()``, before Spark decides: options of streams and of batches are allowed.
+        """
+        raw = hide_secrets(raw)
+        values = parse_values(raw, "source")
+        _refuse_other_kind(raw, reading)
+        _check_message_limits(values)
+        _require_queue_or_topic(values)
+        return cls(
+            connection=connection_settings(values),
+            destinations=destinations(values),
+            durable=_durable(values),
+            selector=_selector(values),
+            journal=_journal(values),
+            fail_on_data_loss=values["failOnDataLoss"],
+            max_messages=values["maxMessagesPerTrigger"],
+            max_bytes=values["maxBytesPerTrigger"],
+            min_messages=values["minMessagesPerTrigger"],
+            max_delay=values["maxTriggerDelay"],
+            peek_messages=values["maxMessages"],
+            peek_bytes=values["maxBytes"],
+            window_bytes=_window(values, explicit_bytes="maxbytespertrigger" in {key.lower() for key in raw}),
+            partition_bytes=values["partitionBytes"],
+            body_type=values["bodyType"],
+            on_bad_message=values["onBadMessage"],
+            dead_letter_queue=_dead_letter_queue(values, reading),
+            idle_timeout=values["idleTimeout"],
+        )
+
+    @property
+    def is_plain_topic(self) -> bool:
+        """Whether the source is a plain topic subscription: the broker keeps no messages while it is disconnected."""
+        return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
+
+    def selector_for(self, dialect: NamedDialect) -> str | None:
+        """The selector text for a broker of this dialect."""
+        return None if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).text
+
+    def selector_warnings(self, dialect: NamedDialect) -> tuple[str, ...]:
+        return (
+            () if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).warnings
+        )
+
+
+def _refuse_other_kind(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:
+    """Refuse options of a batch in a stream, and options of a stream in a batch."""
+    if reading is None:
+        return
+    refused = _BATCH_ONLY if reading == "stream" else _STREAM_ONLY
+    for key in raw:
+        option = option_named(key)
+        if option is not None and key.lower() in refused:
+            other = "batch" if reading == "stream" else "stream"
+            raise UnknownOptionError(
+                f"Option {option.name} is for a {other}, and this reads a {reading}.",
+                _LIMIT_A_STREAM if reading == "stream" else _LIMIT_A_BATCH,
+            )
+
+
+def _check_message_limits(values: Mapping[str, Any]) -> None:
+    if (dialect := named_dialect(values)) is not None:
+        require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+    least, most = values["minMessagesPerTrigger"], values["maxMessagesPerTrigger"]
+    if least is not None and most is not None and least > most:
+        raise OptionConflictError(
+            f"minMessagesPerTrigger ({least}) exceeds maxMessagesPerTrigger ({most}).",
+            "Swap the values or remove one option.",
+        )
+
+
+def _require_queue_or_topic(values: Mapping[str, Any]) -> None:
+    if values["queue"] is None and values["topic"] is None:
+        raise MissingOptionError(
+            "Neither option queue nor option topic is given.", "Name the queue or the topic to read."
+        )
+    if values["queue"] is not None and values["topic"] is not None:
+        raise both_given("queue", "topic", "Remove one of them, or start one query for each.")
+
+
+def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
+    name, client_id, shared = (values[each] for each in ("subscriptionName", "clientId", "sharedSubscription"))
+    if name is None:
+        for option, given in (("clientId", client_id is not None), ("sharedSubscription", shared)):
+            if given:
+                raise OptionConflictError(
+                    f"Option {option} is given without subscriptionName.",
+                    "Name the durable subscription with subscriptionName.",
+                )
+        return None
+    if values["topic"] is None:
+        raise OptionConflictError(
+            "Option subscriptionName is given, and no topic.",
+            "Remove the option: a queue keeps its messages without a subscription.",
+        )
+    if client_id is None and not shared:
+        raise MissingOptionError(
+            "Option subscriptionName is given without clientId.",
+            "A durable subscription belongs to one client id: give clientId, or sharedSubscription=true.",
+        )
+    durable = DurableSubscription(name, client_id, shared)
+    if (dialect := named_dialect(values)) is not None:
+        require_durable(dialect, durable, selected=values["selector"] is not None)
+    return durable
+
+
+def _selector(values: Mapping[str, Any]) -> Selector | None:
+    """Split the selector for the broker that is named, or for all dialects with broker=auto.
+
+    A selector that no dialect can evaluate is refused here, and so in ``load()``.
+    """
+    if values["selector"] is None:
+        return None
+    selector = Selector(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
+    names = DIALECTS if values["broker"] == "auto" else (values["broker"],)
+    refused: list[SelectorResidualError] = []
+    for name in names:
+        try:
+            selection(selector, name, dialect_named(name).selector_dialect)
+        except SelectorResidualError as error:
+            refused.append(error)
+    if len(refused) == len(names):
+        raise refused[0]
+    return selector
+
+
+def _journal(values: Mapping[str, Any]) -> Journal | None:
+    if values["journalLocation"] is None:
+        return None
+    if (dialect := named_dialect(values)) is not None:
+        require_stable_ids(dialect)
+    return Journal(
+        location=values["journalLocation"],
+        max_bytes=values["maxJournalBytes"],
+        shared=values["journalShared"],
+    )
+
+
+def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:
+    """Bytes of the prefetch window. ``explicit_bytes``: maxBytesPerTrigger was given."""
+    if values["windowBytes"] is not None:
+        return int(values["windowBytes"])
+    if values["maxMessagesPerTrigger"] is not None and not explicit_bytes:
+        wanted = 2 * values["maxMessagesPerTrigger"] * ASSUMED_MESSAGE_BYTES
+        return int(min(max(SMALLEST_WINDOW, wanted), 2 * values["maxBytesPerTrigger"]))
+    return int(2 * values["maxBytesPerTrigger"])
+
+
+def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> str | None:
+    queue: str | None = values["deadLetterQueue"]
+    for name in ("onBadMessage", "onTooLarge"):
+        if values[name] == "deadLetter" and queue is None:
+            raise MissingOptionError(
+                f"Option {name}=deadLetter is given without deadLetterQueue.",
+                "Name the dead-letter queue with option deadLetterQueue.",
+            )
+        if values[name] == "deadLetter" and reading == "batch":
+            raise OptionConflictError(
+                f"Option {name}=deadLetter is given for a batch read, which removes no message from a queue.",
+                "Use spark.readStream, or remove the option.",
+            )
+    if queue is not None and "deadLetter" not in {values["onBadMessage"], values["onTooLarge"]}:
+        raise OptionConflictError(
+            "Option deadLetterQueue is given, and nothing is sent there.",
+            "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
+        )
+    if queue is not None:
+        _refuse_reading_dead_letters(values["queue"] or (), queue)
+    return queue
+
+
+def _refuse_reading_dead_letters(sources: tuple[str, ...], dead_letter_queue: str) -> None:
+    source = next((name for name in sources if reads_too(name, dead_letter_queue)), None)
+    if source is not None:
+        raise OptionConflictError(
+            f"Queue {dead_letter_queue} is both read and deadLetterQueue."
+            if source == dead_letter_queue
+            else f"Option queue={source} also reads deadLetterQueue={dead_letter_queue}: the query would read its own"
+            " dead letters again and again.",
+            "Name another queue.",
+        )

@@ -1,0 +1,62 @@
+"""Options of a write that depend on each other."""
+
+import pytest
+
+from pyspark_jms.errors import (
+    InvalidOptionError,
+    OptionConflictError,
+    UnknownOptionError,
+)
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+
+URL = {"brokerUrl": "stomp://host:1"}
+SOURCE = URL | {"queue": "orders"}
+
+
+def queues(*names):
+    return tuple(Destination.parse(f"queue://{name}") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "destination"),
+    [
+        ({}, None),
+        ({"queue": "a"}, queues("a")[0]),
+        ({"queue": '["a,b"]'}, queues("a,b")[0]),
+        ({"topic": "a"}, Destination.parse("topic://a")),
+    ],
+)
+def test_where_a_sink_sends_by_default(given, destination):
+    assert SinkOptions.parse(URL | given).destination == destination
+
+
+def test_queue_and_topic():
+    with pytest.raises(OptionConflictError, match=r"queue and topic are both given.*column destination"):
+        SinkOptions.parse(SOURCE | {"topic": "news"})
+
+
+def test_a_sink_has_one_default():
+    with pytest.raises(InvalidOptionError, match="column destination"):
+        SinkOptions.parse(URL | {"queue": '["a", "b"]'})
+
+
+def test_what_spark_hands_a_sink_of_its_own_is_let_through():
+    SinkOptions.parse(URL | {"checkpointLocation": "/c", "queryName": "q"})
+    with pytest.raises(UnknownOptionError, match="checkpointLocation"):
+        SourceOptions.parse(SOURCE | {"checkpointLocation": "/c"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"deliveryGuarantee": "exactly-once", "transaction": "500"},
+        {"deliveryGuarantee": "exactly-once", "transaction": "none"},
+        {"onReplayMismatch": "fail"},
+        {"writeId": "w1"},
+    ],
+)
+def test_what_does_not_go_together_in_a_sink(given):
+    with pytest.raises(OptionConflictError, match="deliveryGuarantee=exactly-once"):
+        SinkOptions.parse(URL | given)

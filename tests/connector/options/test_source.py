@@ -1,0 +1,137 @@
+"""Options of a read that depend on each other."""
+
+import pytest
+
+from pyspark_jms.errors import (
+    MissingOptionError,
+    OptionConflictError,
+    OptionError,
+    UnknownOptionError,
+)
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.options.source import SourceOptions
+
+URL = {"brokerUrl": "stomp://host:1"}
+SOURCE = URL | {"queue": "orders"}
+NEWS = {"brokerUrl": "stomp://host:1", "topic": "news"}
+DEAD = {"deadLetterQueue": "d"}
+
+
+def queues(*names):
+    return tuple(Destination.parse(f"queue://{name}") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "destinations"),
+    [
+        ({"queue": "orders"}, queues("orders")),
+        ({"queue": '["a", "b::c"]'}, queues("a", "b::c")),
+        ({"queue": '["a,b"]'}, queues("a,b")),
+        ({"topic": "news"}, (Destination.parse("topic://news"),)),
+        ({"topic": "[1]"}, (Destination.parse("topic://[1]"),)),
+    ],
+)
+def test_what_a_source_reads(given, destinations):
+    assert SourceOptions.parse(URL | given).destinations == destinations
+
+
+def test_queue_and_topic():
+    with pytest.raises(OptionConflictError, match=r"JMS_OPTION_CONFLICT.*queue and topic are both given"):
+        SourceOptions.parse(SOURCE | {"topic": "news"})
+
+
+@pytest.mark.parametrize(
+    ("given", "durable"),
+    [
+        ({}, None),
+        ({"subscriptionName": "s", "clientId": "c"}, DurableSubscription("s", "c")),
+        ({"subscriptionName": "s", "sharedSubscription": "true"}, DurableSubscription("s", shared=True)),
+        (
+            {"subscriptionName": "s", "clientId": "c", "sharedSubscription": "true"},
+            DurableSubscription("s", "c", shared=True),
+        ),
+    ],
+)
+def test_what_a_topic_keeps_for_a_query(given, durable):
+    options = SourceOptions.parse(NEWS | given)
+    assert options.durable == durable
+    assert options.connection.client_id == given.get("clientId")
+    assert options.is_plain_topic == (durable is None)
+    assert not SourceOptions.parse(SOURCE).is_plain_topic
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (NEWS | {"clientId": "c"}, "clientId is given without subscriptionName"),
+        (NEWS | {"sharedSubscription": "true"}, "sharedSubscription is given without subscriptionName"),
+        (NEWS | {"subscriptionName": "s"}, "subscriptionName is given without clientId"),
+        (SOURCE | {"subscriptionName": "s", "clientId": "c"}, "subscriptionName is given, and no topic"),
+        (
+            NEWS | {"subscriptionName": "s", "sharedSubscription": "true", "broker": "classic"},
+            "classic lets one connection read a durable subscription",
+        ),
+    ],
+)
+def test_a_durable_subscription_is_given_whole(given, said):
+    with pytest.raises(OptionError, match=said):
+        SourceOptions.parse(given)
+
+
+def test_neither_queue_nor_topic():
+    with pytest.raises(MissingOptionError, match=r"JMS_MISSING_OPTION.*Neither option queue nor option topic"):
+        SourceOptions.parse(URL)
+
+
+@pytest.mark.parametrize("name", ["onBadMessage", "onTooLarge"])
+def test_a_dead_letter_queue_has_a_name_and_a_use(name):
+    letters = {name: "deadLetter"}
+    assert SourceOptions.parse(SOURCE | letters | DEAD, "stream").dead_letter_queue == "d"
+    with pytest.raises(MissingOptionError, match=f"{name}=deadLetter is given without deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters)
+    with pytest.raises(OptionConflictError, match="nothing is sent there"):
+        SourceOptions.parse(SOURCE | DEAD)
+    with pytest.raises(OptionConflictError, match="Queue orders is both read and deadLetterQueue"):
+        SourceOptions.parse(SOURCE | letters | {"deadLetterQueue": "orders"})
+    with pytest.raises(OptionConflictError, match=r"Option queue=orders\.# also reads deadLetterQueue=orders\.dead"):
+        SourceOptions.parse(URL | {"queue": "orders.#", "deadLetterQueue": "orders.dead"} | letters)
+    with pytest.raises(OptionConflictError, match="batch read"):
+        SourceOptions.parse(SOURCE | letters | DEAD, "batch")
+
+
+def test_least_and_most_in_order():
+    with pytest.raises(OptionConflictError, match=r"minMessagesPerTrigger \(3\) exceeds maxMessagesPerTrigger \(2\)"):
+        SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "3", "maxMessagesPerTrigger": "2"})
+    SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "2"})
+
+
+@pytest.mark.parametrize("name", ["maxMessages", "maxBytes"])
+def test_a_stream_refuses_the_bounds_of_a_batch(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a batch, and this reads a stream"):
+        SourceOptions.parse(SOURCE | {name.lower(): "5"}, "stream")
+    SourceOptions.parse(SOURCE | {name: "5"}, "batch")
+
+
+@pytest.mark.parametrize(
+    "name", ["maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "windowBytes"]
+)
+def test_a_batch_refuses_the_bounds_of_a_stream(name):
+    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a stream, and this reads a batch"):
+        SourceOptions.parse(SOURCE | {name: "5"}, "batch")
+    SourceOptions.parse(SOURCE | {name: "5"}, "stream")
+
+
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({}, 128 << 20),
+        ({"maxBytesPerTrigger": "1m"}, 2 << 20),
+        ({"maxMessagesPerTrigger": "1000"}, 2 * 1000 * 4096),
+        ({"maxMessagesPerTrigger": "1"}, 64 << 10),
+        ({"maxMessagesPerTrigger": "1000000000"}, 128 << 20),
+        ({"maxMessagesPerTrigger": "1", "MAXBYTESPERTRIGGER": "1m"}, 2 << 20),
+        ({"maxMessagesPerTrigger": "1", "windowBytes": "5m"}, 5 << 20),
+    ],
+)
+def test_the_window(given, window):
+    assert SourceOptions.parse(SOURCE | given).window_bytes == window

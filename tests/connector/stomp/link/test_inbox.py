@@ -1,0 +1,73 @@
+from pyspark_jms.errors import MessageTooLargeError
+from pyspark_jms.stomp.link import inbox as module
+from pyspark_jms.stomp.link.inbox import Inbox
+from pyspark_jms.stomp.link.replies import Arrivals
+from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
+
+RECEIPT = encode_frame(Frame("RECEIPT", (("receipt-id", "r1"),)))
+
+
+def message(number, body=b"text"):
+    return encode_frame(Frame("MESSAGE", (("message-id", str(number)), ("content-length", str(len(body)))), body))
+
+
+def inbox(on_too_large="stop"):
+    return Inbox(Arrivals(), max_body_bytes=1000, on_too_large=on_too_large)
+
+
+def ids(blocks):
+    return [identifier for block in blocks for identifier in block.ids]
+
+
+def test_messages_stay_and_other_frames_go_to_stomp_py():
+    found = inbox()
+    assert b"".join(found.feed(memoryview(message(1) + RECEIPT + message(2)))) == RECEIPT
+    messages, size = found.waiting()
+    assert messages == 2
+    assert size >= len(message(1) + message(2))
+    blocks = found.take()
+    assert ids(blocks) == [b"1", b"2"]
+    assert parse_frame(blocks[0].message(1)).body == b"text"
+    assert (found.waiting(), found.take()) == ((0, 0), [])
+
+
+def test_heart_beats_do_not_count_as_received():
+    found = inbox()
+    found.feed(memoryview(b"\n"))
+    assert found.received_bytes == 0
+    found.feed(memoryview(message(1)))
+    assert found.received_bytes == len(message(1))
+
+
+def test_a_block_is_closed_at_its_size(monkeypatch):
+    monkeypatch.setattr(module, "SEGMENT_BYTES", 2 * len(message(1)))
+    found = inbox()
+    for number in range(1, 6):
+        found.feed(memoryview(message(number)))
+    assert found.waiting()[0] == 5
+    assert [len(block) for block in found.take()] == [2, 2, 1]
+
+
+def test_the_id_for_ack_is_read_from_its_header():
+    found = inbox()
+    found.set_ack_header("ack")
+    headers = (("message-id", "m"), ("ack", "a"))
+    found.feed(memoryview(encode_frame(Frame("MESSAGE", headers, b""))))
+    assert ids(found.take()) == [b"a,m"]
+
+
+def test_a_message_above_the_limit_ends_the_session_or_is_set_aside():
+    large = memoryview(message(1, b"x" * 1001) + message(2))
+    stopped = inbox()
+    stopped.feed(large)
+    assert isinstance(stopped.refused, MessageTooLargeError)
+    for on_too_large in ("skip", "deadLetter"):
+        found = inbox(on_too_large)
+        found.feed(large)
+        (oversized,) = found.take_oversized()
+        assert found.take_oversized() == []
+        assert (found.refused, ids(found.take())) == (None, [b"2"])
+        if oversized.body is not None:
+            oversized.body.seek(0)
+            assert oversized.body.read() == b"x" * 1001
+            oversized.body.close()

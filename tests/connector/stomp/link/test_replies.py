@@ -1,0 +1,118 @@
+"""What ends a wait, without a broker: the listener is called as stomp.py calls it."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from pyspark_jms.errors import ConnectionLostError, JMSSecurityError, MalformedFrameError, ReceiptTimeoutError
+from pyspark_jms.network.address import Address
+from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.link.replies import Arrivals, Listener, Replies, error_text
+
+ADDRESS = Address("host", 1)
+DENIED = "Security Error occurred"
+SHORT, LONG = 0.05, 30
+
+
+def frame(body="", **headers):
+    return SimpleNamespace(headers={name.replace("_", "-"): value for name, value in headers.items()}, body=body)
+
+
+class Session:
+    def __init__(self):
+        self.failure = None
+        self.replies = Replies(ADDRESS, Arrivals(), lambda: self.failure)
+        self.replies.dialect = ARTEMIS
+        self.listener = Listener(self.replies.note)
+
+
+@pytest.fixture
+def session():
+    return Session()
+
+
+@pytest.fixture
+def later():
+    """Call something in another thread, a moment from now."""
+    timers = []
+
+    def call(function, *arguments):
+        timers.append(threading.Timer(SHORT, function, arguments))
+        timers[-1].start()
+
+    yield call
+    for timer in timers:
+        timer.join()
+
+
+def test_connected(session, later):
+    assert session.replies.server is None
+    later(session.listener.on_connected, frame(server="ActiveMQ-Artemis/2.44.0"))
+    session.replies.await_connected(LONG)
+    assert session.replies.server == "ActiveMQ-Artemis/2.44.0"
+
+
+def test_a_receipt_is_awaited_once(session, later):
+    later(session.listener.on_receipt, frame(receipt_id="r1"))
+    session.replies.await_receipt("r1", LONG)
+    assert not session.replies.has_receipt("r1")
+    with pytest.raises(ReceiptTimeoutError, match=r"did not send the receipt r1 within 0.05 s"):
+        session.replies.await_receipt("r1", SHORT)
+
+
+def test_an_error_takes_precedence_over_a_receipt(session):
+    session.listener.on_receipt(frame(receipt_id="r1"))
+    session.listener.on_error(frame(message=DENIED))
+    assert session.replies.has_receipt("r1")
+    with pytest.raises(JMSSecurityError, match=DENIED):
+        session.replies.await_receipt("r1", LONG)
+
+
+@pytest.mark.parametrize("wait", ["await_connected", "await_receipt"])
+def test_the_end_of_the_connection_ends_a_wait(session, later, wait):
+    later(session.listener.on_disconnected)
+    arguments = ("r1", LONG) if wait == "await_receipt" else (LONG,)
+    with pytest.raises(ConnectionLostError, match=r"The connection to stomp://host:1 is gone"):
+        getattr(session.replies, wait)(*arguments)
+
+
+def test_the_first_error_is_raised(session):
+    session.replies.check()
+    session.listener.on_error(frame(message=DENIED))
+    session.listener.on_error(frame(message="a consequence of it"))
+    session.listener.on_disconnected()
+    with pytest.raises(JMSSecurityError, match=DENIED):
+        session.replies.check()
+
+
+def test_what_was_wrong_with_the_bytes_is_raised(session):
+    session.failure = MalformedFrameError("It is HTTP.")
+    with pytest.raises(MalformedFrameError):
+        session.replies.check()
+    session.failure = OSError()  # the end of the connection follows
+    session.replies.check()
+
+
+def test_a_final_error_is_awaited_for_a_limited_time(session, later):
+    began = time.monotonic()
+    session.replies.await_final_error(SHORT)
+    assert time.monotonic() - began >= SHORT
+    later(session.listener.on_error, frame(message=DENIED))
+    session.replies.await_final_error(LONG)
+    with pytest.raises(JMSSecurityError):
+        session.replies.check()
+
+
+@pytest.mark.parametrize(
+    ("message", "body", "text"),
+    [
+        ("AMQ339001 Destination does not exist x", "AMQ339001: Destination does not exist: x\n", None),
+        ("User a is not valid", "java.lang.SecurityException: User a is not valid\n\tat", "java.lang.Securi"),
+        ("Bad CONNECT", "Access refused for user 'a'\n", "Bad CONNECT: Access refused"),
+        ("", "only a body", "only a body"),
+    ],
+)
+def test_the_text_of_an_error(message, body, text):
+    assert error_text(message, body).startswith(message if text is None else text)

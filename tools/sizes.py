@@ -1,0 +1,45 @@
+"""No file, class or function of the two packages is longer than a reader can take in.
+
+Decorators do not count. Methods of a class are the functions in its body, properties included.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("connector/pyspark_jms", "selector/jms_selector")
+
+MAX_FILE_LINES = 350
+MAX_CLASS_METHODS = 20
+MAX_FUNCTION_LINES = 40
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def too_large(text: str) -> Iterator[str]:
+    """What of this file's text exceeds a limit, with its size."""
+    lines = len(text.splitlines())
+    if lines > MAX_FILE_LINES:
+        yield f"{lines} lines, the limit is {MAX_FILE_LINES}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            methods = sum(isinstance(item, Function) for item in node.body)
+            if methods > MAX_CLASS_METHODS:
+                yield f"line {node.lineno}: class {node.name} has {methods} methods, the limit is {MAX_CLASS_METHODS}"
+        elif isinstance(node, Function):
+            size = (node.end_lineno or node.lineno) - node.lineno + 1
+            if size > MAX_FUNCTION_LINES:
+                yield f"line {node.lineno}: {node.name} has {size} lines, the limit is {MAX_FUNCTION_LINES}"
+
+
+def problems(root: Path = ROOT) -> list[str]:
+    files = (path for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
+    return [f"{path.relative_to(root)}: {problem}" for path in files for problem in too_large(path.read_text())]
+
+
+if __name__ == "__main__":
+    found = problems()
+    print("\n".join(found) or "no file, class or function is too large")
+    sys.exit(bool(found))
