@@ -1,10 +1,10 @@
-"""Strings of an Arrow array in, header bytes of the same array out: escapes, lines, joins, all vectorised.
+"""Arrow arrays of strings and lists as numpy sees them: offsets, bytes, checks, copies and joins, all vectorised.
 
-Knows STOMP 1.2's value encoding and Arrow's layout of strings; knows no column and no header.
+Knows how Arrow holds such arrays. Refuses to know columns and protocols.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,11 @@ __all__ = [
     "Mask",
     "Offsets",
     "Piece",
+    "binary_array",
     "bytes_of",
-    "escaped",
     "first_not_utf8",
     "first_true",
     "first_with_nul",
-    "header_line",
     "is_ascii_text",
     "join_rows",
     "mask_of",
@@ -39,22 +38,15 @@ ByteArray: TypeAlias = npt.NDArray[np.uint8]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Piece: TypeAlias = bytes | pa.Array
-"""Part of a frame: the same bytes for every row, or a binary array. Header lines begin with their LF: so two
-pieces make a line, and Arrow's join costs by the piece."""
+"""A part of what ``join_rows`` makes of each row: the same bytes for every row, or a binary array."""
 
 _BINARY = pa.binary()
 _WIDE = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
 _POOL = pa.system_memory_pool()
-# Frames of one batch are some megabytes, freed before the next. glibc keeps such blocks for reuse, numpy's
-# temporaries profit too; Arrow's own pool gives them back, and new pages cost a fifth of the encoder's time.
+# The encoded messages of one batch are some megabytes, freed before the next batch. glibc keeps such blocks for reuse,
+# also for numpy's temporaries. Arrow's own pool gives them back, and new pages cost a fifth of the encoder's time.
 _FALSE = pa.scalar(value=False)
-_NOTHING, _BACKSLASH = (pa.scalar(octets, _BINARY) for octets in (b"", b"\\"))
-
-# STOMP 1.2 "Value Encoding": what follows the backslash. NUL is not in the table: the grammar allows it in
-# a header (only CR, LF and ":" are excluded), and Artemis reads the header block up to the blank line.
-_ESCAPE_CODE = np.zeros(256, np.uint8)
-for _plain, _code in ((b"\r", b"r"), (b"\n", b"n"), (b":", b"c"), (b"\\", b"\\")):
-    _ESCAPE_CODE[_plain[0]] = _code[0]
+_NOTHING = pa.scalar(b"", _BINARY)
 
 
 def offsets_of(array: pa.Array) -> Offsets:
@@ -134,47 +126,14 @@ def first_true(mask: Mask) -> int | None:
     return int(mask.argmax()) if mask.any() else None
 
 
-def escaped(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
-    """A binary array with STOMP 1.2's escapes; ``refuse`` is called for an entry that is not UTF-8."""
-    wrong = first_not_utf8(array)
-    if wrong is not None:
-        refuse(wrong)
-    octets = bytes_of(array)
-    positions, codes = _to_escape(octets)
-    return _with_escapes(array, octets, positions, codes) if len(positions) else array
-
-
-def _to_escape(octets: ByteArray) -> tuple[Int64s, ByteArray]:
-    """Positions of CR, LF, colon and backslash, and their codes; other control characters are sorted out last."""
-    suspects = np.flatnonzero((octets <= ord("\r")) | (octets == ord(":")) | (octets == ord("\\")))
-    codes = _ESCAPE_CODE[octets[suspects]]
-    needed = codes != 0
-    return (suspects, codes) if needed.all() else (suspects[needed], codes[needed])
-
-
-def _with_escapes(array: pa.Array, octets: ByteArray, positions: Int64s, codes: ByteArray) -> pa.Array:
-    """Put each code in its byte's place, cut before it, and join the cuts by backslashes."""
-    coded = octets.copy()
-    coded[positions] = codes
-    cuts = np.concatenate([[0], positions, [len(octets)]])
-    joined = pc.binary_join(_one_list(_binary_array(cuts, coded)), _BACKSLASH)
-    offsets = offsets_of(array) - offsets_of(array)[0]
-    owners = np.searchsorted(offsets, positions, side="right") - 1
-    offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)), dtype=offsets.dtype)
-    return with_nulls_of(array, offsets, joined.buffers()[2])
-
-
-def _binary_array(offsets: Offsets, octets: ByteArray) -> pa.Array:
+def binary_array(offsets: Offsets, octets: ByteArray) -> pa.Array:
+    """Entry i is ``octets[offsets[i]:offsets[i + 1]]``; the offsets fit 32 bits."""
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(octets)]
     return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
 
-def _one_list(array: pa.Array) -> pa.Array:
-    offsets = pa.py_buffer(np.array([0, len(array)], np.int32))
-    return pa.Array.from_buffers(pa.list_(_BINARY), 1, [None, offsets], children=[array])
-
-
 def with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Array:
+    """A binary array of these bytes, null where ``array`` is null."""
     if not array.null_count:
         return pa.Array.from_buffers(_BINARY, len(array), [None, pa.py_buffer(offsets), data])
     # A validity bitmap can be shared from a whole byte on; the bits before the first entry stay as padding.
@@ -190,13 +149,7 @@ def repeated(array: pa.Array, times: int) -> pa.Array:
     ends = (offsets_of(array)[1:] - offsets_of(array)[0]).astype(np.int32)
     offsets = np.zeros(times * width + 1, np.int32)
     np.add.outer(np.arange(times, dtype=np.int32) * np.int32(len(octets)), ends, out=offsets[1:].reshape(times, width))
-    return _binary_array(offsets, np.tile(octets, times))
-
-
-def header_line(name: str, values: pa.Array) -> list[Piece]:
-    """LF and ``name:value`` for each entry of an escaped binary array; nothing for a null."""
-    pieces: list[Piece] = [f"\n{name}:".encode(), values]
-    return [join_rows(pieces).fill_null(_NOTHING)] if values.null_count else pieces
+    return binary_array(offsets, np.tile(octets, times))
 
 
 def join_rows(pieces: Sequence[Piece]) -> pa.Array:

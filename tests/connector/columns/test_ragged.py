@@ -1,15 +1,13 @@
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pyspark_jms.columns.ragged import (
+    binary_array,
     bytes_of,
-    escaped,
     first_not_utf8,
     first_true,
     first_with_nul,
-    header_line,
     is_ascii_text,
     join_rows,
     mask_of,
@@ -17,20 +15,15 @@ from pyspark_jms.columns.ragged import (
     repeated,
     slices_of,
     to_binary,
+    with_nulls_of,
 )
-from pyspark_jms.stomp.wire.header import escape
 
 VALUES = [b"", b"a:b", None, b"\\", b"\r\n", b"plain", None, b"::", "é:🐘".encode(), b"\0\t"]
 TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
-texts = st.lists(st.none() | st.text(st.sampled_from(":\\\r\nab\0é🐘"), max_size=5), max_size=20)
 
 
 def binary(values):
     return pa.array(values, pa.binary())
-
-
-def refused(index):
-    raise ValueError(index)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -54,37 +47,13 @@ def test_an_array_without_entries_has_one_offset_and_no_bytes(array):
     assert len(bytes_of(array)) == 0
 
 
-@given(texts, st.integers(0, 9))
-def test_escapes_as_the_wire_does_in_any_slice(values, start):
-    array = binary([None if value is None else value.encode() for value in values])[start:]
-    wanted = [None if value is None else escape(value).encode() for value in values[start:]]
-    result = escaped(array, refused)
-    result.validate(full=True)
-    assert result.to_pylist() == wanted
-
-
-def test_nothing_to_escape_makes_no_copy():
-    array = binary([b"a", None, b"\0\x7f"])
-    assert escaped(array, refused) is array
-
-
-def test_escapes_hidden_under_a_null_stay_there():
-    visible = pa.array([True, False, True])
-    array = pa.Array.from_buffers(
-        pa.binary(), 3, [visible.buffers()[1], *binary([b"a:", b":\n:", b":z"]).buffers()[1:]], null_count=1
-    )
-    assert escaped(array, refused).to_pylist() == [rb"a\c", None, rb"\cz"]
-
-
 BROKEN = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"a\x80", b"\xf8\x88\x80\x80\x80"]
 
 
-@pytest.mark.parametrize("octets", BROKEN)
-def test_finds_what_is_not_utf8(octets):
-    array = binary([b"skipped", "é".encode(), None, octets, octets])[1:]
+@pytest.mark.parametrize("wrong", BROKEN)
+def test_finds_what_is_not_utf8(wrong):
+    array = binary([b"skipped", "é".encode(), None, wrong, wrong])[1:]
     assert first_not_utf8(array) == 2
-    with pytest.raises(ValueError, match=r"^2$"):
-        escaped(array, refused)
 
 
 def test_utf8_cut_by_an_entry_is_not_utf8():
@@ -124,16 +93,25 @@ def test_slices_group_entries_and_nulls_add_nothing():
     assert slices_of(pa.nulls(2, pa.binary()), offsets_of(binary([b"xx"]))).to_pylist() == [b""]
 
 
+def test_an_array_of_offsets_and_bytes():
+    result = binary_array(np.array([0, 2, 2, 3]), np.frombuffer(b"abc", np.uint8))
+    result.validate(full=True)
+    assert result.to_pylist() == [b"ab", b"", b"c"]
+
+
+@pytest.mark.parametrize("start", [0, 1, 9])
+def test_new_bytes_keep_the_nulls_of_any_slice(start):
+    array = binary([b"x", None, b"y"] * 4)[start:]
+    result = with_nulls_of(array, np.arange(len(array) + 1, dtype=np.int32), pa.py_buffer(b"a" * len(array)))
+    result.validate(full=True)
+    assert result.to_pylist() == [value and b"a" for value in array.to_pylist()]
+
+
 def test_repeats_a_slice():
     array = binary([b"skipped", b"a", b"", b"bc"])[1:]
     result = repeated(array, 3)
     result.validate(full=True)
     assert result.to_pylist() == [b"a", b"", b"bc"] * 3
-
-
-def test_a_header_line_is_nothing_for_a_null():
-    for values, lines in (([b"a", None, b""], [b"\ntype:a", b"", b"\ntype:"]), ([b"a"], [b"\ntype:a"])):
-        assert join_rows(header_line("type", binary(values))).to_pylist() == lines
 
 
 def test_joins_constants_and_columns():

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.fit import cuts
-from pyspark_jms.columns.ragged import Int64s, Piece, first_true, header_line, join_rows, offsets_of
+from pyspark_jms.columns.ragged import Int64s, Piece, first_true, join_rows, offsets_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.columns.sink_columns import row_ends, sink_columns
@@ -23,6 +23,7 @@ from pyspark_jms.stomp.columns.encode_properties import properties_of, property_
 from pyspark_jms.stomp.columns.encode_stable import check_stable
 from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
 from pyspark_jms.stomp.columns.encode_types import types_line
+from pyspark_jms.stomp.columns.header_line import header_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["BUFFER_BYTES", "encode", "receipt_of"]

@@ -11,13 +11,13 @@ from pyspark_jms.columns.ragged import (
     Piece,
     first_not_utf8,
     first_with_nul,
-    header_line,
     is_ascii_text,
     mask_of,
 )
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
+from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["body_of"]
@@ -34,7 +34,7 @@ _COLUMN_OF = {
 _BODY_COLUMNS = ("text", "bytes", "map", "stream")
 _UNSAID = -1
 _EMPTY = pa.scalar(b"", pa.binary())
-_MARKERS = [*(f"\n{BODY_MARKER}:{kind}".encode() for kind in BodyType), b""]
+_MARKERS = [*(fixed_line(BODY_MARKER, kind) for kind in BodyType), b""]
 _UNMARKED = len(_TYPES)
 
 Codes = npt.NDArray[np.int64]

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, escaped, header_line, mask_of
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, mask_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.stomp.columns.escapes import escape_column
+from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
-from pyspark_jms.stomp.wire.header import escape
 
 __all__ = ["destination_lines", "header_lines"]
 
@@ -89,7 +90,7 @@ def _parse_destination(octets: bytes) -> Destination | None:
 def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
     spelled = dialect.addresses.spelled(destination, sending=True, by_row=by_row)
     headers = {"destination": spelled} | dialect.send_types[destination.kind]
-    return "".join(f"\n{name}:{escape(value)}" for name, value in headers.items()).encode()
+    return b"".join(fixed_line(name, value) for name, value in headers.items())
 
 
 # --- all other headers -------------------------------------------------------------------------------
@@ -102,14 +103,14 @@ def header_lines(
     names = dialect.send_headers
     pieces: list[Piece] = [_mode_and_priority(rows, dialect, defaults)]
     if transaction is not None:
-        pieces.append(f"\ntransaction:{escape(transaction)}".encode())
+        pieces.append(fixed_line("transaction", transaction))
     pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
     pieces += _text_line(rows, "JMSType", names.type)
     pieces += _reply_to_line(rows, dialect)
     pieces += _text_line(rows, "content_type", names.content_type)
     pieces += _expiration_lines(rows, dialect, defaults, now_ms)
     if names.timestamp is not None:
-        pieces.append(f"\n{names.timestamp}:{now_ms // dialect.timestamp_ms}".encode())
+        pieces.append(fixed_line(names.timestamp, str(now_ms // dialect.timestamp_ms)))
     pieces += _delivery_lines(rows, dialect, defaults, now_ms)
     return pieces
 
@@ -141,7 +142,7 @@ def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
     headers = {"persistent": "true"} if persistent else {"persistent": "false", **dialect.non_persistent_headers}
     if dialect.send_headers.priority:
         headers[dialect.send_headers.priority] = str(priority)
-    return "".join(f"\n{name}:{value}" for name, value in headers.items()).encode()
+    return b"".join(fixed_line(name, value) for name, value in headers.items())
 
 
 def _text_line(rows: Rows, column: str, name: str | None) -> list[Piece]:
@@ -154,7 +155,8 @@ def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[P
         _unsupported(rows, column, mask_of(values.is_valid()))
         return []
     refused = f"has a {column} that is not UTF-8"
-    return header_line(name, escaped(values, lambda i: rows.refuse(i, refused, "Encode it, in base64 for example.")))
+    remedy = "Encode it, in base64 for example."
+    return header_line(name, escape_column(values, lambda index: rows.refuse(index, refused, remedy)))
 
 
 def _reply_to_line(rows: Rows, dialect: Dialect) -> list[Piece]:
@@ -246,7 +248,7 @@ def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> l
         _unsupported(rows, column, given)
         return []
     if (values == values[0]).all():
-        return [f"\n{name}:{values[0]}".encode()]
+        return [fixed_line(name, str(values[0]))]
     return header_line(name, pa.array(values, mask=~given).cast(pa.string()).view(pa.binary()))
 
 

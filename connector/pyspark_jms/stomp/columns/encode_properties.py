@@ -11,7 +11,6 @@ from pyspark_jms.columns.ragged import (
     Int64s,
     Piece,
     bytes_of,
-    escaped,
     join_rows,
     offsets_of,
     repeated,
@@ -22,8 +21,9 @@ from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
+from pyspark_jms.stomp.columns.escapes import escape_column
+from pyspark_jms.stomp.columns.header_line import fixed_line
 from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
-from pyspark_jms.stomp.wire.header import escape
 
 __all__ = ["Properties", "left_out", "name_problem", "properties_of", "property_lines"]
 
@@ -60,7 +60,7 @@ def property_lines(properties: Properties, dialect: Dialect, columns: Collection
     """
     entries = properties.entries
     names = _name_parts(properties, dialect, columns)
-    values = escaped(
+    values = escape_column(
         properties.values,
         lambda index: entries.refuse(index, "its value is not UTF-8", "Encode it, in base64 for example."),
     )
@@ -117,7 +117,7 @@ def _width(entries: Entries, names: pa.Array) -> int:
 def _name_part(name: str, dialect: Dialect) -> bytes | None:
     if name in left_out(dialect):
         return None
-    return f"\n{escape(dialect.send_property_names.get(name, name))}:".encode()
+    return fixed_line(dialect.send_property_names.get(name, name), "")
 
 
 # --- what is refused ---------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Piece, escaped, header_line
+from pyspark_jms.columns.ragged import Piece
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.typed_columns import TypedColumn
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.stomp.columns.encode_properties import left_out, name_problem
+from pyspark_jms.stomp.columns.escapes import escape_column
+from pyspark_jms.stomp.columns.header_line import header_line
 from pyspark_jms.stomp.dialects.base import Dialect
-from pyspark_jms.stomp.wire.header import escape
 
 __all__ = ["column_lines"]
 
@@ -21,7 +22,7 @@ def column_lines(rows: Rows, columns: Mapping[str, TypedColumn], dialect: Dialec
     for name, column in columns.items():
         _check_name(name, dialect)
         values = _escaped(rows, name, column.texts)
-        lines += header_line(escape(dialect.send_property_names.get(name, name)), values)
+        lines += header_line(dialect.send_property_names.get(name, name), values)
     return lines
 
 
@@ -33,4 +34,4 @@ def _check_name(name: str, dialect: Dialect) -> None:
 
 def _escaped(rows: Rows, name: str, texts: pa.Array) -> pa.Array:
     fact = f"has a column {name} that is not UTF-8"
-    return escaped(texts, lambda index: rows.refuse(index, fact, "Encode it, in base64 for example."))
+    return escape_column(texts, lambda index: rows.refuse(index, fact, "Encode it, in base64 for example."))

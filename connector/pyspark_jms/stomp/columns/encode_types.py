@@ -21,6 +21,7 @@ from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import TYPES_MARKER, ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem
 from pyspark_jms.stomp.columns.encode_properties import Properties, left_out
+from pyspark_jms.stomp.columns.header_line import fixed_line
 from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.wire.header import escape
 
@@ -42,7 +43,7 @@ def types_line(
     arrays = [piece for piece in said if isinstance(piece, pa.Array)]
     if not said:
         return []
-    begin, end = f"\n{TYPES_MARKER}:{{".encode(), b"}"
+    begin, end = fixed_line(TYPES_MARKER, "") + b"{", b"}"
     if not arrays:
         return [begin + b"".join(said)[1:] + end]
     pairs = join_rows(said)

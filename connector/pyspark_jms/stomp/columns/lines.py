@@ -23,6 +23,7 @@ from pyspark_jms.columns.cut import (
     is_utf8,
     require_offsets,
 )
+from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
 __all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
@@ -40,10 +41,6 @@ _SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
 _LONGEST_NAME_TOLD = 60
 _COMMAND_LENGTH = len(b"MESSAGE\n")
-
-# STOMP 1.2 "Value Encoding"; 0: undefined.
-_ESCAPED = np.zeros(256, np.uint8)
-_ESCAPED[[ord(code) for code in r"\crn"]] = list(b"\\:\r\n")
 
 
 class Fault(NamedTuple):
@@ -208,15 +205,9 @@ def _trim_cr(block: _Block) -> None:
 
 def _undo_escapes(block: _Block, whole: Bools) -> None:
     """Put one byte for each escape and move the lines' positions; an undefined escape stays as it is."""
-    slashes = np.flatnonzero(block.octets == _BACKSLASH)
-    slashes = slashes[_is_opening(slashes)]
-    plain = _ESCAPED[block.octets[slashes + 1]]
-    piece = np.searchsorted(block.ends.ravel(), slashes)
-    undefined = np.unique(piece[plain == 0] // 2)
-    slashes, piece, plain = slashes[plain != 0], piece[plain != 0], plain[plain != 0]
-    octets = block.octets.copy()
-    octets[slashes + 1] = plain
-    block.octets = _without(octets, slashes)
+    block.octets, removed, slashes = unescape_buffer(block.octets)
+    undefined = np.unique(np.searchsorted(block.ends.ravel(), slashes) // 2)
+    piece = np.searchsorted(block.ends.ravel(), removed)
     gone = np.bincount(piece, minlength=block.ends.size).astype(np.int32)
     until = np.cumsum(gone, dtype=np.int32)
     block.starts -= (until - gone).reshape(-1, 2)
@@ -225,22 +216,6 @@ def _undo_escapes(block: _Block, whole: Bools) -> None:
         undefined[whole[undefined]],
         lambda line, _: f"header {block.name(line)!r} holds an escape that STOMP 1.2 does not define",
     )
-
-
-def _is_opening(slashes: Ints) -> Bools:
-    """Of a run of backslashes the first, third, … open an escape: the others are what was escaped."""
-    number = np.arange(len(slashes))
-    begins_run = np.concatenate(([True], np.diff(slashes) != 1))
-    opening: Bools = (number - np.maximum.accumulate(np.where(begins_run, number, 0))) % 2 == 0
-    return opening
-
-
-def _without(octets: ByteArray, dropped: Ints) -> ByteArray:
-    starts = np.concatenate(([0], dropped + 1))
-    ends = np.append(dropped, len(octets))
-    data, limits = contents(cut(pa.py_buffer(octets), starts, ends))
-    kept: ByteArray = np.frombuffer(data, np.uint8)[: limits[-1]]
-    return kept
 
 
 def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:

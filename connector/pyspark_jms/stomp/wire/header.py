@@ -5,22 +5,27 @@ import re
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["escape", "header_of", "unescape"]
+__all__ = ["ESCAPE_CODES", "escape", "header_of", "unescape"]
 
-# STOMP 1.2 "Value Encoding". CONNECT and CONNECTED are exempt, for STOMP 1.0
-# peers; the caller decides, because only it knows the command.
-_PLAIN_TO_WIRE = {"\\": r"\\", "\r": r"\r", "\n": r"\n", ":": r"\c"}
+ESCAPE_CODES = {"\\": "\\", "\r": "r", "\n": "n", ":": "c"}
+"""STOMP 1.2 "Value Encoding": each character that a header must escape → the character after the backslash.
+
+NUL is not in the table: the grammar excludes only CR, LF and ":" from a header, and Artemis reads the header block up
+to the blank line. CONNECT and CONNECTED frames are exempt, for the sake of STOMP 1.0 peers: the caller decides."""
+
+_PLAIN_TO_WIRE = {plain: f"\\{code}" for plain, code in ESCAPE_CODES.items()}
 _WIRE_TO_PLAIN = {wire: plain for plain, wire in _PLAIN_TO_WIRE.items()}
-_NEEDS_ESCAPE = re.compile(r"[\\\r\n:]")
+_NEEDS_ESCAPE = re.compile(f"[{re.escape(''.join(ESCAPE_CODES))}]")
 _ESCAPED = re.compile(r"\\.?", re.DOTALL)
 
 
 def escape(plain: str) -> str:
+    """The text as it may stand in a header line."""
     return _NEEDS_ESCAPE.sub(lambda match: _PLAIN_TO_WIRE[match[0]], plain)
 
 
 def unescape(wire: str) -> str:
-    """Undo :func:`escape`; an undefined sequence is fatal, as the spec demands."""
+    """Undo :func:`escape`. An undefined sequence is a ``MalformedFrameError``: STOMP 1.2 calls it a fatal error."""
     return _ESCAPED.sub(_plain, wire)
 
 

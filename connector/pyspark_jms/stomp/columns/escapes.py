@@ -1,0 +1,125 @@
+"""STOMP 1.2's header escapes over whole columns and buffers: the vectorised pair of ``wire.header``.
+
+Knows the table of ``wire.header`` and how Arrow holds strings. Refuses to know headers and frames.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.cut import contents, cut
+from pyspark_jms.columns.ragged import (
+    ByteArray,
+    Int64s,
+    Mask,
+    binary_array,
+    bytes_of,
+    first_not_utf8,
+    offsets_of,
+    with_nulls_of,
+)
+from pyspark_jms.stomp.wire.header import ESCAPE_CODES
+
+__all__ = ["Unescaped", "escape_column", "unescape_buffer"]
+
+_BACKSLASH = ord("\\")
+_JOINT = pa.scalar(b"\\", pa.binary())
+
+_CODE_OF = np.zeros(256, np.uint8)
+"""Byte → the byte that follows the backslash; 0: the byte needs no escape."""
+
+_PLAIN_OF = np.zeros(256, np.uint8)
+"""The byte that follows a backslash → the byte that was escaped; 0: STOMP 1.2 does not define this escape."""
+
+for _plain, _code in ESCAPE_CODES.items():
+    _CODE_OF[ord(_plain)] = ord(_code)
+    _PLAIN_OF[ord(_code)] = ord(_plain)
+
+_LAST_CONTROL = max(ord(plain) for plain in ESCAPE_CODES if plain < " ")
+_PRINTABLE = [ord(plain) for plain in ESCAPE_CODES if plain >= " "]
+
+
+# --- escape ----------------------------------------------------------------------------------------------
+
+
+def escape_column(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
+    """Escape each entry of a binary array; ``refuse`` is called with the index of an entry that is not UTF-8."""
+    wrong = first_not_utf8(array)
+    if wrong is not None:
+        refuse(wrong)
+    data = bytes_of(array)
+    positions, codes = _to_escape(data)
+    return _with_escapes(array, data, positions, codes) if len(positions) else array
+
+
+def _to_escape(data: ByteArray) -> tuple[Int64s, ByteArray]:
+    """The positions of the bytes to escape, and their codes."""
+    suspects = data <= _LAST_CONTROL  # few comparisons of all bytes are faster than a look-up of each one
+    for byte in _PRINTABLE:
+        suspects |= data == byte
+    positions = np.flatnonzero(suspects)
+    codes = _CODE_OF[data[positions]]
+    needed = codes != 0
+    return (positions, codes) if needed.all() else (positions[needed], codes[needed])
+
+
+def _with_escapes(array: pa.Array, data: ByteArray, positions: Int64s, codes: ByteArray) -> pa.Array:
+    """Put each code in the place of its byte, cut the data before each code, and join the cuts by backslashes."""
+    coded = data.copy()
+    coded[positions] = codes
+    cuts = np.concatenate([[0], positions, [len(data)]])
+    joined = pc.binary_join(_one_list(binary_array(cuts, coded)), _JOINT)
+    offsets = offsets_of(array) - offsets_of(array)[0]
+    owners = np.searchsorted(offsets, positions, side="right") - 1
+    offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)), dtype=offsets.dtype)
+    return with_nulls_of(array, offsets, joined.buffers()[2])
+
+
+def _one_list(array: pa.Array) -> pa.Array:
+    offsets = pa.py_buffer(np.array([0, len(array)], np.int32))
+    return pa.Array.from_buffers(pa.list_(pa.binary()), 1, [None, offsets], children=[array])
+
+
+# --- unescape --------------------------------------------------------------------------------------------
+
+
+class Unescaped(NamedTuple):
+    """A buffer with one byte for each escape; positions are those in the buffer before."""
+
+    data: ByteArray
+    removed: Int64s
+    """The backslashes that are gone, in order."""
+    undefined: Int64s
+    """The backslashes of undefined escapes, in order. They stay as they were."""
+
+
+def unescape_buffer(data: ByteArray) -> Unescaped:
+    """Undo the escapes of header lines, of which each ends in its LF."""
+    slashes = np.flatnonzero(data == _BACKSLASH)
+    slashes = slashes[_opens_escape(slashes)]
+    plain = _PLAIN_OF[data[slashes + 1]]
+    defined = plain != 0
+    removed = slashes[defined]
+    coded = data.copy()
+    coded[removed + 1] = plain[defined]
+    return Unescaped(_without(coded, removed), removed, slashes[~defined])
+
+
+def _opens_escape(slashes: Int64s) -> Mask:
+    """In a run of backslashes the first, third, … open an escape: the others are the escaped character."""
+    number = np.arange(len(slashes))
+    begins_run = np.concatenate(([True], np.diff(slashes) != 1))
+    opens: Mask = (number - np.maximum.accumulate(np.where(begins_run, number, 0))) % 2 == 0
+    return opens
+
+
+def _without(data: ByteArray, dropped: Int64s) -> ByteArray:
+    """The data without the bytes at these positions."""
+    starts = np.concatenate(([0], dropped + 1))
+    ends = np.append(dropped, len(data))
+    kept, limits = contents(cut(pa.py_buffer(data), starts, ends))
+    result: ByteArray = np.frombuffer(kept, np.uint8)[: limits[-1]]
+    return result
