@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
-from jms_selector.syntax.literals import is_plain_name, word
+from jms_selector.syntax.literals import is_plain_name, reserved_word
 from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES
 
@@ -58,7 +58,7 @@ def property_name_problem(name: str | None) -> str | None:
     """
     if not name:
         return "is empty: JMS 3.1 §3.5.1"
-    if word(name, activemq=False):
+    if reserved_word(name, activemq=False):
         return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
     if not is_plain_name(name, activemq=False):
         return "is no Java identifier, as JMS 3.1 §3.8.1.1 has it: letters, digits, _ and $, no digit first"
