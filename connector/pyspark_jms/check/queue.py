@@ -1,13 +1,14 @@
-"""What is on a queue, before a query subscribes: depth, body types, messages in delivery. By management alone.
+"""Checks a queue with management requests: depth, body types, messages in delivery, dead letters.
 
-In Artemis' words, the only broker that answers so far. Reads what it lists of messages: headers, properties, no body.
+The requests are those of Artemis, the only broker whose management is supported. It lists headers and properties of
+messages, but not their bodies.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.check.census import Kind, census_finding, kinds_of
+from pyspark_jms.check.census import Kind, census_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
@@ -17,14 +18,14 @@ from pyspark_jms.stomp.link.management import ManagementLink
 __all__ = ["Queue", "queue_findings"]
 
 _DEFAULT_ATTEMPTS = 10
-"""Artemis' own; 2.44 leaves it out of the settings it tells."""
+"""The default of Artemis, which version 2.44 omits in the settings of an address."""
 
 _STOMP = "STOMP"
 
 
 class Queue:
     def __init__(self, link: ManagementLink, queue: str) -> None:
-        self.name = queue.rpartition("::")[2]  # of a fully qualified name, ADDRESS::QUEUE
+        self.name = queue.rpartition("::")[2]  # the queue of a fully qualified name ADDRESS::QUEUE
         self._link = link
 
     @property
@@ -37,19 +38,19 @@ class Queue:
     def number(self, name: str) -> int:
         return int(self.attribute(name))
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The first messages that wait: as many as the broker shows at a time (200, unless it is set otherwise)."""
+    def list_messages(self) -> list[dict[str, Any]]:
+        """The first waiting messages: as many as the broker lists at a time (200 by default)."""
         return list(self._link.operation(f"queue.{self.name}", "listMessages", ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
-        """By the consumer that has them."""
+        """Consumer -> the messages in delivery to it."""
         return dict(self._link.operation(f"queue.{self.name}", "listDeliveringMessages"))
 
     def stomp_sessions(self) -> list[str]:
-        """As they stand in the keys of ``delivering``."""
+        """The STOMP sessions, as in the keys of ``delivering``."""
         filtered = json.dumps({"field": "queue", "operation": "EQUALS", "value": self.name})
-        told = json.loads(self._link.operation("broker", "listConsumers", filtered, 1, 1_000))
-        return [f":{entry['session']}:" for entry in told["data"] if entry["protocol"] == _STOMP]
+        answer = json.loads(self._link.operation("broker", "listConsumers", filtered, 1, 1_000))
+        return [f":{entry['session']}:" for entry in answer["data"] if entry["protocol"] == _STOMP]
 
     def settings(self) -> dict[str, Any]:
         address = str(self.attribute("address"))
@@ -62,28 +63,28 @@ class Queue:
             return None
 
 
-def queue_findings(asked: Queue, most: int) -> Iterator[Finding]:
-    """``most``: more messages in delivery than that are counted, not looked at."""
+def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
+    """``limit``: if more messages are in delivery, they are counted and not listed."""
     try:
-        depth = asked.number("messageCount")
+        depth = inspected.number("messageCount")
     except InvalidDestinationError:
         yield Finding(
             name="queue",
-            value=f"there is no queue {asked.name} on this broker",
+            value=f"there is no queue {inspected.name} on this broker",
             verdict=Verdict.NOTE,
-            advice="Is the name right? The first message or reader may create it, where the broker allows that.",
+            advice="Check the name. The broker may create the queue for its first message or consumer.",
         )
         return
-    delivering = asked.number("deliveringCount")
-    yield _depth(asked, depth, delivering)
-    yield _body_types(asked, depth, delivering, most)
+    delivering = inspected.number("deliveringCount")
+    yield _depth(inspected, depth, delivering)
+    yield _body_types(inspected, depth, delivering, limit)
     if delivering:
-        yield _in_delivery(asked, delivering, most)
-    yield _dead_letters(asked)
+        yield _in_delivery(inspected, delivering, limit)
+    yield _dead_letters(inspected)
 
 
-def _depth(asked: Queue, depth: int, delivering: int) -> Finding:
-    consumers, scheduled, paused = (asked.attribute(n) for n in ("consumerCount", "scheduledCount", "paused"))
+def _depth(inspected: Queue, depth: int, delivering: int) -> Finding:
+    consumers, scheduled, paused = (inspected.attribute(n) for n in ("consumerCount", "scheduledCount", "paused"))
     parts = [f"{depth:,} messages", f"{delivering:,} of them in delivery to {consumers} consumers"]
     if scheduled:
         parts.append(f"{scheduled:,} scheduled for later")
@@ -91,64 +92,63 @@ def _depth(asked: Queue, depth: int, delivering: int) -> Finding:
         parts.append("the queue is paused")
     return Finding(
         name="queue",
-        value=f"{asked.name}: {', '.join(parts)}",
+        value=f"{inspected.name}: {', '.join(parts)}",
         verdict=Verdict.NOTE if paused else Verdict.FINE,
         advice="A paused queue delivers nothing." if paused else "",
         figures={"messages": depth, "delivering": delivering, "consumers": consumers, "scheduled": scheduled},
     )
 
 
-def _body_types(asked: Queue, depth: int, delivering: int, most: int) -> Finding:
-    messages = asked.listed()
-    if 0 < delivering <= most:
-        messages += [message for listed in asked.delivering().values() for message in listed]
-    return census_finding(kinds_of(messages, asked.words), depth, asked.words)
+def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Finding:
+    messages = inspected.list_messages()
+    if 0 < delivering <= limit:
+        messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
+    return census_finding(count_kinds(messages, inspected.words), depth, inspected.words)
 
 
-def _in_delivery(asked: Queue, delivering: int, most: int) -> Finding:
-    if delivering > most:
+def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
+    if delivering > limit:
         return Finding(
             name="in delivery",
-            value=f"{delivering:,} messages, more than --max: not looked at",
+            value=f"{delivering:,} messages, more than --max: not listed",
             verdict=Verdict.NOTE,
         )
-    sessions = asked.stomp_sessions()
+    sessions = inspected.stomp_sessions()
     held = [
         message
-        for consumer, listed in asked.delivering().items()
+        for consumer, list_messages in inspected.delivering().items()
         if any(session in consumer for session in sessions)
-        for message in listed
+        for message in list_messages
     ]
-    streams = kinds_of(held, asked.words)[Kind(BodyType.STREAM)]
+    streams = count_kinds(held, inspected.words)[Kind(BodyType.STREAM)]
     if not streams:
-        return Finding(name="in delivery", value="nothing that a reader over STOMP cannot receive")
+        return Finding(name="in delivery", value="every message can be received over STOMP")
     return Finding(
         name="in delivery",
-        value=f"{streams:,} StreamMessages are held by readers over STOMP",
+        value=f"{streams:,} StreamMessages are in delivery to STOMP consumers",
         verdict=Verdict.PROBLEM,
-        advice="Those that were never put on the wire stay there until their reader ends, and then come back: only a"
-        " JMS client can consume them.",
+        advice="The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
+        " Only a JMS client can consume them.",
         figures={"streamsAtStompReaders": streams},
     )
 
 
-def _dead_letters(asked: Queue) -> Finding:
-    settings = asked.settings()
+def _dead_letters(inspected: Queue) -> Finding:
+    settings = inspected.settings()
     attempts = int(settings.get("maxDeliveryAttempts", _DEFAULT_ATTEMPTS))
     address = settings.get("deadLetterAddress")
     if attempts < 0:
-        return Finding(name="dead letters", value="a message is delivered without limit")
+        return Finding(name="dead letters", value="the broker does not limit the delivery attempts of a message")
     if not address:
         return Finding(
             name="dead letters",
             value=f"after {attempts} delivery attempts a message is deleted",
             verdict=Verdict.NOTE,
-            advice="A killed reader costs an attempt for every message in flight: give the address a"
-            " dead-letter-address.",
+            advice="A killed consumer costs one attempt for every message in flight. Configure a dead-letter-address.",
             figures={"maxDeliveryAttempts": attempts},
         )
-    depth = asked.depth_of(str(address))
-    held = "" if depth is None else f", which holds {depth:,}"
+    depth = inspected.depth_of(str(address))
+    held = "" if depth is None else f", which has {depth:,} messages"
     return Finding(
         name="dead letters",
         value=f"after {attempts} delivery attempts a message goes to {address}{held}",

@@ -184,7 +184,7 @@ WRONG = [
     ("onBadRow", "keep", "one of fail, drop"),
     ("propertyColumns", "", "names of properties; the name of '' is empty"),
     ("propertyColumns", "a,,b", "names of properties; the name of '' is empty"),
-    ("propertyColumns", "a, b-c", "names of properties; the name of 'b-c' is no Java identifier"),
+    ("propertyColumns", "a, b-c", "names of properties; the name of 'b-c' is not a Java identifier"),
     ("propertyColumns", '["a", 1]', "JSON array"),
     ("propertyColumns", "JMSPriority", "the name of 'JMSPriority' begins with JMS"),
     ("propertyColumns", "spark_jms_body", "begins with spark_jms_"),
