@@ -1,11 +1,11 @@
 """JMS queues and topics for Spark: ``format("jms")`` to read and write streams over STOMP.
 
-Spark imports this module in every worker and in every look-up of data sources, and one
-failing ``pyspark_*`` package hides all others: so nothing is imported here, and
-``DefaultSource``, the name Spark looks for, is loaded when it is asked for.
+Spark imports this module in every worker and in every look-up of data sources. A ``pyspark_*`` package that fails to
+import hides all other data sources, so this module imports nothing. It imports ``DefaultSource``, the name that Spark
+looks up, on first access.
 """
 
-TYPE_CHECKING = False  # type checkers know it by its name; typing's own costs 20 ms in a bare interpreter
+TYPE_CHECKING = False  # type checkers recognise this name; importing typing takes 20 ms
 if TYPE_CHECKING:
     from pyspark_jms.spark.source import JmsDataSource as DefaultSource
 

@@ -1,4 +1,4 @@
-"""``pyspark-jms``: the commands around the connector. A command is one function that adds it and one that runs it."""
+"""``pyspark-jms``: the commands of the connector. One function adds a command, another one runs it."""
 
 import argparse
 import os
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the one every Artemis container starts with; printed, so no secret
+_DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the default of every Artemis container, and printed: not a secret
 
-_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - there is no public name
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its return value is the exit code. A [JMS_...] error is one message and code 1."""
+    """Run one command and return the exit code. A [JMS_...] error is printed, and the code is 1."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -51,10 +51,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_demo(commands: _Commands) -> None:
     parser = commands.add_parser(
         "demo",
-        help="a broker, a Spark job and orders in and out: see it work in a minute",
+        help="run a broker and a Spark job that routes orders; takes a minute",
         description="Start a broker, send orders to a queue, run a Spark job that reads, enriches and routes them to "
-        "other queues, and compare what came out with what had to. Needs Java 17 or newer; the first run fetches "
-        "the broker's jars. Nothing stays behind.",
+        "other queues, and compare the result with the expected one. Needs Java 17 or newer. The first run downloads "
+        "the broker's jars. All other files are removed at the end.",
     )
     parser.set_defaults(run=_run_demo)
 
@@ -71,34 +71,56 @@ def _run_demo(_options: argparse.Namespace) -> int:
 def _add_broker(commands: _Commands) -> None:
     parser = commands.add_parser(
         "broker",
-        help="run a real Artemis broker on this machine, no Docker needed",
-        description="Run an Apache Artemis broker until Ctrl-C or SIGTERM. Needs Java 17 or newer; the first "
-        "start fetches the broker's jars as Spark fetches packages. Messages stay in --dir.",
-        epilog="The one line printed when the broker is ready holds url and user; the password only while it is "
-        "the default one.",
+        help="run an Artemis broker on this machine, without Docker",
+        description="Run an Apache Artemis broker until Ctrl-C or SIGTERM. Needs Java 17 or newer. The first start "
+        "downloads the broker's jars with Spark's resolver of packages. Messages are stored in --dir.",
+        epilog="When the broker is ready, it prints one line with URL and user. The line has the password only if it "
+        "is the default password.",
     )
     parser.set_defaults(run=_run_broker)
     add = parser.add_argument
     shown = "(default: %(default)s)"
-    add("--dir", default="artemis-data", help=f"folder of messages, configuration and broker.log {shown}")
-    add("--host", default="127.0.0.1", help=f"address to listen on; 0.0.0.0 lets other machines in {shown}")
-    add("--port", default=61613, type=int, help=f"STOMP port; 0 takes any free one {shown}")
-    add("--user", default=os.environ.get("JMS_BROKER_USER", "artemis"), help=f"or JMS_BROKER_USER {shown}")
-    add("--password", metavar="WORD", help="or JMS_BROKER_PASSWORD, which other users of the machine cannot see")
-    add("--tls-cert", metavar="PEM", help="speak TLS on --port with this certificate")
-    add("--tls-key", metavar="PEM", help="its key, if not in the same file")
-    add("--tls-client-ca", metavar="PEM", help="ask clients for a certificate of this authority")
+    add("--dir", default="artemis-data", help=f"folder for messages, configuration and broker.log {shown}")
+    add(
+        "--host",
+        default="127.0.0.1",
+        help=f"address to listen on; 0.0.0.0 accepts connections from other machines {shown}",
+    )
+    add("--port", default=61613, type=int, help=f"STOMP port; 0 selects a free port {shown}")
+    add(
+        "--user",
+        default=os.environ.get("JMS_BROKER_USER", "artemis"),
+        help=f"user name; also the environment variable JMS_BROKER_USER {shown}",
+    )
+    add(
+        "--password",
+        metavar="WORD",
+        help="password; other users of the machine can see it, but not the environment variable JMS_BROKER_PASSWORD",
+    )
+    add("--tls-cert", metavar="PEM", help="certificate; --port then accepts TLS only")
+    add("--tls-key", metavar="PEM", help="key of the certificate, if it is in another file")
+    add("--tls-client-ca", metavar="PEM", help="require client certificates of this authority")
     add("--plain-port", type=int, metavar="PORT", help="with --tls-cert: a second port without TLS")
-    add("--max-delivery-attempts", default=10, type=int, metavar="N", help=f"then a message goes to DLQ {shown}")
+    add(
+        "--max-delivery-attempts",
+        default=10,
+        type=int,
+        metavar="N",
+        help=f"delivery attempts before a message is moved to queue DLQ {shown}",
+    )
     add("--heap", default="512m", help=f"memory of the Java virtual machine {shown}")
-    add("--benchmark", action="store_true", help="a server's garbage collector and compiler; raise --heap too")
+    add(
+        "--benchmark",
+        action="store_true",
+        help="use the garbage collector and compiler of a server; also increase --heap",
+    )
 
 
 def _run_broker(options: argparse.Namespace) -> int:
     from pyspark_jms.testing import EmbeddedArtemis, Tls
 
     if options.tls_cert is None and (options.tls_key or options.tls_client_ca or options.plain_port is not None):
-        raise EmbeddedBrokerError("--tls-key, --tls-client-ca and --plain-port belong to TLS.", "Give --tls-cert.")
+        raise EmbeddedBrokerError("--tls-key, --tls-client-ca and --plain-port need TLS.", "Add --tls-cert.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tls = options.tls_cert and Tls(cert=options.tls_cert, key=options.tls_key, client_ca=options.tls_client_ca)
     password = options.password or os.environ.get("JMS_BROKER_PASSWORD", _DEFAULT_PASSWORD)
@@ -118,7 +140,7 @@ def _run_broker(options: argparse.Namespace) -> int:
         ) as broker:
             print(_ready_line(broker, time.monotonic() - began), flush=True)
             broker.wait()
-            raise EmbeddedBrokerError("The broker ended by itself.", f"Its log is {broker.log}.")
+            raise EmbeddedBrokerError("The broker ended unexpectedly.", f"See its log {broker.log}.")
     except KeyboardInterrupt:
         return 0
 
@@ -135,36 +157,49 @@ def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
 def _add_check(commands: _Commands) -> None:
     parser = commands.add_parser(
         "check",
-        help="what can this broker do for me, and what is on that queue?",
-        description="Connect, try on a scratch queue what source and sink rely on, and say what they can promise here. "
-        "With --queue also what lies there: depth, body types, messages that no reader over STOMP will "
-        "receive; none is taken. The exit code is 1 when there is a problem.",
-        epilog="What is on a queue is asked of the broker, for which a user needs the permission to manage; without "
-        "it the rest is checked.",
+        help="find out what a broker can do for a user, and what is on a queue",
+        description="Connect, test on a scratch queue the features that source and sink need, and print their "
+        "guarantees on this broker. With --queue, also print the depth of a queue, its body types, and messages "
+        "that cannot be received over STOMP; the messages stay on the queue. The exit code is 1 if there is a "
+        "problem.",
+        epilog="To inspect a queue, the user needs the permission `manage`. Without it, the other checks run.",
     )
     parser.set_defaults(run=_run_check)
     add = parser.add_argument
     shown = "(default: %(default)s)"
     _add_access(parser)
-    add("--queue", metavar="NAME", help="look at this queue, too")
+    add("--queue", metavar="NAME", help="also check this queue")
     add(
         "--receive",
         action="store_true",
-        help="also receive what is there and give it back: exact, but until then no other consumer sees it",
+        help="also receive the messages and give them back: exact, but meanwhile no other consumer receives them",
     )
-    add("--max", default=10_000, type=int, metavar="N", help=f"receive, or look at in delivery, so many {shown}")
-    add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"where to try things {shown}")
-    add("--json", action="store_true", help="for programs")
+    add(
+        "--max",
+        default=10_000,
+        type=int,
+        metavar="N",
+        help=f"maximum messages to receive, and to list in delivery {shown}",
+    )
+    add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"queue for test messages {shown}")
+    add("--json", action="store_true", help="print JSON")
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
-    add("--user")
+    add("--broker-url", required=True, metavar="URL", help="broker, as stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add("--user", help="user name")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
-    add("--option", action="append", default=[], type=_option, metavar="NAME=VALUE", help="any other: sslCaFile=ca.pem")
+    password.add_argument("--password-file", metavar="FILE", help="file with the password")
+    password.add_argument("--password-env", metavar="NAME", help="environment variable with the password")
+    add(
+        "--option",
+        action="append",
+        default=[],
+        type=_option,
+        metavar="NAME=VALUE",
+        help="any other option of the source, as sslCaFile=ca.pem",
+    )
 
 
 def _option(text: str) -> tuple[str, str]:
@@ -182,7 +217,7 @@ def _run_check(options: argparse.Namespace) -> int:
     request = CheckRequest(
         settings=parsed.connection,
         queue=options.queue,
-        most=options.max,
+        limit=options.max,
         receive=options.receive,
         scratch_queue=options.scratch_queue,
     )
@@ -211,18 +246,18 @@ def _source_options(options: argparse.Namespace, **more: str | None) -> "SourceO
 def _add_unsubscribe(commands: _Commands) -> None:
     parser = commands.add_parser(
         "unsubscribe",
-        help="end a durable topic subscription that no query reads any more",
-        description="End a durable subscription: the broker stops keeping the topic's messages for it, and what it "
-        "holds is gone. It is refused while somebody reads it (RabbitMQ does not refuse).",
-        epilog="A stopped query leaves its subscription standing, so that nothing is missed. A subscription that "
-        "nobody reads fills the broker.",
+        help="delete a durable topic subscription that no query reads any more",
+        description="Delete a durable subscription with all its messages. The broker refuses it while a consumer reads "
+        "the subscription (RabbitMQ does not refuse it).",
+        epilog="The subscription of a stopped query stays, so that no message is lost. A subscription without a "
+        "consumer fills the broker's storage.",
     )
     parser.set_defaults(run=_run_unsubscribe)
     add = parser.add_argument
     _add_access(parser)
-    add("--topic", required=True, metavar="NAME")
-    add("--subscription-name", required=True, metavar="NAME")
-    add("--client-id", metavar="ID", help="as the query has it; without one it is a shared subscription")
+    add("--topic", required=True, metavar="NAME", help="topic of the subscription")
+    add("--subscription-name", required=True, metavar="NAME", help="the query's option subscriptionName")
+    add("--client-id", metavar="ID", help="the query's option clientId; without it, the subscription is shared")
 
 
 def _run_unsubscribe(options: argparse.Namespace) -> int:

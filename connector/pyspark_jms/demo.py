@@ -1,7 +1,6 @@
 """``pyspark-jms demo``: orders from a Java application → a queue → Spark → queues → a Java application.
 
-Everything is real and checked: a broker of its own, a Spark of its own, and what came out is compared with what
-had to. Nothing stays behind.
+The demo starts a broker and a Spark, and compares the result with the expected one. It removes its files at the end.
 """
 
 import contextlib
@@ -37,7 +36,7 @@ _RUN_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Not ``valid``: the customer wrote a letter, and its text is no JSON."""
+    """An order of a customer. An order that is not ``valid`` has a text that is not JSON."""
 
     number: int
     customer: str
@@ -69,27 +68,27 @@ ORDERS: tuple[Order, ...] = tuple(_orders())
 
 
 def run() -> int:
-    """Run it all, saying what happens; 0 when everything came out as it must."""
+    """Run the demo and print its steps; 0 if the result is the expected one."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pyspark-jms-demo-") as folder:
         log = Path(folder, "spark.log")
         with EmbeddedArtemis() as broker:
-            _say(f"Broker    Artemis {ARTEMIS_VERSION} at {broker.url}", began)
+            _print_step(f"Broker    Artemis {ARTEMIS_VERSION} at {broker.url}", began)
             _send(broker)
-            _say(f"Sent      {len(ORDERS)} orders to queue {QUEUE}, by a Java JMS client", began)
+            _print_step(f"Sent      {len(ORDERS)} orders to queue {QUEUE}, by a Java JMS client", began)
             if problem := _spark_job(broker, folder, log, began):
                 return _fail(f"The Spark job failed.\n{problem}", log)
             received = list(_receive(broker))
-            print(f"\n{_table(received)}\n\n{_first(received)}")
-            problems = differences(received) + _not_empty(broker)
+            print(f"\n{_table(received)}\n\n{_describe_first(received)}")
+            problems = differences(received) + _find_remaining_messages(broker)
             if problems:
-                return _fail(str(IllegalStateError("\n".join(problems), "This is a fault of ours: report it.")), log)
-    print(f"\nEvery order came out once, where it belongs. Queue {QUEUE}, its outputs and DLQ are empty.")
-    _say("Done", began)
+                return _fail(str(IllegalStateError("\n".join(problems), "Please report a bug.")), log)
+    print(f"\nEvery order was received once, from the expected queue. Queue {QUEUE}, its outputs and DLQ are empty.")
+    _print_step("Done", began)
     return 0
 
 
-def _say(what: str, began: float) -> None:
+def _print_step(what: str, began: float) -> None:
     print(f"{time.monotonic() - began:5.1f} s  {what}", flush=True)
 
 
@@ -103,13 +102,13 @@ def _fail(what: str, log: Path) -> int:
 
 
 def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) -> str | None:
-    """Queue → queues. The error, if it failed."""
+    """Run the Spark job from the queue to the output queues; return the text of an error, or None."""
     from pyspark.errors import PySparkException
 
     access = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
     try:
         with _spark(folder, log) as spark:
-            _say(f"Spark     {spark.version}", began)
+            _print_step(f"Spark     {spark.version}", began)
             query = (
                 routed(spark.readStream.format("jms").options(**access, queue=QUEUE).load())
                 .writeStream.format("jms")
@@ -118,16 +117,16 @@ def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) ->
                 .start()
             )
             if not query.awaitTermination(_RUN_SECONDS):
-                return f"It did not end within {_RUN_SECONDS} s."
+                return f"The job did not end within {_RUN_SECONDS} s."
             rows = sum(progress["numInputRows"] for progress in query.recentProgress)
-            _say(f"Job       {rows} rows: read, enriched, routed by content, written", began)
+            _print_step(f"Job       {rows} rows: read, enriched, routed by content, written", began)
     except PySparkException as error:
         return str(error)
     return None
 
 
 def routed(messages: "DataFrame") -> "DataFrame":
-    """Each order with its total, and the queue it goes to. jobs/jms_to_jms.py is this as a job of its own."""
+    """Add the total and the destination queue to each order. jobs/jms_to_jms.py is the same as a Spark job."""
     from pyspark.sql import functions as F
 
     order = F.from_json("text", "order long, customer string, country string, quantity int, price decimal(10,2)")
@@ -149,11 +148,11 @@ def routed(messages: "DataFrame") -> "DataFrame":
 
 
 def _spark(folder: str, log: Path) -> "SparkSession":
-    """A Spark of our own, whose log is a file."""
+    """Start a local Spark that logs to a file."""
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark takes the first python3 of the PATH otherwise
-    os.environ.pop("SPARK_HOME", None)  # another Spark of this machine
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # without it, Spark uses the first python3 on the PATH
+    os.environ.pop("SPARK_HOME", None)  # it may name another Spark of this machine
     with _output_to(log):
         return (
             SparkSession.builder.master("local[2]")
@@ -167,7 +166,7 @@ def _spark(folder: str, log: Path) -> "SparkSession":
 
 @contextlib.contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """What is started inside writes its output and errors to the file, for as long as it lives."""
+    """Redirect standard output and error of processes that are started inside to the file."""
     sys.stdout.flush()
     ours = [os.dup(descriptor) for descriptor in (1, 2)]
     try:
@@ -181,7 +180,7 @@ def _output_to(log: Path) -> Iterator[None]:
             os.close(our)
 
 
-# --- the Java application's side ---------------------------------------------------------------
+# --- the Java application ---------------------------------------------------------------
 
 
 def _send(broker: EmbeddedArtemis) -> None:
@@ -198,7 +197,7 @@ def _send(broker: EmbeddedArtemis) -> None:
 
 
 def _receive(broker: EmbeddedArtemis) -> Iterator[tuple[str, JmsMessage]]:
-    """(queue, message) of everything that came out."""
+    """Receive all output messages: (queue, message)."""
     with JmsClient(broker) as java:
         for queue in OUTPUTS:
             for _ in range(broker.message_count(queue)):
@@ -207,11 +206,11 @@ def _receive(broker: EmbeddedArtemis) -> Iterator[tuple[str, JmsMessage]]:
                 yield queue, message
 
 
-# --- what had to come out ----------------------------------------------------------------------
+# --- the expected result ----------------------------------------------------------------------
 
 
 def expected(order: Order) -> tuple[str, Decimal | None]:
-    """Queue and total of an order, reckoned without Spark."""
+    """The expected queue and total of an order, computed without Spark."""
     if not order.valid:
         return f"{QUEUE}.invalid", None
     total = order.quantity * order.price
@@ -221,14 +220,14 @@ def expected(order: Order) -> tuple[str, Decimal | None]:
 
 
 def differences(received: Sequence[tuple[str, JmsMessage]]) -> list[str]:
-    """What is missing, changed or there twice."""
+    """Describe the messages that are missing, changed or duplicated."""
     wanted = {str(order.number): _wanted(order) for order in ORDERS}
     times = Counter(message.correlation_id for _, message in received)
-    problems = [f"Order {number} came out {times[number]} times." for number in wanted if times[number] != 1]
+    problems = [f"Order {number} was received {times[number]} times." for number in wanted if times[number] != 1]
     for queue, message in received:
         number, found = message.correlation_id, _facts(queue, message)
         if found != wanted.get(str(number)):
-            problems.append(f"Order {number}: wanted {wanted.get(str(number))}, found {found}.")
+            problems.append(f"Order {number}: expected {wanted.get(str(number))}, found {found}.")
     return problems
 
 
@@ -257,31 +256,31 @@ def _facts(queue: str, message: JmsMessage) -> dict[str, Any]:
     }
 
 
-def _not_empty(broker: EmbeddedArtemis) -> list[str]:
+def _find_remaining_messages(broker: EmbeddedArtemis) -> list[str]:
     counts = {queue: broker.message_count(queue) for queue in (QUEUE, *OUTPUTS, "DLQ")}
-    return [f"Queue {queue} still holds {count} messages." for queue, count in counts.items() if count]
+    return [f"Queue {queue} still has {count} messages." for queue, count in counts.items() if count]
 
 
 def _table(received: Sequence[tuple[str, JmsMessage]]) -> str:
-    came_out = {str(message.correlation_id): (queue, message) for queue, message in received}
+    received_by_number = {str(message.correlation_id): (queue, message) for queue, message in received}
     lines = [f"{'sent to ' + QUEUE:<45}  received from"]
     for order in ORDERS:
         sent = f"{order.number}  {order.quantity} x {order.price:>6}  {order.country}  {order.channel:<5}"
-        sent += "" if order.valid else "  (no JSON)"
-        queue, message = came_out.get(str(order.number), ("nowhere", None))
+        sent += "" if order.valid else "  (not JSON)"
+        queue, message = received_by_number.get(str(order.number), ("nowhere", None))
         total = message and message.properties.get("total")
         lines.append(f"{sent:<45}  {queue:<14}  {'total ' + total.value if total else '':<14}".rstrip())
     return "\n".join(lines)
 
 
-def _first(received: Sequence[tuple[str, JmsMessage]]) -> str:
-    """One message in full, but for what Artemis adds. STOMP carries every property as text."""
+def _describe_first(received: Sequence[tuple[str, JmsMessage]]) -> str:
+    """The text of one message, without the properties that Artemis adds. Over STOMP every property is text."""
     if not received:
         return ""
     queue, message = received[0]
     facts = _facts(queue, message)
     properties = ", ".join(f"{name}={facts[name]}" for name in _PROPERTIES)
     return (
-        f"The first one in {queue}: {message.body_type} message, type {message.type}, priority {message.priority},"
+        f"The first message in {queue}: {message.body_type} message, type {message.type}, priority {message.priority},"
         f" correlation id {message.correlation_id},\nproperties {properties},\nbody {message.body}"
     )

@@ -1,16 +1,16 @@
-"""Every error of the connector. Facts in, one message out: ``[JMS_CODE] what happened. What to do.``
+"""Every error of the connector. Its text is ``[JMS_CODE] fact. remedy.``
 
-    JMSError                          JMSException: the root
-    ├── OptionError                   what the user asked for; raised before anything connects
+    JMSError                          JMSException: the root class
+    ├── OptionError                   an option; raised before anything connects
     │   ├── UnknownOptionError        [JMS_UNKNOWN_OPTION]
     │   ├── InvalidOptionError        [JMS_INVALID_OPTION]
     │   ├── MissingOptionError        [JMS_MISSING_OPTION]
     │   ├── OptionConflictError       [JMS_OPTION_CONFLICT]
     │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]  InvalidSelectorException
-    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL] a part of it the broker cannot evaluate
+    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL] the broker cannot evaluate the whole selector
     │   ├── SchemaError               [JMS_SCHEMA]
-    │   └── UnsupportedError          [JMS_UNSUPPORTED]       what this release, Spark or broker cannot do
-    ├── LinkError                     the way to the broker
+    │   └── UnsupportedError          [JMS_UNSUPPORTED]       this release, Spark or broker cannot do it
+    ├── LinkError                     the connection to the broker
     │   ├── BrokerUnreachableError    [JMS_BROKER_UNREACHABLE]  transient
     │   ├── ConnectionLostError       [JMS_CONNECTION_LOST]     transient
     │   ├── ReceiptTimeoutError       [JMS_RECEIPT_TIMEOUT]     transient
@@ -18,10 +18,10 @@
     │   ├── JMSSecurityError          [JMS_SECURITY]            JMSSecurityException
     │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION] InvalidDestinationException
     │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
-    │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame that says none of the above
+    │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame with another reason
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
     │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2
-    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered what was not asked for
+    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered messages that do not match
     ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
     ├── MessageError                  one message or row
     │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
@@ -29,28 +29,28 @@
     │   ├── MessageEOFError           [JMS_MESSAGE_EOF]         MessageEOFException
     │   ├── NumberFormatError         [JMS_NUMBER_FORMAT]       Java's NumberFormatException, a ValueError
     │   ├── NullValueError            [JMS_NULL_VALUE]          Java's NullPointerException, a ValueError
-    │   └── BadMessageError           [JMS_BAD_MESSAGE]         onBadMessage=fail met a body_error
+    │   └── BadMessageError           [JMS_BAD_MESSAGE]         a message has a body_error, and onBadMessage=fail
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
-    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     nobody can say what became of a COMMIT, transient
+    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     the result of a COMMIT is unknown, transient
     ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
-    ├── DataLossError                 [JMS_DATA_LOSS]           the journal does not hold what the checkpoint asks for
-    ├── OtherBrokerError              [JMS_OTHER_BROKER]        a message id came back with other content
+    ├── DataLossError                 [JMS_DATA_LOSS]           the journal lacks messages of the checkpoint
+    ├── OtherBrokerError              [JMS_OTHER_BROKER]        a known message id has other content
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
     │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
-    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]     a file is torn, altered or missing
-    ├── IllegalStateError             [JMS_ILLEGAL_STATE]       IllegalStateException: a fault of ours
+    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]     a file is incomplete, changed or missing
+    ├── IllegalStateError             [JMS_ILLEGAL_STATE]       IllegalStateException: a bug of this connector
     ├── StoppedError                  [JMS_STOPPED]             the query is being stopped
-    └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]     pyspark_jms.testing could not run a broker
+    └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]     pyspark_jms.testing cannot run a broker
 
-JMS 3.1 names stand beside the classes that carry their meaning. A *transient* error may pass when the
-same thing is tried again; the others need a person.
+The names of JMS 3.1 are listed beside the classes with the same meaning. A *transient* error may not occur again when
+the operation is repeated. Every other error needs a change by a person.
 """
 
 from typing import ClassVar
 
 
 class JMSError(Exception):
-    """``JMSException``. ``fact`` says what happened, ``remedy`` what the reader of the message can do."""
+    """``JMSException``. ``fact`` is what happened, ``remedy`` what the user can do."""
 
     code: ClassVar[str] = "JMS_ERROR"
     transient: ClassVar[bool] = False
@@ -69,13 +69,13 @@ class OptionError(JMSError):
 
 
 class UnknownOptionError(OptionError):
-    """The key is not an option, or not an option of this side (read or write). The message names the nearest one."""
+    """No option of this side (read or write) has this name. The message has the most similar name."""
 
     code = "JMS_UNKNOWN_OPTION"
 
 
 class InvalidOptionError(OptionError):
-    """The option cannot have this value. The message says which values it can have."""
+    """The option cannot have this value. The message has the possible values."""
 
     code = "JMS_INVALID_OPTION"
 
@@ -93,25 +93,25 @@ class OptionConflictError(OptionError):
 
 
 class InvalidSelectorError(OptionError):
-    """``InvalidSelectorException``: the broker cannot read the selector."""
+    """``InvalidSelectorException``: the selector is not valid at the broker."""
 
     code = "JMS_INVALID_SELECTOR"
 
 
 class SelectorResidualError(OptionError):
-    """The broker cannot evaluate the whole selector, and selectorResidual=fail; the message says which part."""
+    """The broker cannot evaluate the whole selector, and selectorResidual=fail. The message has the residual."""
 
     code = "JMS_SELECTOR_RESIDUAL"
 
 
 class SchemaError(OptionError):
-    """A column the sink does not know or of another type, or a schema given to readStream."""
+    """The sink does not have the column, or the column has another type, or readStream was given a schema."""
 
     code = "JMS_SCHEMA"
 
 
 class UnsupportedError(OptionError):
-    """What this release, this Spark or this broker cannot do; the message says what to use."""
+    """The release, Spark or the broker cannot do it. The message has an alternative."""
 
     code = "JMS_UNSUPPORTED"
 
@@ -121,41 +121,41 @@ class LinkError(JMSError):
 
 
 class BrokerUnreachableError(LinkError):
-    """``ResourceAllocationException``: no address of the list could be connected."""
+    """``ResourceAllocationException``: no address of brokerUrl accepted a connection."""
 
     code = "JMS_BROKER_UNREACHABLE"
     transient = True
 
 
 class ConnectionLostError(LinkError):
-    """The connection ended, and a source could not get it back within reconnectTimeout."""
+    """The connection ended, and the source could not reconnect within reconnectTimeout."""
 
     code = "JMS_CONNECTION_LOST"
     transient = True
 
 
 class ReceiptTimeoutError(LinkError):
-    """The broker did not confirm within receiptTimeout."""
+    """The broker did not send a receipt within receiptTimeout."""
 
     code = "JMS_RECEIPT_TIMEOUT"
     transient = True
 
 
 class TlsError(LinkError):
-    """Certificates cannot be read, are not accepted, or there was no handshake."""
+    """A certificate cannot be read or is not trusted, or the TLS handshake failed."""
 
     code = "JMS_TLS"
 
 
 class JMSSecurityError(LinkError):
-    """``JMSSecurityException``: the broker refused the user, or the user may not do this."""
+    """``JMSSecurityException``: the broker refused the user, or the user lacks a permission."""
 
     code = "JMS_SECURITY"
 
 
 class InvalidDestinationError(LinkError):
-    """``InvalidDestinationException``: the address does not exist and may not be created, or a row has no destination,
-    or has one that rows must not name.
+    """``InvalidDestinationException``: the address does not exist and the broker may not create it, or a row has no
+    destination or one that rows cannot use.
     """
 
     code = "JMS_INVALID_DESTINATION"
@@ -163,7 +163,7 @@ class InvalidDestinationError(LinkError):
 
 class SubscriptionInUseError(LinkError):
     """``InvalidClientIDException``: another connection has this client id or reads this durable subscription, or the
-    broker has not noticed yet that it is gone.
+    broker has not yet detected the end of that connection.
     """
 
     code = "JMS_SUBSCRIPTION_IN_USE"
@@ -171,33 +171,33 @@ class SubscriptionInUseError(LinkError):
 
 
 class BrokerError(LinkError):
-    """An ERROR frame whose text says none of the others; the broker's log has the reason."""
+    """An ERROR frame with a reason that no other class stands for. The broker's log has more about it."""
 
     code = "JMS_BROKER_ERROR"
 
 
 class UnknownBrokerError(LinkError):
-    """No dialect knows the server that answered; option broker can name one."""
+    """No dialect matches the server that answered. Option broker selects a dialect."""
 
     code = "JMS_UNKNOWN_BROKER"
 
 
 class MalformedFrameError(LinkError):
-    """What came is not STOMP 1.2: another protocol on that port, or a broken proxy."""
+    """The bytes are not STOMP 1.2: the port has another protocol, or a proxy changed the bytes."""
 
     code = "JMS_MALFORMED_FRAME"
 
 
 class SelectorIgnoredError(JMSError):
-    """A queue delivered a message that cannot match the selector. Without a journal nothing of the batch is
-    acknowledged; with one its messages stay in the journal.
+    """A queue delivered a message that cannot match the selector. Without a journal no message of the batch is
+    acknowledged; with a journal its messages stay in the journal.
     """
 
     code = "JMS_SELECTOR_IGNORED"
 
 
 class SelectorChangedError(JMSError):
-    """A durable subscription was made with another selector than the query has now. Nothing was read."""
+    """The durable subscription was created with another selector than the query has. Nothing was read."""
 
     code = "JMS_SELECTOR_CHANGED"
 
@@ -213,7 +213,7 @@ class MessageTooLargeError(MessageError):
 
 
 class MessageFormatError(MessageError):
-    """``MessageFormatException``: a row or property that JMS or the broker's protocol cannot hold."""
+    """``MessageFormatException``: JMS or the broker's protocol cannot represent a row or a property."""
 
     code = "JMS_MESSAGE_FORMAT"
 
@@ -225,76 +225,78 @@ class MessageEOFError(MessageError):
 
 
 class NumberFormatError(MessageError, ValueError):
-    """``NumberFormatException``: a string or a null, to be read as a number, is none or out of its range."""
+    """``NumberFormatException``: a string or a null was read as a number, and is not a number of that range."""
 
     code = "JMS_NUMBER_FORMAT"
 
 
 class NullValueError(MessageError, ValueError):
-    """``NullPointerException``: a null read as float, double or char. ``valueOf`` throws it, and so JMS does."""
+    """``NullPointerException``: a null was read as float, double or char."""
 
     code = "JMS_NULL_VALUE"
 
 
 class BadMessageError(MessageError):
-    """With onBadMessage=fail: a message that cannot be mapped. Without a journal nothing of its batch is acknowledged;
-    with one its messages stay in the journal.
+    """With onBadMessage=fail: a message that cannot become a row. Without a journal no message of its batch is
+    acknowledged; with a journal its messages stay in the journal.
     """
 
     code = "JMS_BAD_MESSAGE"
 
 
 class TransactionRolledBackError(JMSError):
-    """``TransactionRolledBackException``: the broker refused a task's COMMIT, or did not confirm it in time."""
+    """``TransactionRolledBackException``: the broker refused a task's COMMIT, or did not confirm the COMMIT in time."""
 
     code = "JMS_TRANSACTION_ROLLED_BACK"
     transient = True
 
 
 class CommitInDoubtError(JMSError):
-    """What became of a task's COMMIT could not be learnt: the next attempt looks before it sends."""
+    """The result of a task's COMMIT is unknown. The next attempt reads the commit ledger before it sends."""
 
     code = "JMS_COMMIT_IN_DOUBT"
     transient = True
 
 
 class ReplayMismatchError(JMSError):
-    """A batch or write that was carried out before is repeated with other rows, in other partitions or in another
-    batch; nothing was sent this time.
+    """A batch or write is repeated with other rows, in other partitions or as another batch. Nothing was sent this
+    time.
     """
 
     code = "JMS_REPLAY_MISMATCH"
 
 
 class DataLossError(JMSError):
-    """The journal is not the one of the checkpoint, is an older copy, or does not hold what the checkpoint asks for.
+    """The journal belongs to another checkpoint, is an older copy, or lacks messages of the checkpoint.
 
-    ``failOnDataLoss=false`` continues with what there is, but never with the journal of another checkpoint.
+    ``failOnDataLoss=false`` continues without the missing messages, but never with the journal of another checkpoint.
     """
 
     code = "JMS_DATA_LOSS"
 
 
 class OtherBrokerError(JMSError):
-    """A known message id came again with other content: another broker or store. Nothing of it is acknowledged."""
+    """A known message id was delivered with other content, so the broker or its store is another one. Such a message is
+    not acknowledged.
+    """
 
     code = "JMS_OTHER_BROKER"
 
 
 class JournalError(JMSError):
-    """The operating system refused: disk full, no permission, folder gone."""
+    """The operating system refused access to the journal: disk full, no permission, or folder missing."""
 
     code = "JMS_JOURNAL_IO"
 
 
 class JournalLockedError(JournalError):
-    """Another process uses this journal; only one may."""
+    """Another process uses this journal. A journal can have one process only."""
 
     code = "JMS_JOURNAL_LOCKED"
 
 
 class CorruptJournalError(JournalError):
-    """Part of the journal is not what was written. It was the only copy of messages that were acknowledged."""
+    """A part of the journal differs from what was written. It was the only copy of acknowledged messages."""
 
     code = "JMS_JOURNAL_CORRUPT"
 
@@ -302,24 +304,24 @@ class CorruptJournalError(JournalError):
         self,
         fact: str,
         remedy: str = "Restore the folder as it was, or start with an empty journalLocation and failOnDataLoss=false:"
-        " the messages that only this journal held are then lost.",
+        " the messages that only this journal has are then lost.",
     ) -> None:
         super().__init__(fact, remedy)
 
 
 class IllegalStateError(JMSError):
-    """``IllegalStateException``: a checkpoint of another source, or a fault of ours, to be reported."""
+    """``IllegalStateException``: a checkpoint of another source, or a bug of this connector. Please report a bug."""
 
     code = "JMS_ILLEGAL_STATE"
 
 
 class StoppedError(JMSError):
-    """The query is being stopped; seen in Spark's log only."""
+    """The query is being stopped. This error is only in Spark's log."""
 
     code = "JMS_STOPPED"
 
 
 class EmbeddedBrokerError(JMSError):
-    """The broker of pyspark_jms.testing could not run; the end of its log is in the message."""
+    """The broker of pyspark_jms.testing cannot run. The message has the end of the broker's log."""
 
     code = "JMS_EMBEDDED_BROKER"

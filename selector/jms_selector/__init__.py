@@ -7,8 +7,8 @@
     >>> push("NOT color = 'red'", "artemis").text
     "NOT (color = 'red')"
 
-Arrow masks are in :mod:`jms_selector.arrow`. Importing this package loads nothing heavy: lark comes with
-the first parse, pyspark with the first :func:`column`, pyarrow with ``jms_selector.arrow``.
+Arrow masks are in :mod:`jms_selector.arrow`. Importing this package imports no large library: the first parse
+imports lark, the first :func:`column` pyspark, and ``jms_selector.arrow`` pyarrow.
 """
 
 from jms_selector.errors import (

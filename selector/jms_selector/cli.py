@@ -1,4 +1,4 @@
-"""``jms-selector``: what a selector means and where it goes, and files of cases against this library."""
+"""``jms-selector``: shows how a selector is split between a broker and Spark, and runs files of test cases."""
 
 import argparse
 import sys
@@ -29,26 +29,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jms-selector", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    explain = commands.add_parser("explain", help="show the tree, what is pushed, what stays and why")
+    explain = commands.add_parser(
+        "explain", help="show the tree of a selector, its pushdown and its residual, with reasons"
+    )
     explain.add_argument("selector", help="the selector, in quotes")
     explain.add_argument("--dialect", choices=tuple(DIALECTS), default="artemis", help="default: artemis")
-    explain.add_argument("--strict", action="store_true", help="hold to the specification")
-    explain.add_argument("--convert", action="store_true", help="producers send numbers as strings")
+    explain.add_argument("--strict", action="store_true", help="allow only what the specification allows")
+    explain.add_argument("--convert", action="store_true", help="compare strings that hold numbers as numbers")
     explain.set_defaults(run=_explain)
-    checked = commands.add_parser("conformance", help="run a file of cases; exit 1 if any fails")
+    checked = commands.add_parser("conformance", help="run a file of test cases; exit status 1 if a case fails")
     checked.add_argument("file", metavar="FILE.jsonl")
     checked.add_argument(
         "--dialect",
         choices=(*DIALECTS, "lenient"),
-        help="check under this dialect only (default: each case under all it states)",
+        help="check this dialect only (default: every dialect that a case states)",
     )
-    checked.add_argument("--pushdown", action="store_true", help="the file holds texts to be pushed")
+    checked.add_argument("--pushdown", action="store_true", help="the file states the text to push for each selector")
     checked.set_defaults(run=_conformance)
     return parser
 
 
 def _conformance(options: argparse.Namespace) -> int:
-    from jms_selector.conformance import pushed_texts, verdicts  # no other command needs them
+    from jms_selector.conformance import pushed_texts, verdicts  # imported here: no other command needs these modules
 
     runner = pushed_texts.run if options.pushdown else verdicts.run
     report = runner(options.file, options.dialect)
@@ -73,7 +75,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def tree_lines(selector: Selector) -> Iterator[str]:
-    """One line a node, children indented; values and properties stay on their condition's line."""
+    """One line for each AND, OR, NOT and condition, with operands indented."""
     if selector.root is None:
         yield "(all messages)"
         return

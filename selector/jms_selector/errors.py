@@ -1,10 +1,10 @@
-"""Every error of the selector library. Facts in, one message out.
+"""Every error of the selector library. A constructor takes facts and composes the message.
 
 SelectorError
-├── InvalidSelectorError          [JMS_INVALID_SELECTOR]     InvalidSelectorException: the text is no selector
-│   └── SelectorTooLargeError     [JMS_SELECTOR_TOO_LARGE]   a named limit of ``parse`` is crossed
-├── UnsupportedSelectorError      [JMS_UNSUPPORTED_SELECTOR] valid, but not for this dialect or target
-└── EvaluationError               [JMS_SELECTOR_EVALUATION]  the broker throws on this message
+├── InvalidSelectorError          [JMS_INVALID_SELECTOR]     InvalidSelectorException: the text is not a selector
+│   └── SelectorTooLargeError     [JMS_SELECTOR_TOO_LARGE]   the text exceeds a limit of ``parse``
+├── UnsupportedSelectorError      [JMS_UNSUPPORTED_SELECTOR] valid, but this dialect or target cannot express it
+└── EvaluationError               [JMS_SELECTOR_EVALUATION]  the broker throws an exception on this message
 """
 
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ __all__ = [
     "shortened",
 ]
 
-SHOWN = 40
-"""Characters of a word that a message repeats."""
+MAX_WORD_LENGTH = 40
+"""Characters of a word that an error text shows."""
 
-CONTEXT = 60
-"""Characters shown on each side of the place an error is about."""
+CONTEXT_LENGTH = 60
+"""Characters of the selector that an error text shows on each side of the error's position."""
 
 
 class SelectorError(Exception):
@@ -31,7 +31,7 @@ class SelectorError(Exception):
 
 
 class InvalidSelectorError(SelectorError):
-    """``InvalidSelectorException``: where the text stops being a selector, and what could stand there."""
+    """``InvalidSelectorException``: the position at which the text stops being a selector, and what is valid there."""
 
     code = "JMS_INVALID_SELECTOR"
 
@@ -45,11 +45,11 @@ class InvalidSelectorError(SelectorError):
 
     @property
     def context(self) -> str:
-        """The line the error is in, cut around it, and a caret under the place."""
-        start = max(0, self.position - CONTEXT)
-        end = self.position + CONTEXT
+        """The text around the error, and a caret under its position."""
+        start = max(0, self.position - CONTEXT_LENGTH)
+        end = self.position + CONTEXT_LENGTH
         before, after = self.text[start : self.position], self.text[self.position : end]
-        # One column for one character: what would break the line is shown as a blank.
+        # One column for each character: a character that cannot be printed is shown as a blank.
         line = "".join(c if c.isprintable() else " " for c in before + after)
         lead = "…" if start else ""
         tail = "…" if end < len(self.text) else ""
@@ -58,14 +58,14 @@ class InvalidSelectorError(SelectorError):
     def __str__(self) -> str:
         parts = [f"[{self.code}] {self.found} (at character {self.position + 1})", self.context]
         if self.expected:
-            parts.append(f"Expected {_either(self.expected)}.")
+            parts.append(f"Expected {_join_alternatives(self.expected)}.")
         if self.hint:
             parts.append(self.hint)
         return "\n".join(parts)
 
 
 class SelectorTooLargeError(InvalidSelectorError):
-    """The text crosses a limit of :mod:`jms_selector.syntax.parse`."""
+    """The text exceeds a limit of :mod:`jms_selector.syntax.parse`."""
 
     code = "JMS_SELECTOR_TOO_LARGE"
 
@@ -74,7 +74,7 @@ class SelectorTooLargeError(InvalidSelectorError):
 
 
 class UnsupportedSelectorError(SelectorError, ValueError):
-    """The selector is valid, but this dialect or target has no form for it."""
+    """The selector is valid, but this dialect or target cannot express it."""
 
     code = "JMS_UNSUPPORTED_SELECTOR"
 
@@ -83,7 +83,7 @@ class UnsupportedSelectorError(SelectorError, ValueError):
 
 
 class EvaluationError(SelectorError):
-    """What the broker throws while it evaluates the selector on a message."""
+    """The exception that the broker throws while it evaluates the selector on a message."""
 
     code = "JMS_SELECTOR_EVALUATION"
 
@@ -92,8 +92,8 @@ class EvaluationError(SelectorError):
 
 
 def shortened(word: str) -> str:
-    return word if len(word) <= SHOWN else f"{word[:SHOWN]}…"
+    return word if len(word) <= MAX_WORD_LENGTH else f"{word[:MAX_WORD_LENGTH]}…"
 
 
-def _either(words: tuple[str, ...]) -> str:
+def _join_alternatives(words: tuple[str, ...]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -11,7 +11,7 @@ from proxy import Proxy
 from streaming import run_available
 from waiting import wait_until
 
-from pyspark_jms.check.broker import answerer, management_of
+from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing import JmsClient
 
@@ -34,7 +34,7 @@ def test_every_row_is_asked_of_the_brokers_or_named_as_not_tested():
 @slow
 def test_who_answers(stage, report):
     """So that the last lines of a run say what it was run on."""
-    found = answerer(settings(stage))
+    found = identify_broker(settings(stage))
     assert found.dialect is stage.dialect
     report(f"{stage.name}: run on {found.server}, measured on {stage.dialect.measured_on}")
 
@@ -256,7 +256,7 @@ def test_maps_of_java_producers(spark, stage, queues, tmp_path, said):
 
 @slow
 def test_questions_about_itself(stage, said):
-    link, finding = management_of(settings(stage))
+    link, finding = open_management(settings(stage))
     if said["questions about itself (management)"] == "yes":
         with link:
             assert link.attribute("broker", "version")

@@ -60,7 +60,7 @@ def test_broker_runs_until_sigterm(run_broker, tmp_path):
 
 
 @pytest.mark.broker
-def test_broker_runs_until_ctrl_c_and_does_not_print_a_password_of_ones_own(run_broker):
+def test_broker_runs_until_ctrl_c_and_prints_only_the_default_password(run_broker):
     process, line = run_broker(JMS_BROKER_PASSWORD="sesame")
     assert "password=" not in line
     assert "sesame" not in line
@@ -80,48 +80,49 @@ def test_a_broker_that_ends_by_itself_is_an_error(run_broker):
     os.kill(int(java), signal.SIGKILL)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert errors.startswith("[JMS_EMBEDDED_BROKER] The broker ended by itself.")
+    assert errors.startswith("[JMS_EMBEDDED_BROKER]")
 
 
-def test_errors_are_one_message_and_code_1(capsys, monkeypatch, tmp_path):
+def test_an_error_is_one_message_and_code_1(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cli.main(["broker", "--dir", str(tmp_path / "data")]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("[JMS_EMBEDDED_BROKER] No java found in JAVA_HOME=")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("[JMS_EMBEDDED_BROKER]")
+    assert f"JAVA_HOME={tmp_path}" in output.err
 
 
 def test_tls_options_without_a_certificate(capsys):
     assert cli.main(["broker", "--tls-key", "key.pem"]) == 1
-    assert "Give --tls-cert." in capsys.readouterr().err
+    assert "--tls-cert." in capsys.readouterr().err
 
 
 @pytest.mark.broker
-def test_check_is_a_table_or_json_and_0_or_1(broker, queue, capsys, monkeypatch):
+def test_check_prints_a_table_or_json_and_returns_0_or_1(broker, queue, capsys, monkeypatch):
     monkeypatch.setenv("CHECK_PASSWORD", broker.password)
     command = ["check", "--broker-url", broker.url, "--user", broker.user, "--password-env", "CHECK_PASSWORD"]
     assert cli.main([*command, "--queue", queue, "--scratch-queue", f"{queue}.scratch"]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    assert "  broker                ActiveMQ-Artemis/" in told.out
-    assert broker.password not in told.out.replace("as artemis", "").replace("dialect artemis", "")
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert "  broker                ActiveMQ-Artemis/" in output.out
+    assert broker.password not in output.out.replace("as artemis", "").replace("dialect artemis", "")
     with JmsClient(broker) as java:
         java.send(queue, {"a": 1})
     assert cli.main([*command, "--queue", queue, "--scratch-queue", f"{queue}.scratch", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["ok"] is False
-    (bodies,) = [finding for finding in told["findings"] if finding["name"] == "body types"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["ok"] is False
+    (bodies,) = [finding for finding in output["findings"] if finding["name"] == "body types"]
     assert bodies["figures"] == {"seen": 1, "bodyTypes": {"map": 1}}
     assert broker.message_count(queue) == 1
     assert broker.has_queue(f"{queue}.scratch")
     assert broker.message_count(f"{queue}.scratch") == 0
 
 
-def test_check_says_what_is_wrong_before_it_connects(capsys):
+def test_check_refuses_wrong_options_before_it_connects(capsys):
     command = ["check", "--broker-url", "stomp://127.0.0.1:1"]
     assert cli.main([*command, "--option", "sslCafile=ca.pem"]) == 1
-    assert "[JMS_OPTION_CONFLICT] Option sslCaFile is given, and no address" in capsys.readouterr().err
+    assert "[JMS_OPTION_CONFLICT] Option sslCaFile " in capsys.readouterr().err
     assert cli.main([*command, "--option", "nope=1"]) == 1
     assert "[JMS_UNKNOWN_OPTION]" in capsys.readouterr().err
     assert cli.main(["check", "--broker-url", "tcp://x"]) == 1
@@ -131,15 +132,15 @@ def test_check_says_what_is_wrong_before_it_connects(capsys):
     assert "'nope' is not NAME=VALUE" in capsys.readouterr().err
 
 
-def test_check_of_a_broker_that_is_not_there(capsys):
+def test_check_of_an_unreachable_broker(capsys):
     assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1"]) == 1
-    assert capsys.readouterr().out.startswith("! connection            stomp://127.0.0.1:1 cannot be connected")
+    assert capsys.readouterr().out.startswith("! connection            stomp://127.0.0.1:1 ")
 
 
-def test_unsubscribe_says_what_is_wrong_before_it_connects(capsys):
+def test_unsubscribe_refuses_wrong_options_before_it_connects(capsys):
     command = ["unsubscribe", "--broker-url", "stomp://127.0.0.1:1", "--topic", "news", "--subscription-name", "s"]
     assert cli.main([*command, "--option", "broker=classic"]) == 1
-    assert "[JMS_UNSUPPORTED] classic lets one connection" in capsys.readouterr().err
+    assert "[JMS_UNSUPPORTED] classic " in capsys.readouterr().err
     assert cli.main(command) == 1
     assert "[JMS_BROKER_UNREACHABLE]" in capsys.readouterr().err
 
@@ -149,13 +150,10 @@ def test_help_and_version(capsys):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 0
-    told = capsys.readouterr().out
-    assert "run a real Artemis broker on this machine" in told
-    assert "folder of messages" in told
-    assert "look at this queue, too" in told
-    assert "that nobody reads fills the broker" in told
-    assert " --password " not in told.partition("usage: pyspark-jms check")[2]
-    assert f"pyspark-jms {__version__}\n" in told
+    output = capsys.readouterr().out
+    assert all(option in output for option in ("--dir", "--queue", "--subscription-name", "--broker-url"))
+    assert " --password " not in output.partition("usage: pyspark-jms check")[2]
+    assert f"pyspark-jms {__version__}\n" in output
 
 
 def test_no_command(capsys):

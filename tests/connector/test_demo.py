@@ -1,4 +1,4 @@
-"""The demo as a user runs it, and what it would say if something were off."""
+"""The demo as a user runs it, and the problems that it reports."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def run_demo(**environment):
 
 
 def message(order, **changes):
-    """The message that has to come out for an order."""
+    """The expected message of an order."""
     _, total = demo.expected(order)
     texts = {"channel": order.channel, "gift": str(order.number % 5 == 0).lower(), "weight": "1.5"}
     texts |= {"total": str(total)} if total is not None else {}
@@ -55,31 +55,32 @@ def all_right():
 
 @pytest.mark.broker
 @pytest.mark.spark
-def test_runs_shows_every_order_and_ends_with_0():
-    told = run_demo()
-    assert (told.returncode, told.stderr) == (0, "")
-    assert re.search(r"Sent +20 orders", told.stdout)
-    assert re.search(r"Job +20 rows", told.stdout)
-    rows = re.findall(r"^(\d{4})  .*  (orders\.\w+) ? *(?:total ([\d.]+))?$", told.stdout, re.MULTILINE)
+def test_the_demo_prints_every_order_and_returns_0():
+    output = run_demo()
+    assert (output.returncode, output.stderr) == (0, "")
+    assert re.search(r"Sent +20 orders", output.stdout)
+    assert re.search(r"Job +20 rows", output.stdout)
+    rows = re.findall(r"^(\d{4})  .*  (orders\.\w+) ? *(?:total ([\d.]+))?$", output.stdout, re.MULTILINE)
     assert rows == [(str(o.number), demo.expected(o)[0], str(demo.expected(o)[1] or "")) for o in demo.ORDERS]
-    assert "Queue orders, its outputs and DLQ are empty." in told.stdout
+    assert "Queue orders, its outputs and DLQ are empty." in output.stdout
 
 
-def test_without_java_says_so_and_ends_with_1(tmp_path):
-    told = run_demo(JAVA_HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
-    assert told.returncode == 1
-    assert told.stderr.startswith("[JMS_EMBEDDED_BROKER] No java found in JAVA_HOME=")
+def test_without_java_it_prints_the_error_and_returns_1(tmp_path):
+    output = run_demo(JAVA_HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    assert output.returncode == 1
+    assert output.stderr.startswith("[JMS_EMBEDDED_BROKER]")
+    assert f"JAVA_HOME={tmp_path}" in output.stderr
 
 
 @pytest.mark.deep
 @pytest.mark.broker
-def test_a_spark_that_fails_is_quoted_and_ends_with_1(tmp_path):
+def test_an_error_of_spark_is_quoted_and_the_exit_code_is_1(tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 1k\n")
-    told = run_demo(SPARK_CONF_DIR=str(tmp_path))
-    assert told.returncode == 1
-    assert told.stderr.startswith("The Spark job failed.\n")
-    assert re.search(r"^  spark \| .*(heap|memory)", told.stderr, re.MULTILINE)
-    assert "Every order" not in told.stdout
+    output = run_demo(SPARK_CONF_DIR=str(tmp_path))
+    assert output.returncode == 1
+    assert output.stderr.startswith("The Spark job failed.\n")
+    assert re.search(r"^  spark \| .*(heap|memory)", output.stderr, re.MULTILINE)
+    assert "Every order" not in output.stdout
 
 
 def test_the_orders_reach_every_queue():
@@ -91,30 +92,30 @@ def test_the_orders_reach_every_queue():
     assert demo.expected(replace(demo.ORDERS[0], quantity=1, price=Decimal(1000)))[0] == "orders.review"
 
 
-def test_nothing_is_said_when_all_is_right():
+def test_the_expected_result_has_no_differences():
     assert demo.differences(all_right()) == []
 
 
-def test_a_missing_a_doubled_and_a_strange_message_are_named():
+def test_missing_duplicated_and_unknown_messages_are_reported():
     received = all_right()
     strange = ("orders.world", message(demo.ORDERS[0], correlation_id="7"))
     problems = demo.differences([*received[1:], received[1], strange])
-    assert problems[:2] == ["Order 1001 came out 0 times.", "Order 1002 came out 2 times."]
+    assert problems[:2] == ["Order 1001 was received 0 times.", "Order 1002 was received 2 times."]
     assert len(problems) == 3
-    assert problems[2].startswith("Order 7: wanted None")
+    assert problems[2].startswith("Order 7: expected None")
 
 
 @pytest.mark.parametrize(
     "changes", [{"body": "{}"}, {"priority": 5}, {"type": None}, {"properties": {"total": Typed("string", "4.50")}}]
 )
-def test_a_changed_message_is_named(changes):
+def test_a_changed_message_is_reported(changes):
     received = all_right()
     received[0] = (received[0][0], message(demo.ORDERS[0], **changes))
     (problem,) = demo.differences(received)
-    assert problem.startswith("Order 1001: wanted {")
+    assert problem.startswith("Order 1001: expected {")
 
 
-def test_a_message_in_another_queue_is_named():
+def test_a_message_in_another_queue_is_reported():
     received = all_right()
     received[0] = ("orders.world", received[0][1])
     (problem,) = demo.differences(received)

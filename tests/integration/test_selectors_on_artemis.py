@@ -16,8 +16,8 @@ from rawstomp import RawStomp, frame
 
 from jms_selector import EvaluationError, Selector, arrow, evaluate, parse, push
 from jms_selector.meaning.message import Message
-from jms_selector.pushdown.rewrite import oriented
-from jms_selector.syntax.dialects import ARTEMIS, intended
+from jms_selector.pushdown.rewrite import put_properties_left
+from jms_selector.syntax.dialects import ARTEMIS, with_null_on_both_sides
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import DeliveryMode
@@ -116,9 +116,16 @@ def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_droppe
             assert found == _selected(pushed.pushed, messages, ARTEMIS), (text, pushed.text)
             if pushed.residual is None and not convert:
                 whole += 1
-                meant = selector.with_root(oriented(selector.root))
-                thrown = {place for place, m in enumerate(messages) if _selects(meant, m, intended(ARTEMIS)) is None}
-                assert found - thrown == _selected(meant, messages, intended(ARTEMIS)), (text, pushed.text)
+                meant = selector.with_root(put_properties_left(selector.root))
+                thrown = {
+                    place
+                    for place, m in enumerate(messages)
+                    if _selects(meant, m, with_null_on_both_sides(ARTEMIS)) is None
+                }
+                assert found - thrown == _selected(meant, messages, with_null_on_both_sides(ARTEMIS)), (
+                    text,
+                    pushed.text,
+                )
             kept = arrow.keep(pushed.pushed, batch, "artemis").to_pylist()
             assert [place for place in found if not kept[place]] == [], (text, pushed.text)
             tried += 1

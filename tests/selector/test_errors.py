@@ -14,7 +14,7 @@ def caret_of(error):
     return line[len(caret) - 1 :], caret
 
 
-def test_the_caret_stands_under_the_place():
+def test_the_caret_is_under_the_position():
     error = InvalidSelectorError("a == 1", 3, "= cannot stand here", ("a number", "("), "One = is enough.")
     assert caret_of(error)[0] == "= 1"
     assert str(error) == (
@@ -27,7 +27,7 @@ def test_the_caret_stands_under_the_place():
 
 
 @pytest.mark.parametrize("position", [0, 59, 60, 61, 500, 1000])
-def test_a_long_text_is_cut_around_the_place(position):
+def test_a_long_text_is_cut_around_the_position(position):
     text = "x" * position + "!" + "y" * (1000 - position)
     error = InvalidSelectorError(text, position, "found")
     assert caret_of(error)[0].startswith("!")

@@ -1,4 +1,4 @@
-"""``pyspark-jms check``: what this broker can do for this user, and what is on a queue, before a query relies on it.
+"""``pyspark-jms check``: finds out what a broker can do for a user, and what is on a queue, before a query uses them.
 
-A check is a function that asks and returns findings; ``run`` calls them in order. Knows no Spark.
+A check is a function that returns findings; ``run`` calls the checks in order. Does not use Spark.
 """

@@ -1,4 +1,4 @@
-"""Who answers, what its clock says, and whether it may be asked about itself."""
+"""Checks the connection, the broker's clock and the permission for management."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,32 +11,32 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.management import ManagementLink
 
-__all__ = ["Answerer", "answerer", "broker_findings", "clock_finding", "management_of"]
+__all__ = ["BrokerIdentity", "broker_findings", "clock_finding", "identify_broker", "open_management"]
 
 _CLOCKS_MAY_DIFFER_MS = 1_000
-"""AvailableNow allows for so much between the broker's clock and the driver's."""
+"""The difference of the broker's and the driver's clocks that AvailableNow tolerates."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answerer:
+class BrokerIdentity:
     address: str
     server: str
     dialect: Dialect
 
 
-def answerer(settings: ConnectionSettings) -> Answerer:
-    """Connect once; raises what a query would."""
+def identify_broker(settings: ConnectionSettings) -> BrokerIdentity:
+    """Connect once; raises the same errors as a query."""
     with closing(connect(settings)) as connection:
-        return Answerer(str(connection.address), connection.server or "", connection.dialect)
+        return BrokerIdentity(str(connection.address), connection.server or "", connection.dialect)
 
 
-def broker_findings(found: Answerer, user: str | None) -> Iterator[Finding]:
+def broker_findings(found: BrokerIdentity, user: str | None) -> Iterator[Finding]:
     yield Finding(name="connection", value=f"{found.address}, {f'as {user}' if user else 'without a user'}")
-    yield Finding(name="broker", value=f"{found.server or 'it does not say'}; dialect {found.dialect.name}")
+    yield Finding(name="broker", value=f"{found.server or 'no server header'}; dialect {found.dialect.name}")
 
 
-def management_of(settings: ConnectionSettings) -> tuple[ManagementLink | None, Finding]:
-    """A link that has had its first answer, or why there is none."""
+def open_management(settings: ConnectionSettings) -> tuple[ManagementLink | None, Finding]:
+    """A link on which the first management request succeeded, or None and the reason."""
     link = None
     try:
         link = ManagementLink(settings)
@@ -44,25 +44,25 @@ def management_of(settings: ConnectionSettings) -> tuple[ManagementLink | None, 
     except JMSError as error:
         if link is not None:
             link.close()
-        remedy = f"{error.remedy} Nothing but figures depends on it: depth, body types, messages in delivery."
+        remedy = f"{error.remedy} Queries do not need it; without it the check cannot inspect a queue."
         return None, Finding.of_error("management", error, remedy=remedy)
-    return link, Finding(name="management", value="this user may ask the broker about itself")
+    return link, Finding(name="management", value="this user has the permission for management")
 
 
 def clock_finding(clock: tuple[float, float, float] | None) -> Finding:
-    """``clock``: before the broker looked at its clock, what it read there, after it; milliseconds since the epoch."""
+    """``clock``: this machine's time before, the broker's time, this machine's time after; epoch milliseconds."""
     if clock is None:
-        return Finding(name="clock", value="the broker's clock is not known", verdict=Verdict.NOTE)
+        return Finding(name="clock", value="the broker's clock could not be read", verdict=Verdict.NOTE)
     before, there, after = clock
     ahead = there - after if there > after else min(there - before, 0.0)
     if abs(ahead) <= _CLOCKS_MAY_DIFFER_MS:
-        value = f"the broker's and this machine's differ by less than {_CLOCKS_MAY_DIFFER_MS / 1000:g} s"
+        value = f"the clocks of the broker and this machine differ by less than {_CLOCKS_MAY_DIFFER_MS / 1000:g} s"
         return Finding(name="clock", value=value, figures={"aheadMilliseconds": round(ahead)})
     return Finding(
         name="clock",
-        value=f"the broker's is {abs(ahead) / 1000:.1f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
+        value=f"the broker's clock is {abs(ahead) / 1000:.1f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         verdict=Verdict.PROBLEM,
-        advice="Set one by the other: a time to live counts from this machine's clock and ends by the broker's, and"
-        " AvailableNow tells old messages from new ones by both.",
+        advice="Synchronise the clocks: a time to live starts at this machine's clock and ends at the broker's, and"
+        " AvailableNow compares both clocks to find the messages that are older than its start.",
         figures={"aheadMilliseconds": round(ahead)},
     )

@@ -1,4 +1,4 @@
-"""What a check found: facts with a verdict, as a table for people or as JSON for programs. Asks nobody."""
+"""The findings of a check: facts with a verdict, as a table for people or as JSON for programs. Does no I/O."""
 
 import json
 import textwrap
@@ -16,9 +16,9 @@ _NAME_WIDTH, _LINE_WIDTH = 20, 110
 class Verdict(StrEnum):
     FINE = "fine"
     NOTE = "note"
-    """Good to know, or not found out: nothing breaks."""
+    """A limitation, or a fact that could not be found out. No query fails because of it."""
     PROBLEM = "problem"
-    """A query would fail or lose something: the exit code is 1."""
+    """A query would fail or lose messages. The exit code is 1."""
 
 
 _MARKS = {Verdict.FINE: " ", Verdict.NOTE: "-", Verdict.PROBLEM: "!"}
@@ -31,7 +31,7 @@ class Finding:
     verdict: Verdict = Verdict.FINE
     advice: str = ""
     figures: Mapping[str, object] = field(default_factory=dict)
-    """The numbers of ``value``, for programs."""
+    """The numbers in ``value``, for programs."""
 
     @classmethod
     def of_error(cls, name: str, error: JMSError, verdict: Verdict = Verdict.NOTE, remedy: str = "") -> "Finding":
@@ -47,7 +47,7 @@ def as_table(findings: Iterable[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> list[str]:
-    """A name longer than its column pushes its value to the right; nothing is cut."""
+    """The lines of a finding. A name that is longer than its column moves the value to the right."""
     indent = " " * (_NAME_WIDTH + 4)
     first = f"{_MARKS[finding.verdict]} {finding.name:{_NAME_WIDTH}}  "
     lines = textwrap.wrap(finding.value, _LINE_WIDTH, initial_indent=first, subsequent_indent=indent)
@@ -56,7 +56,7 @@ def _lines(finding: Finding) -> list[str]:
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    told = [
+    entries = [
         {
             "name": finding.name,
             "verdict": str(finding.verdict),
@@ -66,4 +66,4 @@ def as_json(findings: Sequence[Finding]) -> str:
         }
         for finding in findings
     ]
-    return json.dumps({"ok": not failed(findings), "findings": told}, indent=2, ensure_ascii=False)
+    return json.dumps({"ok": not failed(findings), "findings": entries}, indent=2, ensure_ascii=False)

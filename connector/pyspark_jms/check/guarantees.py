@@ -1,4 +1,4 @@
-"""What the modes of source and sink promise on this broker. Follows from dialect and findings; asks nobody."""
+"""Findings about the guarantees of source and sink, which follow from the dialect and earlier findings."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,40 +9,44 @@ __all__ = ["guarantee_findings"]
 
 
 def guarantee_findings(dialect: Dialect, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """``findings``: what was tried so far; what could not be tried is promised by what is known of the broker."""
+    """``findings``: the earlier findings. What they could not test follows from the dialect."""
     refused = {finding.name for finding in findings if finding.verdict is not Verdict.FINE}
-    yield Finding(name="reading", value="at least once")
+    yield Finding(name="reading", value="at-least-once")
     if dialect.stable_id_separator is not None:
-        yield Finding(name="reading, journal", value="exactly once into Spark, with journalLocation")
+        yield Finding(name="reading, journal", value="exactly-once into Spark, with journalLocation")
     else:
         yield Finding(
             name="reading, journal",
-            value="no more than at least once: a message cannot be recognised when it comes again",
+            value="at-least-once only: a redelivery cannot be recognised",
             verdict=Verdict.NOTE,
         )
     if dialect.transactions:
-        yield Finding(name="writing", value="at least once; a task's rows in one transaction, all or none")
+        yield Finding(name="writing", value="at-least-once; the rows of a task are one transaction")
     else:
         yield Finding(
             name="writing",
-            value="at least once, row by row, with transaction=none",
+            value="at-least-once, without transactions, with transaction=none",
             verdict=Verdict.NOTE,
-            advice="A task that fails leaves behind what was confirmed, and its next attempt sends that again.",
+            advice="The rows that a failed task sent stay on the broker, and the next attempt sends them again.",
         )
     if dialect.duplicate_id_header is not None and "duplicate detection" not in refused:
-        tried = "" if "scratch queue" not in refused else " (duplicate detection was not tried)"
+        untested = " (duplicate detection was not tested)" if "scratch queue" in refused else ""
         yield Finding(
             name="writing, ledger",
-            value=f"a repeated task does not send again, with deliveryGuarantee=exactly-once{tried}",
+            value=f"exactly-once, with deliveryGuarantee=exactly-once{untested}",
         )
     else:
         yield Finding(
             name="writing, ledger",
-            value="no more than at least once: this broker does not tell what it had before",
+            value="at-least-once only: the broker does not detect duplicates",
             verdict=Verdict.NOTE,
         )
-    yield Finding(name="topics", value=f"a durable subscription has a queue's guarantees; {_shared(dialect)}")
+    yield Finding(name="topics", value=f"a durable subscription has the guarantees of a queue; {_shared(dialect)}")
 
 
 def _shared(dialect: Dialect) -> str:
-    return "several queries may share one" if dialect.durable.shared else "one query reads it at a time"
+    return (
+        "several queries can share a subscription"
+        if dialect.durable.shared
+        else "one query at a time can read a subscription"
+    )

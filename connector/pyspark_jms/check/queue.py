@@ -1,13 +1,13 @@
-"""What is on a queue, before a query subscribes: depth, body types, messages in delivery. By management alone.
+"""Checks a queue with management requests: depth, body types, messages in delivery, dead letters.
 
-Reads the headers and properties of listed messages, and no body.
+The dialect has the words of the requests. They list headers and properties of messages, and no body.
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.check.census import Kind, census_finding, kinds_of
+from pyspark_jms.check.census import Kind, census_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
@@ -32,16 +32,16 @@ class Queue:
     def number(self, name: str) -> int:
         return int(self.attribute(name))
 
-    def listed(self) -> list[dict[str, Any]]:
-        """The first messages that wait: as many as the broker shows at a time (200, unless it is set otherwise)."""
+    def list_messages(self) -> list[dict[str, Any]]:
+        """The first waiting messages: as many as the broker lists at a time (200 by default)."""
         return list(self._link.queue_operation(self.name, self.words.list_messages, ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
-        """By the consumer that has them."""
+        """Consumer -> the messages in delivery to it."""
         return dict(self._link.queue_operation(self.name, self.words.list_delivering))
 
     def stomp_sessions(self) -> list[str]:
-        """As they stand in the keys of ``delivering``."""
+        """The STOMP sessions, as in the keys of ``delivering``."""
         words = self.words.consumers
         of_queue = json.dumps({**words.of_queue, words.value_key: self.name})
         reply = json.loads(self._link.operation(self.words.broker_resource, words.operation, of_queue, 1, 1_000))
@@ -59,29 +59,29 @@ class Queue:
             return None
 
 
-def queue_findings(asked: Queue, most: int) -> Iterator[Finding]:
-    """``most``: more messages in delivery than that are counted, not looked at."""
+def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
+    """``limit``: if more messages are in delivery, they are counted and not listed."""
     try:
-        depth = asked.number(asked.words.queue.messages)
+        depth = inspected.number(inspected.words.queue.messages)
     except InvalidDestinationError:
         yield Finding(
             name="queue",
-            value=f"there is no queue {asked.name} on this broker",
+            value=f"there is no queue {inspected.name} on this broker",
             verdict=Verdict.NOTE,
-            advice="Is the name right? The first message or reader may create it, where the broker allows that.",
+            advice="Check the name. The broker may create the queue for its first message or consumer.",
         )
         return
-    delivering = asked.number(asked.words.queue.delivering)
-    yield _depth(asked, depth, delivering)
-    yield _body_types(asked, depth, delivering, most)
+    delivering = inspected.number(inspected.words.queue.delivering)
+    yield _depth(inspected, depth, delivering)
+    yield _body_types(inspected, depth, delivering, limit)
     if delivering:
-        yield _in_delivery(asked, delivering, most)
-    yield _dead_letters(asked)
+        yield _in_delivery(inspected, delivering, limit)
+    yield _dead_letters(inspected)
 
 
-def _depth(asked: Queue, depth: int, delivering: int) -> Finding:
-    words = asked.words.queue
-    consumers, scheduled, paused = map(asked.attribute, (words.consumers, words.scheduled, words.paused))
+def _depth(inspected: Queue, depth: int, delivering: int) -> Finding:
+    words = inspected.words.queue
+    consumers, scheduled, paused = map(inspected.attribute, (words.consumers, words.scheduled, words.paused))
     parts = [f"{depth:,} messages", f"{delivering:,} of them in delivery to {consumers} consumers"]
     if scheduled:
         parts.append(f"{scheduled:,} scheduled for later")
@@ -89,64 +89,63 @@ def _depth(asked: Queue, depth: int, delivering: int) -> Finding:
         parts.append("the queue is paused")
     return Finding(
         name="queue",
-        value=f"{asked.name}: {', '.join(parts)}",
+        value=f"{inspected.name}: {', '.join(parts)}",
         verdict=Verdict.NOTE if paused else Verdict.FINE,
         advice="A paused queue delivers nothing." if paused else "",
         figures={"messages": depth, "delivering": delivering, "consumers": consumers, "scheduled": scheduled},
     )
 
 
-def _body_types(asked: Queue, depth: int, delivering: int, most: int) -> Finding:
-    messages = asked.listed()
-    if 0 < delivering <= most:
-        messages += [message for listed in asked.delivering().values() for message in listed]
-    return census_finding(kinds_of(messages, asked.words), depth, asked.words)
+def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Finding:
+    messages = inspected.list_messages()
+    if 0 < delivering <= limit:
+        messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
+    return census_finding(count_kinds(messages, inspected.words), depth, inspected.words)
 
 
-def _in_delivery(asked: Queue, delivering: int, most: int) -> Finding:
-    if delivering > most:
+def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
+    if delivering > limit:
         return Finding(
             name="in delivery",
-            value=f"{delivering:,} messages, more than --max: not looked at",
+            value=f"{delivering:,} messages, more than --max: not listed",
             verdict=Verdict.NOTE,
         )
-    sessions = asked.stomp_sessions()
+    sessions = inspected.stomp_sessions()
     held = [
         message
-        for consumer, listed in asked.delivering().items()
+        for consumer, list_messages in inspected.delivering().items()
         if any(session in consumer for session in sessions)
-        for message in listed
+        for message in list_messages
     ]
-    streams = kinds_of(held, asked.words)[Kind(BodyType.STREAM)]
+    streams = count_kinds(held, inspected.words)[Kind(BodyType.STREAM)]
     if not streams:
-        return Finding(name="in delivery", value="nothing that a reader over STOMP cannot receive")
+        return Finding(name="in delivery", value="every message can be received over STOMP")
     return Finding(
         name="in delivery",
-        value=f"{streams:,} StreamMessages are held by readers over STOMP",
+        value=f"{streams:,} StreamMessages are in delivery to STOMP consumers",
         verdict=Verdict.PROBLEM,
-        advice="Those that were never put on the wire stay there until their reader ends, and then come back: only a"
-        " JMS client can consume them.",
+        advice="The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
+        " Only a JMS client can consume them.",
         figures={"streamsAtStompReaders": streams},
     )
 
 
-def _dead_letters(asked: Queue) -> Finding:
-    settings = asked.settings()
-    attempts = int(settings.get(asked.words.delivery_attempts_key, asked.words.default_delivery_attempts))
-    address = settings.get(asked.words.dead_letter_key)
+def _dead_letters(inspected: Queue) -> Finding:
+    settings = inspected.settings()
+    attempts = int(settings.get(inspected.words.delivery_attempts_key, inspected.words.default_delivery_attempts))
+    address = settings.get(inspected.words.dead_letter_key)
     if attempts < 0:
-        return Finding(name="dead letters", value="a message is delivered without limit")
+        return Finding(name="dead letters", value="the broker does not limit the delivery attempts of a message")
     if not address:
         return Finding(
             name="dead letters",
             value=f"after {attempts} delivery attempts a message is deleted",
             verdict=Verdict.NOTE,
-            advice="A killed reader costs an attempt for every message in flight: give the address a"
-            " dead-letter-address.",
+            advice="A killed consumer costs one attempt for every message in flight. Configure a dead-letter-address.",
             figures={"maxDeliveryAttempts": attempts},
         )
-    depth = asked.depth_of(str(address))
-    held = "" if depth is None else f", which holds {depth:,}"
+    depth = inspected.depth_of(str(address))
+    held = "" if depth is None else f", which has {depth:,} messages"
     return Finding(
         name="dead letters",
         value=f"after {attempts} delivery attempts a message goes to {address}{held}",

@@ -1,7 +1,7 @@
-"""A queue's messages received and given back: exact where a listing is not, at a price the user has to ask for.
+"""Receives the messages of a queue and gives them back. Unlike a listing, the result is exact.
 
-While they are here other consumers do not see them, and a process killed meanwhile costs each a delivery attempt.
-UNSUBSCRIBE gives them back as they were.
+Meanwhile other consumers cannot receive the messages, and if the process is killed, each message loses a delivery
+attempt. UNSUBSCRIBE gives the messages back without a change. So a user must request this check.
 """
 
 import time
@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.check.census import Kind, census_finding, counted, kinds_of, lost
+from pyspark_jms.check.census import Kind, census_finding, count_kinds, describe_counts, describe_losses
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -29,57 +29,63 @@ _WINDOW_BYTES = 64 << 20
 _QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
 
 
-def receive_findings(settings: ConnectionSettings, queue: str, most: int, asked: Queue | None) -> Iterator[Finding]:
-    """Ends at ``most`` messages, at 64 MB, or when nothing came for 2 s. ``asked``: tells what did not come."""
+def receive_findings(
+    settings: ConnectionSettings, queue: str, limit: int, inspected: Queue | None
+) -> Iterator[Finding]:
+    """Receive until ``limit`` messages, 64 MB, or 2 s without a message. ``inspected`` lists missing messages."""
     destination = Destination(DestinationKind.QUEUE, queue)
-    before = set() if asked is None else {m["messageID"] for held in asked.delivering().values() for m in held}
+    before = (
+        set()
+        if inspected is None
+        else {m["messageID"] for delivered in inspected.delivering().values() for m in delivered}
+    )
     with closing(Consumer(settings, Subscription(destination=destination, window_bytes=_WINDOW_BYTES))) as consumer:
-        _until_quiet(consumer, most)
-        delivering = {} if asked is None else asked.delivering()
-        _until_quiet(consumer, None)  # what was on its way when the broker listed it
+        _until_quiet(consumer, limit)
+        delivering = {} if inspected is None else inspected.delivering()
+        _until_quiet(consumer, None)  # also receives the messages that were in flight when the broker listed them
         blocks = consumer.take()
     yield _received(blocks, destination, consumer.dialect)
-    if asked is not None:
+    if inspected is not None:
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
-        came = _Came(ids, consumer.dialect.stable_id_separator or ",")
-        held = [message for message in came.ours(delivering) if message["messageID"] not in before]
+        received = _ReceivedIds(ids, consumer.dialect.stable_id_separator or ",")
+        delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
         yield replace(
-            census_finding(kinds_of(held, asked.words), len(held), asked.words),
+            census_finding(count_kinds(delivered, inspected.words), len(delivered), inspected.words),
             name="bodies delivered",
         )
-        yield _withheld(kinds_of(came.missing(held, asked.words), asked.words))
+        yield _never_delivered(count_kinds(received.not_received(delivered, inspected.words), inspected.words))
 
 
-def _until_quiet(consumer: Consumer, most: int | None) -> None:
+def _until_quiet(consumer: Consumer, limit: int | None) -> None:
     seen, since = consumer.waiting()[0], time.monotonic()
-    while time.monotonic() - since < _QUIET_SECONDS and (most is None or seen < most):
+    while time.monotonic() - since < _QUIET_SECONDS and (limit is None or seen < limit):
         consumer.connection.changed.pause(_POLL_SECONDS)
         consumer.connection.check_messages()
         if consumer.waiting()[0] != seen:
             seen, since = consumer.waiting()[0], time.monotonic()
 
 
-class _Came:
-    """The messages that came, by the ids on the wire: ``CONSUMER,MESSAGE``."""
+class _ReceivedIds:
+    """The ids of the received messages; on the wire an id is ``CONSUMER,MESSAGE``."""
 
     def __init__(self, ids: list[str], separator: str) -> None:
         parts = [identifier.rpartition(separator) for identifier in ids]
         self._consumers = {consumer for consumer, _, _ in parts}
         self._messages = {int(message) for _, _, message in parts if message.isdigit()}
 
-    def ours(self, delivering: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """What the broker delivers to us, in order; to everybody, where nothing came that tells who we are."""
+    def delivered_to_us(self, delivering: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The messages in delivery to this consumer, in order; to all consumers if no message was received."""
         keys = [key for key in delivering if any(f":{consumer}," in key for consumer in self._consumers)]
         return [message for key in (keys or delivering) for message in delivering[key]]
 
-    def missing(self, held: list[dict[str, Any]], words: Management) -> list[dict[str, Any]]:
-        """What was passed over: a later one came, or its body is of a kind that may not come. Others may be late."""
-        came = [message["messageID"] in self._messages for message in held]
-        last = max((index for index, yes in enumerate(came) if yes), default=-1)
+    def not_received(self, delivered: list[dict[str, Any]], words: Management) -> list[dict[str, Any]]:
+        """The messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
+        received = [message["messageID"] in self._messages for message in delivered]
+        last = max((index for index, yes in enumerate(received) if yes), default=-1)
         return [
             message
-            for index, message in enumerate(held)
-            if not came[index] and (index < last or lost(kinds_of([message], words), words))
+            for index, message in enumerate(delivered)
+            if not received[index] and (index < last or describe_losses(count_kinds([message], words), words))
         ]
 
 
@@ -96,18 +102,18 @@ def _received(blocks: list[MessageBlock], destination: Destination, dialect: Dia
         name="received",
         value=f"{total:,} messages, given back: {shown}" + (f"; {empty:,} texts are empty" if empty else ""),
         verdict=Verdict.NOTE if empty else Verdict.FINE,
-        advice="An empty text may be the rest of a Map or Object message." if empty else "",
+        advice="An empty text may be a Map or Object message whose body was lost." if empty else "",
         figures={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
     )
 
 
-def _withheld(kinds: Counter[Kind]) -> Finding:
+def _never_delivered(kinds: Counter[Kind]) -> Finding:
     if not kinds:
-        return Finding(name="not received", value="every message that the broker delivers came")
+        return Finding(name="not received", value="every message in delivery was received")
     return Finding(
         name="not received",
-        value=f"{kinds.total():,} messages are never put on the wire: {counted(kinds)}",
+        value=f"the broker does not send {kinds.total():,} messages: {describe_counts(kinds)}",
         verdict=Verdict.PROBLEM,
-        advice="They stay in delivery while a reader over STOMP is subscribed: only a JMS client can consume them.",
+        advice="They stay in delivery while a STOMP consumer is subscribed. Only a JMS client can consume them.",
         figures={"bodyTypes": {str(kind): count for kind, count in kinds.items()}},
     )

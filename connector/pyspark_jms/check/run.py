@@ -1,11 +1,11 @@
-"""The checks, in order, each on connections of its own. What ends them all is a finding, too."""
+"""Runs the checks in order, each on its own connections. An error that ends them is a finding, too."""
 
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from pyspark_jms.check.broker import answerer, broker_findings, clock_finding, management_of
+from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
 from pyspark_jms.check.queue import Queue, queue_findings
@@ -17,13 +17,13 @@ from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["CheckRequest", "run_checks"]
 
-_NOT_ASKED = (
+_NO_MANAGEMENT = (
     Finding(
         name="queue",
-        value="what is on it is not known: this user may not ask",
+        value="not inspected: this user lacks the permission for management",
         verdict=Verdict.NOTE,
-        advice="--receive takes messages and gives them back; a Map or Object message then looks like an empty text,"
-        " and some Stream messages do not come at all.",
+        advice="--receive receives the messages and gives them back. It counts Map and Object messages as empty texts"
+        " and misses some Stream messages.",
     ),
 )
 
@@ -32,45 +32,45 @@ _NOT_ASKED = (
 class CheckRequest:
     settings: ConnectionSettings
     queue: str | None = None
-    """None: only the broker is looked at."""
-    most: int = 10_000
-    """Messages in delivery that are looked at, and messages that ``receive`` takes."""
+    """None: check only the broker."""
+    limit: int = 10_000
+    """Maximum messages in delivery to list, and maximum messages to receive."""
     receive: bool = False
-    """Receive what is on the queue and give it back."""
+    """Receive the messages of the queue and give them back."""
     scratch_queue: str = SCRATCH_QUEUE
 
 
 def run_checks(request: CheckRequest) -> list[Finding]:
-    """All that could be found out, a problem or not; raises nothing that the broker did."""
+    """Run the checks and return their findings. An error of the broker is a finding and not raised."""
     findings: list[Finding] = []
     try:
         for finding in _checks(request, findings):
-            findings.append(finding)  # noqa: PERF402 - the later ones look at the earlier
+            findings.append(finding)  # noqa: PERF402 - later checks read the earlier findings
     except JMSError as error:
         findings.append(Finding.of_error("check" if findings else "connection", error, Verdict.PROBLEM))
     return findings
 
 
-def _checks(request: CheckRequest, so_far: list[Finding]) -> Iterator[Finding]:
-    found = answerer(request.settings)
+def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
+    found = identify_broker(request.settings)
     yield from broker_findings(found, request.settings.user)
     with ExitStack() as stack:
-        management, finding = management_of(request.settings)
+        management, finding = open_management(request.settings)
         if management is not None:
             stack.enter_context(management)
         yield finding
         scratch = Scratch(request.settings, request.scratch_queue, found.dialect)
         yield from scratch_findings(scratch)
-        yield clock_finding(scratch.clock or _asked_clock(management))
-        yield from guarantee_findings(found.dialect, so_far)
+        yield clock_finding(scratch.clock or _read_clock(management))
+        yield from guarantee_findings(found.dialect, earlier)
         if request.queue is not None:
-            asked = None if management is None else Queue(management, request.queue)
-            yield from _NOT_ASKED if asked is None else queue_findings(asked, request.most)
+            inspected = None if management is None else Queue(management, request.queue)
+            yield from _NO_MANAGEMENT if inspected is None else queue_findings(inspected, request.limit)
             if request.receive:
-                yield from receive_findings(request.settings, request.queue, request.most, asked)
+                yield from receive_findings(request.settings, request.queue, request.limit, inspected)
 
 
-def _asked_clock(management: ManagementLink | None) -> tuple[float, float, float] | None:
+def _read_clock(management: ManagementLink | None) -> tuple[float, float, float] | None:
     if management is None:
         return None
     before = time.time() * 1000

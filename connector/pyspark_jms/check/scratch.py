@@ -1,7 +1,7 @@
-"""What only trying tells: messages to a scratch queue and back. Leaves the queue, and nothing in it.
+"""Tests the broker with messages on a scratch queue. The queue stays, and is empty afterwards.
 
-All messages of a run carry a property that its selectors ask for, so that two runs at a time do not meet (on a broker
-that has selectors).
+The messages of a run have a property that the run selects by, so that concurrent runs do not receive each other's
+messages (on brokers with selectors).
 """
 
 import time
@@ -27,23 +27,23 @@ from pyspark_jms.stomp.wire.header import header_of
 __all__ = ["SCRATCH_QUEUE", "Scratch", "scratch_findings"]
 
 SCRATCH_QUEUE = "pyspark-jms.check"
-"""One name for all runs: an auto-created queue may stay for ever."""
+"""All runs use one name, because the broker may keep an auto-created queue for ever."""
 
 _PROPERTY = "check"
 _QUIET_SECONDS, _POLL_SECONDS = 1.0, 0.05
 _WINDOW_BYTES, _BODY_BYTES, _MESSAGES = 4_096, 1_000, 16
 _BODIES: tuple[tuple[str, bytes], ...] = (("text", b"text"), ("bytes", b"bytes"), ("text", b""), ("bytes", b""))
-_NOT_TRIED = "Let this user create queues, or name one it may read and write with --scratch-queue."
+_REMEDY = "Permit this user to create queues, or name a queue that the user can read and write with --scratch-queue."
 
 
 def scratch_findings(scratch: "Scratch") -> Iterator[Finding]:
-    """Ends with the first thing that cannot be tried: mostly, the queue may not be created."""
+    """Run the tests. The first error ends them; usually the user cannot create the queue."""
     try:
         yield scratch.bodies()
         yield scratch.window()
         yield scratch.duplicates()
     except JMSError as error:
-        yield Finding.of_error("scratch queue", error, remedy=f"{error.remedy} {_NOT_TRIED}")
+        yield Finding.of_error("scratch queue", error, remedy=f"{error.remedy} {_REMEDY}")
 
 
 class Scratch:
@@ -52,39 +52,39 @@ class Scratch:
         self._destination = Destination(DestinationKind.QUEUE, queue)
         self._run = uuid.uuid4().hex
         self.clock: tuple[float, float, float] | None = None
-        """Before a message was sent, when the broker says that it was, after it came: milliseconds."""
+        """This machine's time before a SEND, the broker's timestamp, this machine's time afterwards; milliseconds."""
 
-    # --- the three tries -------------------------------------------------------------------------
+    # --- the three tests -------------------------------------------------------------------------
 
     def bodies(self) -> Finding:
-        """Whether text and bytes, also empty ones, come back as what they were."""
+        """Whether text and bytes, also empty ones, are received as the type that was sent."""
         with closing(self._consumer("bodies", 1 << 20)) as consumer:
             before = time.time() * 1000
             for kind, body in _BODIES:
                 consumer.connection.send(self._frame("bodies", kind, body))
             blocks = self._receive(consumer, len(_BODIES))
-            self._note_clock(blocks[0], before)
+            self._record_clock(blocks[0], before)
             found = [kind for block in blocks for kind in self._body_types(block)]
             self._acknowledge(consumer, blocks)
         wanted = [kind for kind, _ in _BODIES]
         if found == wanted:
-            return Finding(name="body rule", value="text and bytes are told apart")
+            return Finding(name="body rule", value="text and bytes are distinguished")
         return Finding(
             name="body rule",
             value=f"sent {', '.join(wanted)}; read as {', '.join(found)}",
             verdict=Verdict.PROBLEM,
-            advice="This version tells text from bytes in another way: use option bodyType, and report it.",
+            advice="The body rule of this broker version is unknown. Use option bodyType, and please report a bug.",
         )
 
     def window(self) -> Finding:
-        """Whether the broker stops when a window's worth is not acknowledged."""
+        """Whether the broker stops when windowBytes are in flight."""
         with Producer(self._settings) as producer:
             for _ in range(_MESSAGES):
                 producer.send(self._frame("window", "text", b"x" * _BODY_BYTES, producer.transaction))
             producer.commit()
         with closing(self._consumer("window", _WINDOW_BYTES)) as consumer:
             self._await(consumer, 1)
-            ahead = self._until_quiet(consumer)
+            ahead = self._count_when_quiet(consumer)
             left = _MESSAGES
             while left:
                 blocks = self._receive(consumer, 1)
@@ -96,27 +96,27 @@ class Scratch:
             name="window",
             value="the broker sends without waiting for acknowledgements",
             verdict=Verdict.PROBLEM,
-            advice="windowBytes bounds nothing here: a full queue would fill the driver's memory.",
+            advice="windowBytes has no effect, so a full queue would fill the driver's memory.",
         )
 
     def duplicates(self) -> Finding:
-        """Whether a transaction with a duplicate id is refused the second time."""
-        twice = Finding(
+        """Whether the broker refuses a second transaction with the same duplicate id."""
+        not_detected = Finding(
             name="duplicate detection",
-            value="a transaction that comes twice is carried out twice",
+            value="the broker commits a repeated transaction again",
             verdict=Verdict.NOTE,
-            advice="deliveryGuarantee=exactly-once cannot be kept here.",
+            advice="deliveryGuarantee=exactly-once is not possible on this broker.",
         )
         if self._dialect.duplicate_id_header is None:
-            return twice
+            return not_detected
         try:
-            self._commit_once()
+            self._commit_one_message()
             refused = self._is_refused()
         finally:
-            self._sweep("duplicates")
+            self._remove_messages("duplicates")
         if refused:
-            return Finding(name="duplicate detection", value="a transaction that comes twice is refused")
-        return twice
+            return Finding(name="duplicate detection", value="the broker refuses a repeated transaction")
+        return not_detected
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -137,14 +137,14 @@ class Scratch:
             return encode_frame(Frame("SEND", tuple(headers.items()), body))
         return encode_frame(Frame("SEND", tuple(headers.items())))[:-1] + body + b"\0"
 
-    def _commit_once(self) -> None:
+    def _commit_one_message(self) -> None:
         with Producer(self._settings) as producer:
             producer.send(self._frame("duplicates", "text", b"once", producer.transaction))
             producer.commit()
 
     def _is_refused(self) -> bool:
         try:
-            self._commit_once()
+            self._commit_one_message()
         except TransactionRolledBackError:
             return True
         return False
@@ -162,20 +162,20 @@ class Scratch:
         return consumer.take()
 
     def _await(self, consumer: Consumer, count: int) -> None:
-        """Return when so many messages are here; raise when they do not come."""
+        """Wait until ``count`` messages are received; raise an error after receiptTimeout."""
         deadline = time.monotonic() + self._settings.receipt_timeout
         while consumer.waiting()[0] < count:
             consumer.connection.check_messages()
             if time.monotonic() > deadline:
                 raise ReceiptTimeoutError(
-                    f"What was sent to queue {self._destination.name} did not come back within"
+                    f"The messages that were sent to queue {self._destination.name} were not received within"
                     f" {self._settings.receipt_timeout:g} s.",
-                    "Is the queue paused, or does it have a filter?",
+                    "Check whether the queue is paused or has a filter.",
                 )
             consumer.connection.changed.pause(_POLL_SECONDS)
 
-    def _until_quiet(self, consumer: Consumer) -> int:
-        """How many messages are here when no more have come for a while."""
+    def _count_when_quiet(self, consumer: Consumer) -> int:
+        """The number of received messages, after a while without a new one."""
         seen, since = consumer.waiting()[0], time.monotonic()
         while time.monotonic() - since < _QUIET_SECONDS:
             consumer.connection.changed.pause(_POLL_SECONDS)
@@ -184,9 +184,9 @@ class Scratch:
                 seen, since = consumer.waiting()[0], time.monotonic()
         return seen
 
-    def _sweep(self, purpose: str) -> None:
+    def _remove_messages(self, purpose: str) -> None:
         with closing(self._consumer(purpose, 1 << 20)) as consumer:
-            self._until_quiet(consumer)
+            self._count_when_quiet(consumer)
             self._acknowledge(consumer, consumer.take())
 
     @staticmethod
@@ -199,7 +199,7 @@ class Scratch:
         rows = decode(block, dialect=self._dialect, source=self._destination, first_sequence=0, body_type="auto")
         return [str(kind) for kind in rows.column("body_type").to_pylist()]
 
-    def _note_clock(self, block: MessageBlock, before: float) -> None:
+    def _record_clock(self, block: MessageBlock, before: float) -> None:
         name = self._dialect.header_of("JMSTimestamp")
         sent = header_of(block, 0, name) if name else None
         if sent is not None and sent.isdigit():

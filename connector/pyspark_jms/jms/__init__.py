@@ -1,1 +1,1 @@
-"""The words and rules of JMS 3.1. Pure."""
+"""The terms and rules of JMS 3.1. Pure: no I/O."""

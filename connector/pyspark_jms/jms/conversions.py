@@ -1,8 +1,8 @@
-"""JMS 3.1's conversions: a value written as one type, read as another. One table, and Java's texts of values.
+"""JMS 3.1's conversions: reads a value that was written as one type as another type.
 
-In: the text that the schema has for a value (:func:`render`), the type it was written as, the type to read. Out: a
-Python value, or the error that a Java client would get. Texts are Java's: what ``valueOf`` of the type reads and
-``toString`` writes. An error never shows a value.
+The text of a value in the schema (:func:`render`), the type that it was written as and the type to read -> a Python
+value, or the error that a Java client would get. The texts are those that Java's ``valueOf`` reads and ``toString``
+writes. An error never shows a value.
 """
 
 import base64
@@ -58,22 +58,25 @@ READABLE_AS: dict[ValueType, frozenset[ValueType]] = {
     _T.CHAR: frozenset({_T.CHAR, _T.STRING}),
     _T.BYTES: frozenset({_T.BYTES}),
 }
-"""Written as the key, readable as any of these. JMS 3.1 §3.5.4 (properties: without char and bytes) and §3.11.3."""
+"""Type of the written value -> types that it can be read as. JMS 3.1 §3.5.4 (properties, without char and bytes)
+and §3.11.3 (elements).
+"""
 
 _INTEGERS = frozenset({_T.BYTE, _T.SHORT, _T.INT, _T.LONG})
 _LAST_CHAR = "\uffff"
 
 BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
-"""RFC 4648 §4, padded, without line breaks. A pattern that Python, RE2 and Java read alike; Python's own strict
-decoder lets ``AAAA====`` pass."""
+"""RFC 4648 §4, padded, without line breaks. Python, RE2 and Java read the pattern alike. Python's strict decoder cannot
+replace the pattern, because it accepts ``AAAA====``.
+"""
 
 _BASE64 = re.compile(BASE64)
 
 
 def convert(text: str | None, written: str | None, read: str) -> JmsValue | None:
-    """The value as ``getInt``, ``getString`` and their like give it. Without a type it was written as a string.
+    """The value that ``getInt``, ``getString`` etc. return. Without a written type, the value is a string.
 
-    ``text`` None is a null, or a property or an item that is not there: JMS makes no difference.
+    ``text`` is None for a null and for an absent property or element.
 
     >>> convert("7", "byte", "long")
     7
@@ -87,17 +90,19 @@ def convert(text: str | None, written: str | None, read: str) -> JmsValue | None
     if target not in READABLE_AS[source]:
         raise MessageFormatError(f"A value written as {source} cannot be read as {target}.", _remedy(source))
     if source in _INTEGERS and not text.isascii():
-        raise NumberFormatError(_UNREADABLE.format(source))  # valueOf reads every script's digits, toString writes ours
+        raise NumberFormatError(
+            _UNREADABLE.format(source)
+        )  # valueOf reads the digits of every script, toString writes ASCII
     value = parse(text, target if source is _T.STRING else source)
     return render(value, source) if target is _T.STRING else value
 
 
 def value_type(name: str) -> ValueType:
-    """The type of that name; a ``MessageFormatError`` when JMS has none."""
+    """The type of that name; a ``MessageFormatError`` if JMS has no such type."""
     try:
         return ValueType(name)
     except ValueError:
-        raise MessageFormatError("JMS has no such type of a value.", f"The types are {', '.join(_T)}.") from None
+        raise MessageFormatError("JMS does not have this type.", f"The types are {', '.join(_T)}.") from None
 
 
 def _remedy(source: ValueType) -> str:
@@ -105,7 +110,7 @@ def _remedy(source: ValueType) -> str:
 
 
 def null_as(read: ValueType) -> bool | None:
-    """A null read as ``read``: null for an object; for a primitive what ``valueOf(null)`` does, JMS 3.1 §3.5.4."""
+    """A null read as ``read``: None for an object, the result of ``valueOf(null)`` for a primitive (JMS 3.1 §3.5.4)."""
     if read is _T.BOOLEAN:
         return False
     if read in _INTEGERS:
@@ -115,13 +120,13 @@ def null_as(read: ValueType) -> bool | None:
     return None
 
 
-_UNREADABLE = "The text is no {} as Java reads one, or out of range."
-_NULL_REMEDY = "Read it as string, which may be null, or ask first whether it is there."
+_UNREADABLE = "The text is not a {} that Java can read, or it is out of range."
+_NULL_REMEDY = "Read it as a string, which may be null, or test for null first."
 
 
 def parse(text: str, as_type: ValueType) -> JmsValue:
-    """The value of a text: ``valueOf`` of Java's class, which for a boolean takes every text; of char and bytes, which
-    have none, what :func:`render` makes of them. A float is the double that it widens to.
+    """The value of a text: ``valueOf`` of Java's class, which for a boolean accepts every text. Char and bytes have no
+    ``valueOf``; their texts are those of :func:`render`. A float is returned as the double that it widens to.
     """
     match as_type:
         case _T.STRING:
@@ -145,10 +150,10 @@ def _bytes(text: str) -> bytes:
 
 
 def render(value: JmsValue, written: ValueType) -> str:
-    """The text of a value: ``toString`` of Java's class, base64 of bytes.
+    """The text of a value: ``toString`` of Java's class, or base64 for bytes.
 
-    Numbers as Java 19 and later print them. Earlier ones print a digit too many for some doubles and floats
-    (JDK-4511638); both texts are read as the same number.
+    Numbers are printed as in Java 19 and later. Earlier versions print a digit too many for some doubles and floats
+    (JDK-4511638); both texts parse to the same number.
     """
     match written, value:
         case _T.BYTES, bytes():

@@ -1,4 +1,4 @@
-"""The words of JMS 3.1 that every station shares: destinations, delivery modes, body types, typed values."""
+"""The terms of JMS 3.1: destinations, delivery modes, body types, typed values."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -27,22 +27,22 @@ __all__ = [
 ]
 
 BODY_MARKER = "spark_jms_body"
-"""Property of an envelope (docs/typed-messages.md): the body type where the broker's STOMP has no word for it."""
+"""Property of an envelope (docs/typed-messages.md): the body type, if the broker's STOMP cannot state it."""
 
 OCTET_STREAM = "application/octet-stream"
-"""The content type of a body that is no text, for brokers that tell the two apart by nothing else."""
+"""The content type of a body of bytes, for brokers that distinguish it from text by nothing else."""
 
 TYPES_MARKER = "spark_jms_types"
-"""Property that carries ``property_types``: a JSON object, property name -> JMS type."""
+"""Property that holds ``property_types``: a JSON object, property name -> JMS type."""
 
 ERROR_PROPERTY = "spark_jms_error"
-"""Property of a dead letter: why the message could not become a row."""
+"""Property of a dead letter: the reason why the message could not become a row."""
 
 SOURCE_PROPERTY = "spark_jms_source"
-"""Property of a dead letter: where the message was read from, as ``queue://NAME``."""
+"""Property of a dead letter: the destination that the message was read from, as ``queue://NAME``."""
 
 MESSAGE_ID_PROPERTY = "spark_jms_message_id"
-"""Property of a dead letter: the broker's id of the message there."""
+"""Property of a dead letter: the broker's id of the message at that destination."""
 
 DEAD_LETTER_PROPERTIES = frozenset({ERROR_PROPERTY, SOURCE_PROPERTY, MESSAGE_ID_PROPERTY})
 
@@ -72,7 +72,7 @@ class BodyType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """``queue://NAME`` or ``topic://NAME``, the one spelling of the schema and of the sink's ``destination``."""
+    """A destination: ``queue://NAME`` or ``topic://NAME`` in the schema and in the sink's ``destination``."""
 
     kind: DestinationKind
     name: str
@@ -91,10 +91,10 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class DurableSubscription:
-    """A topic's messages are kept under this name while nobody reads them (JMS 3.1 §4.2.2, §4.2.3).
+    """A durable subscription to a topic (JMS 3.1 §4.2.2, §4.2.3).
 
-    ``shared``: several readers may have it at a time, each message goes to one of them. Without that it needs a
-    ``client_id``, which is part of its name.
+    ``shared``: several consumers may read the subscription, and each message goes to one of them. An unshared
+    subscription needs a ``client_id``, which is part of its name.
     """
 
     name: str
@@ -102,5 +102,5 @@ class DurableSubscription:
     shared: bool = False
 
     def __str__(self) -> str:
-        """Also the name of the queue that Artemis keeps it in; RabbitMQ's is given this name."""
+        """The subscription's full name, which is also the name of its queue on Artemis and RabbitMQ."""
         return ".".join(filter(None, (self.client_id, self.name)))

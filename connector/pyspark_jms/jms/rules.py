@@ -1,8 +1,8 @@
-"""What JMS lets a producer set: names of properties and of map items, and the text of a typed value.
+"""The rules of JMS for names of properties and map items, and for the texts of typed values.
 
-One name or value in, None or what is wrong with it out: a clause to go after ``its name`` or ``its value``. The
-answers hold no value, which may be a secret. :data:`TEXTS` is the same rule as data, for whole columns.
-Knows no broker: what a dialect reserves for itself is refused there.
+A name or value -> None, or the problem as a clause that continues ``its name`` or ``its value``. A clause never has the
+value, which may be a secret. :data:`TEXTS` has the same rules as data, for whole columns. The names that a broker
+reserves are rules of its dialect.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
-from jms_selector.syntax.literals import is_plain_name, word
+from jms_selector.syntax.literals import is_plain_name, reserved_word
 from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MARKER_PREFIX = "spark_jms_"
-"""``BODY_MARKER`` and ``TYPES_MARKER`` begin so: a property of a row must not pose as one of them."""
+"""The prefix of ``BODY_MARKER`` and ``TYPES_MARKER``, which properties of a row cannot have."""
 
 _ELEMENTS_ONLY = frozenset({ValueType.CHAR, ValueType.BYTES})
 
@@ -47,33 +47,34 @@ SET_BY_PROVIDER = frozenset(
         "JMSXUserID",
     }
 )
-"""JMS 3.1 §3.5.9. No error, so that a row can be written as it was read: the sink leaves them out, as it does
-with the headers that a provider sets."""
+"""JMS 3.1 §3.5.9. The sink omits these properties without an error, like the headers that a provider sets, so that a
+row can be written as it was read.
+"""
 
 
 def property_name_problem(name: str | None) -> str | None:
-    """Why a client may not set a property of this name; None when it may, or when it is ``SET_BY_PROVIDER``.
+    """Why a client cannot set a property of this name; None if it can, or if the property is ``SET_BY_PROVIDER``.
 
-    ``JMS_…`` is allowed: JMS leaves those names to the provider, and a client sets them to speak to it.
+    ``JMS_…`` is allowed: JMS reserves these names for provider-specific properties, which clients set.
     """
     if not name:
         return "is empty: JMS 3.1 §3.5.1"
-    if word(name, activemq=False):
+    if reserved_word(name, activemq=False):
         return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
     if not is_plain_name(name, activemq=False):
-        return "is no Java identifier, as JMS 3.1 §3.8.1.1 has it: letters, digits, _ and $, no digit first"
+        return "is not a Java identifier (letters, digits, _ and $, no digit first): JMS 3.1 §3.8.1.1"
     if name.startswith(MARKER_PREFIX) and name not in DEAD_LETTER_PROPERTIES:
-        return f"begins with {MARKER_PREFIX}, which this connector keeps for itself"
+        return f"begins with {MARKER_PREFIX}, which this connector reserves"
     if name.startswith("JMSX"):
         known = name in _SET_BY_CLIENT or name in SET_BY_PROVIDER
-        return None if known else "begins with JMSX, which JMS 3.1 §3.5.9 keeps for itself; it has no such property"
+        return None if known else "begins with JMSX and is not a property that JMS defines: JMS 3.1 §3.5.9"
     if name.startswith("JMS") and not name.startswith("JMS_"):
-        return "begins with JMS, which is kept for headers: JMS 3.1 §3.8.1.1"
+        return "begins with JMS, which is reserved for headers: JMS 3.1 §3.8.1.1"
     return None
 
 
 def element_name_problem(name: str | None) -> str | None:
-    """Why a MapMessage cannot hold an item of this name. JMS 3.1 §3.11.3: neither null nor empty."""
+    """Why a MapMessage cannot have an item of this name: JMS 3.1 §3.11.3 refuses null and the empty string."""
     return None if name else "is empty: JMS 3.1 §3.11.3"
 
 
@@ -82,11 +83,11 @@ def element_name_problem(name: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """The texts that a sink takes for a type: what Java's ``valueOf`` reads, in ASCII.
+    """The texts that a sink accepts for a type: those of Java's ``valueOf``, in ASCII.
 
-    ``pattern`` has to match the whole text and means the same to Python, RE2 and Java; the number it reads must be
-    in ``numbers``. A matching long has 19 digits at most after its zeros, so that 64 bits without a sign hold it.
-    What is beyond a float or a double is an infinity, as in Java.
+    ``pattern`` must match the whole text; Python, RE2 and Java read it alike. The number of the text must be in
+    ``numbers``. A matching long has at most 19 digits after its zeros, so it fits into an unsigned 64-bit integer.
+    A number beyond the range of a float or a double is an infinity, as in Java.
     """
 
     pattern: str
@@ -106,27 +107,28 @@ TEXTS: dict[ValueType, TextRule] = {
     ValueType.SHORT: _integer(Kind.SHORT),
     ValueType.INT: _integer(Kind.INT),
     ValueType.LONG: _integer(Kind.LONG),
-    ValueType.FLOAT: TextRule(JAVA_DOUBLE, "a float as Java writes one"),
-    ValueType.DOUBLE: TextRule(JAVA_DOUBLE, "a double as Java writes one"),
+    ValueType.FLOAT: TextRule(JAVA_DOUBLE, "a float in Java's notation"),
+    ValueType.DOUBLE: TextRule(JAVA_DOUBLE, "a double in Java's notation"),
     ValueType.STRING: TextRule("(?s:.*)", "a text"),
     ValueType.CHAR: TextRule("[^\U00010000-\U0010ffff]", "one character of 16 bits"),
     ValueType.BYTES: TextRule(BASE64, "base64, padded and without blanks"),
 }
-"""Stricter than reading, in what no rendering of a value holds: a boolean is not everything that is not ``true``,
-digits are ASCII, and no blanks stand around a float or a double."""
+"""Writing is stricter than reading: a boolean is ``true`` or ``false`` and nothing else, digits are ASCII, and a float
+or a double has no blanks around it.
+"""
 
 _PATTERNS = {type_: re.compile(rule.pattern) for type_, rule in TEXTS.items()}
 
 
 def property_value_problem(type_: str | None, text: str | None) -> str | None:
-    """Why a property cannot hold this; without a type it is a string, and null has no type to break."""
+    """Why a property cannot have this value; None if it can. Without a type, it is a string; null fits all types."""
     if text is not None and type_ in _ELEMENTS_ONLY:
-        return f"has the type {type_}, which elements of maps and streams may have and properties not: JMS 3.1 §3.5.4"
+        return f"has the type {type_}, which only elements of maps and streams can have: JMS 3.1 §3.5.4"
     return element_value_problem(type_, text)
 
 
 def element_value_problem(type_: str | None, text: str | None) -> str | None:
-    """Why an item of a map or an element of a stream cannot hold this."""
+    """Why an element of a map or a stream cannot have this value; None if it can."""
     if text is None or type_ is None:
         return None
     if type_ not in TEXTS:

@@ -1,24 +1,24 @@
-"""Text and bytes whose ``repr`` shows nothing: a traceback with local variables may show any value that code holds.
+"""Text and bytes whose ``repr`` hides the value, because a traceback with local variables shows the ``repr`` of all.
 
 Spark prints such tracebacks with spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled.
 """
 
 __all__ = ["SecretBytes", "SecretText"]
 
-_SHOWN = "'*********(redacted)'"
+_REDACTED = "'*********(redacted)'"
 
 
 class SecretText(str):
-    """Used as the text that it is. What is cut from it or joined with it is a plain ``str``."""
+    """A ``str`` with a redacted ``repr``. Slices and concatenations of it are plain ``str``."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return _SHOWN
+        return _REDACTED
 
 
 class SecretBytes(bytes):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return _SHOWN
+        return _REDACTED

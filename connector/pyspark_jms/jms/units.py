@@ -11,7 +11,7 @@ _TIMES = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400
 
 
 def parse_bytes(text: str) -> int:
-    """``65536``, ``64k``, ``64m``, ``1gb``: powers of 1,024, as in Spark. Else a ``ValueError``."""
+    """``65536``, ``64k``, ``64m``, ``1gb``: powers of 1,024, as in Spark. Any other text is a ``ValueError``."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError("a size like 65536, 64k, 64m or 1g")
@@ -19,7 +19,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """``500ms``, ``10s``, ``15m``, ``1h``. A number without a unit is a ``ValueError``: of what, nobody knows."""
+    """``500ms``, ``10s``, ``15m``, ``1h``. A number without a unit is a ``ValueError``."""
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise ValueError("a time with its unit, like 500ms, 10s, 15m or 1h")

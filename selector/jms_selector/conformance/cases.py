@@ -1,4 +1,4 @@
-"""A file of cases, one JSON object a line, and the report on them."""
+"""Reads a file of test cases, one JSON object on each line, and reports their results."""
 
 import json
 from collections.abc import Iterable, Iterator

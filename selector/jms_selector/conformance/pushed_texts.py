@@ -1,7 +1,7 @@
-"""Cases of a selector and the text to push for it. ``jms-selector conformance --pushdown FILE`` runs them.
+"""Test cases: a selector and the text to push for it. ``jms-selector conformance --pushdown FILE`` runs them.
 
-Two texts agree if the broker reads the same tree from both, or delivers the same messages for both. The second is
-tried on every typed value that could tell the texts apart. Messages on which the stated text throws are left out.
+Two texts agree if the broker parses both into the same tree, or delivers the same messages for both. The second check
+uses every typed value that can distinguish the texts. It skips messages on which the stated text throws.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,18 +22,18 @@ from jms_selector.syntax.tree import In, Like, Literal, Selector, names, postord
 
 __all__ = ["run"]
 
-MOST_MESSAGES = 20_000
-"""Tried for one pair of texts."""
+MAX_MESSAGES = 20_000
+"""Messages that are checked for one pair of texts."""
 
 _KEYS = {"artemis": "artemis_stomp", "classic": "classic_stomp"}
 
 
 def run(path: str | Path, dialect: str | None = None) -> Report:
     chosen = [dialect] if dialect in _KEYS else list(_KEYS)
-    return report(_check(case, name) for case in cases(path) for name in chosen if _KEYS[name] in case)
+    return report(_check_case(case, name) for case in cases(path) for name in chosen if _KEYS[name] in case)
 
 
-def _check(case: Mapping[str, Any], dialect: str) -> Failure | None:
+def _check_case(case: Mapping[str, Any], dialect: str) -> Failure | None:
     expected = case[_KEYS[dialect]]
     try:
         pushed = push(case["selector"], dialect, text_values=case["push"] == "weaken")
@@ -41,29 +41,29 @@ def _check(case: Mapping[str, Any], dialect: str) -> Failure | None:
         return Failure(case["id"], dialect, case["selector"], expected, "error")
     found = pushed.text
     if expected is None:
-        # Nothing may be pushed; where a rewriting is asked for and none is given, ours has to be whole.
+        # Nothing may be pushed. For push = "rewrite" without a stated text, our text must leave no residual.
         agreed = found is None or (case["push"] == "rewrite" and pushed.residual is None)
     else:
         whole = case["push"] == "weaken" or pushed.residual is None
-        agreed = found is not None and whole and same_deliveries(found, expected, DIALECTS[dialect])
+        agreed = found is not None and whole and deliver_the_same_messages(found, expected, DIALECTS[dialect])
     return None if agreed else Failure(case["id"], dialect, case["selector"], expected, found)
 
 
-def same_deliveries(text: str, other: str, dialect: Dialect) -> bool:
-    """Whether the broker, given either text, delivers the same messages."""
+def deliver_the_same_messages(text: str, other: str, dialect: Dialect) -> bool:
+    """Whether the broker delivers the same messages for both texts."""
     ours, theirs = parse(text, dialect=dialect), parse(other, dialect=dialect)
     if (ours.root, ours.convert) == (theirs.root, theirs.convert):
         return True
     if not ours.root or not theirs.root or ours.convert != theirs.convert:
         return False
-    for message in islice(_messages(ours, theirs, dialect), MOST_MESSAGES):
-        stated = _delivered(theirs, message, dialect)
-        if stated is not None and stated != _delivered(ours, message, dialect):
+    for message in islice(_generate_messages(ours, theirs, dialect), MAX_MESSAGES):
+        stated = _is_delivered(theirs, message, dialect)
+        if stated is not None and stated != _is_delivered(ours, message, dialect):
             return False
     return True
 
 
-def _delivered(selector: Selector, message: Message, dialect: Dialect) -> bool | None:
+def _is_delivered(selector: Selector, message: Message, dialect: Dialect) -> bool | None:
     try:
         convert = dialect.always_converts or selector.convert
         return evaluate(selector, message, dialect, convert=convert) is True
@@ -71,18 +71,18 @@ def _delivered(selector: Selector, message: Message, dialect: Dialect) -> bool |
         return None
 
 
-def _messages(first: Selector, second: Selector, dialect: Dialect) -> Iterator[Message]:
+def _generate_messages(first: Selector, second: Selector, dialect: Dialect) -> Iterator[Message]:
     assert first.root is not None
     assert second.root is not None
     used = sorted({*names(first.root), *names(second.root)})
-    values = list(_values(first, second))
+    values = list(_generate_values(first, second))
     own = [dialect.aliases.get(name, name) for name in used]
     for chosen in product(values, repeat=len(own)):
         yield Message({}, {n: v for n, v in zip(own, chosen, strict=True) if v is not NULL})
 
 
-def _values(*selectors: Selector) -> Iterator[Value]:
-    """NULL, both booleans, and around every literal the values and the texts that could be mistaken for it."""
+def _generate_values(*selectors: Selector) -> Iterator[Value]:
+    """NULL, both booleans, and for every literal the values and the texts around it."""
     texts = {"", "x"}
     numbers = {0.0}
     for selector in selectors:

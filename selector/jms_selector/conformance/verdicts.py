@@ -1,4 +1,4 @@
-"""Cases of a selector, a message and the verdict on it. ``jms-selector conformance FILE`` runs them."""
+"""Test cases: a selector, a message and the expected result. ``jms-selector conformance FILE`` runs them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,62 +11,62 @@ from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import Kind, Value, to_float
 from jms_selector.syntax.parse import parse
 
-__all__ = ["message_of", "run"]
+__all__ = ["parse_message", "run"]
 
-CHECKED = ("artemis", "classic", "lenient")
-"""Keys of a row that hold a verdict of their own, besides its owner's ``expect``."""
+VERDICT_KEYS = ("artemis", "classic", "lenient")
+"""Keys of a case that hold the expected result of one dialect; ``expect`` holds that of the case's own dialect."""
 
 
 def run(path: str | Path, dialect: str | None = None) -> Report:
-    """Check every verdict of a file of cases, or those of one dialect."""
+    """Check every expected result in a file of cases, or those of one dialect."""
     return report(failure for case in cases(path) for failure in check(case, dialect))
 
 
 def check(case: Mapping[str, Any], only: str | None = None) -> Iterator[Failure | None]:
     for dialect, expected in verdicts(case, only):
         found = verdict(case, dialect)
-        agreed = _same(found, expected) or (_observed(case) and expected is False and found is None)
+        agreed = _same_type_and_value(found, expected) or (_is_live_case(case) and expected is False and found is None)
         yield None if agreed else Failure(case["id"], dialect, case["selector"], expected, found)
 
 
 def verdicts(case: Mapping[str, Any], only: str | None) -> Iterator[tuple[str, Any]]:
-    """(dialect, expected): the owner's and those stated apart; for one dialect also what it shares."""
+    """(dialect, expected result) of a case; for one dialect also a result that it shares with the specification."""
     owner = case.get("spec_or_broker", "spec")
     if only is None:
         yield owner, case["expect"]
-        yield from ((key, case[key]) for key in CHECKED if key in case and key != owner)
-    elif only in case and only in CHECKED:
+        yield from ((key, case[key]) for key in VERDICT_KEYS if key in case and key != owner)
+    elif only in case and only in VERDICT_KEYS:
         yield only, case[only]
-    elif only == owner or (owner == "spec" and only in CHECKED):
-        # A key stands in a row only where that broker differs from `expect`.
+    elif only == owner or (owner == "spec" and only in VERDICT_KEYS):
+        # A case has a key for a broker only if that broker's result differs from `expect`.
         yield only, case["expect"]
 
 
-def _observed(case: Mapping[str, Any]) -> bool:
-    """Seen at a running broker, which delivers or does not: unknown cannot be told from false."""
+def _is_live_case(case: Mapping[str, Any]) -> bool:
+    """Whether the case was observed on a running broker, where unknown and false look the same: no delivery."""
     return str(case.get("source", "")).startswith("live ")
 
 
 def verdict(case: Mapping[str, Any], dialect: str) -> Any:
-    """What this library says: a truth value, ``error`` for an invalid selector, ``exception``."""
+    """Evaluate a case: a truth value, ``error`` for an invalid selector, or ``exception`` for an evaluation error."""
     broker = dialect in {"artemis", "classic"}
-    # What was seen live at Classic went over STOMP, where the broker adds the prefix itself.
-    convert = True if dialect == "classic" and _observed(case) else None
+    # Live cases of Classic were sent over STOMP, where the broker adds the prefix itself.
+    convert = True if dialect == "classic" and _is_live_case(case) else None
     try:
         selector = parse(case["selector"], strict=dialect == "spec", dialect=dialect if broker else "spec")
         rules = "spec" if dialect == "lenient" else dialect
-        return evaluate(selector, message_of(case.get("message", {})), rules, convert=convert)
+        return evaluate(selector, parse_message(case.get("message", {})), rules, convert=convert)
     except InvalidSelectorError:
         return "error"
     except EvaluationError:
         return "exception"
 
 
-def _same(found: Any, expected: Any) -> bool:
+def _same_type_and_value(found: Any, expected: Any) -> bool:
     return type(found) is type(expected) and found == expected
 
 
-def message_of(stated: Mapping[str, Any]) -> Message:
+def parse_message(stated: Mapping[str, Any]) -> Message:
     """``{"headers": {name: value}, "properties": {name: {"type": …, "value": …}}}`` as a message."""
     headers = Message.of(stated.get("headers", {})).headers
     properties = {
@@ -76,7 +76,7 @@ def message_of(stated: Mapping[str, Any]) -> Message:
 
 
 def _value(kind: Kind, value: Any) -> Value:
-    """Numbers that JSON cannot hold ("NaN", "-0.0") are strings."""
+    """A value of a case. Numbers that JSON cannot represent ("NaN", "-0.0") are strings."""
     if kind in {Kind.FLOAT, Kind.DOUBLE}:
         number = float(value)
         return Value(kind, to_float(number) if kind is Kind.FLOAT else number)

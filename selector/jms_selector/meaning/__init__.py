@@ -1,1 +1,1 @@
-"""Tree and message to a truth value: Java's types and conversions, and the rules of each dialect."""
+"""Tree and message -> truth value: Java's types and conversions, and the rules of each dialect."""

@@ -1,4 +1,4 @@
-"""Java's arithmetic and order on values of one kind. Knows kinds, no dialect but its flags."""
+"""Java's arithmetic and order on values of one kind. Independent of dialects."""
 
 import math
 
@@ -54,12 +54,12 @@ def _quotient(left: float, right: float) -> float:
 
 
 def compare(operator: str, left: object, right: object, kind: Kind, *, total_order: bool) -> bool:
-    """Two values of one kind. ``total_order``: by ``compareTo``, where NaN is a value and zeros differ."""
+    """Compare two values of one kind. ``total_order``: as ``compareTo`` does, where NaN equals NaN and -0.0 < 0.0."""
     a, b = left, right
     if kind is Kind.STRING and operator not in {"=", "<>"}:
         a, b = utf16(a), utf16(b)
     elif kind in {Kind.FLOAT, Kind.DOUBLE} and total_order:
-        a, b = _ranked(a), _ranked(b)
+        a, b = _total_order_key(a), _total_order_key(b)
     return bool(_OPERATORS[operator](a, b))
 
 
@@ -74,12 +74,12 @@ _OPERATORS = {
 
 
 def utf16(text: object) -> bytes:
-    """``String.compareTo`` goes by UTF-16 units, where the astral planes come before U+E000."""
+    """The sort key of ``String.compareTo``: UTF-16 units, which order astral planes before U+E000."""
     return str(text).encode("utf-16-be", "surrogatepass")
 
 
-def _ranked(number: object) -> tuple[int, float, float]:
-    """``Double.compareTo``: -0.0 < 0.0, and one NaN above all."""
+def _total_order_key(number: object) -> tuple[int, float, float]:
+    """The sort key of ``Double.compareTo``: -0.0 < 0.0, and NaN above all other numbers."""
     assert isinstance(number, float)
     if math.isnan(number):
         return (1, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Java's conversions between values and text: ``valueOf`` and ``toString``. Knows no syntax and no dialect."""
+"""Java's conversions between values and text: ``valueOf`` and ``toString``. Independent of syntax and dialects."""
 
 import math
 import re
@@ -19,17 +19,17 @@ __all__ = [
     "readings",
 ]
 
-# No two ways to read one run of digits: a long text that is no number must not take time by the square.
+# The pattern matches a run of digits in one way only, so a long text that is not a number takes linear time.
 _DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _HEX_FLOAT = r"0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"
 JAVA_DOUBLE = rf"[+-]?(?:NaN|Infinity|(?:{_DECIMAL}|{_HEX_FLOAT})[fFdD]?)"
-"""``Double.valueOf``'s grammar, after trimming."""
+"""The grammar of ``Double.valueOf``, after trimming."""
 
 INTEGER_TEXT = r"0|-?[1-9][0-9]{0,18}"
-"""What ``Long.toString`` can render; the range is checked apart."""
+"""The texts of ``Long.toString``; the range is checked separately."""
 
 FLOATING_TEXT = r"NaN|-?Infinity|-?(?:0|[1-9][0-9]{0,6})\.[0-9]+|-?[1-9]\.[0-9]+E-?[1-9][0-9]*"
-"""What ``Float.toString`` and ``Double.toString`` can render."""
+"""The texts of ``Float.toString`` and ``Double.toString``."""
 
 _JAVA_DOUBLE = re.compile(JAVA_DOUBLE)
 _JAVA_INTEGER = re.compile(r"[+-]?\d+")
@@ -37,10 +37,10 @@ _HEX_PARTS = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?[
 _INTEGER_TEXT = re.compile(INTEGER_TEXT)
 _FLOATING_TEXT = re.compile(FLOATING_TEXT)
 _LAST_CHAR = "\uffff"
-"""``Character.digit`` knows every decimal digit, but ``parseInt`` asks it of 16 bits at a time."""
+"""``parseInt`` calls ``Character.digit`` on UTF-16 units, so digits beyond U+FFFF are refused."""
 
 _LONGEST_INTEGER = 19
-"""Digits of the largest long. Zeros before them may be any number."""
+"""Digits of the largest long, without leading zeros."""
 
 _TRIMMED = "".join(map(chr, range(33)))
 
@@ -59,20 +59,20 @@ def java_double(text: str) -> float | None:
 
 
 def java_float(text: str) -> float | None:
-    """``Float.valueOf(text)``: rounded once, from the text, not from the double that is nearest to it."""
+    """``Float.valueOf(text)``: rounds once, from the text and not from the nearest double."""
     double = java_double(text)
     if double is None or math.isnan(double):
         return double
     if to_float(math.nextafter(double, -math.inf)) == to_float(math.nextafter(double, math.inf)):
         return to_float(double)
-    # The double lies half-way between two floats: the text decides, unless it says exactly that.
-    exact = _exact(text.strip(_TRIMMED))
+    # The double lies half-way between two floats: the exact value of the text decides the direction.
+    exact = _parse_exactly(text.strip(_TRIMMED))
     half_way = type(exact)(double)
     towards = double if exact == half_way else math.copysign(math.inf, 1 if exact > half_way else -1)
     return to_float(math.nextafter(double, towards))
 
 
-def _exact(text: str) -> Decimal | Fraction:
+def _parse_exactly(text: str) -> Decimal | Fraction:
     if parts := _HEX_PARTS.fullmatch(text):
         sign, whole, fraction, exponent = parts.groups()
         return Fraction(int(f"{sign}{whole}{fraction}", 16)) * Fraction(2) ** (int(exponent) - 4 * len(fraction))
@@ -80,7 +80,7 @@ def _exact(text: str) -> Decimal | Fraction:
 
 
 def java_integer(text: str, kind: Kind) -> int | None:
-    """``Integer.valueOf(text)`` and its sisters; None for a NumberFormatException."""
+    """``valueOf(text)`` of Java's integer classes; None for a NumberFormatException."""
     if not _JAVA_INTEGER.fullmatch(text) or max(text) > _LAST_CHAR:
         return None
     digits = "".join(str(int(digit)) for digit in text.lstrip("+-")) if not text.isascii() else text.lstrip("+-")
@@ -92,7 +92,7 @@ def java_integer(text: str, kind: Kind) -> int | None:
 
 
 def parse_java(text: str, kind: Kind) -> bool | float | None:
-    """``valueOf`` of the Java class behind ``kind``; None where it throws."""
+    """``valueOf`` of the Java class of ``kind``; None where it throws."""
     if kind is Kind.BOOLEAN:
         return text.lower() == "true"
     if kind in INTEGRAL:
@@ -100,24 +100,25 @@ def parse_java(text: str, kind: Kind) -> bool | float | None:
     return java_double(text) if kind is Kind.DOUBLE else java_float(text)
 
 
-_MOST_DIGITS = 9
-"""Decimal digits that tell every float from the next."""
+_MAX_FLOAT_DIGITS = 9
+"""Decimal digits that distinguish every float from the next."""
 
 
-def _shortest(number: float, kind: Kind) -> str:
-    """The fewest digits that are read as this number, two at least, and of those the nearest: Java 19 and later.
+def _shortest_digits(number: float, kind: Kind) -> str:
+    """The shortest decimal of two or more digits that parses to ``number``, as Java 19 and later print it.
 
-    Earlier ones print a digit too many for some numbers (JDK-4511638).
+    Earlier versions print a digit too many for some numbers (JDK-4511638).
     """
     if kind is Kind.DOUBLE:
         text = repr(number)
         return text if len(text.partition("e")[0]) > 1 else f"{number:.1e}"
     exact = Decimal(number)
-    return next(found for digits in range(2, _MOST_DIGITS + 1) if (found := _nearest(exact, number, digits)))
+    nearest = (_nearest_decimal(exact, number, digits) for digits in range(2, _MAX_FLOAT_DIGITS + 1))
+    return next(text for text in nearest if text)
 
 
-def _nearest(exact: Decimal, number: float, digits: int) -> str | None:
-    """Of the two decimals of so many digits around ``exact``, the nearer one that is read as ``number``."""
+def _nearest_decimal(exact: Decimal, number: float, digits: int) -> str | None:
+    """The decimal of ``digits`` digits that is nearest to ``exact`` and parses to ``number``; None if there is none."""
     around = {Context(digits, rounding).plus(exact) for rounding in (ROUND_FLOOR, ROUND_CEILING)}
     read = [text for decimal in around if java_float(text := f"{decimal:.{digits - 1}e}") == number]
     return min(read, key=lambda text: (abs(Decimal(text) - exact), int(text.partition("e")[0][-1]) % 2), default=None)
@@ -131,7 +132,7 @@ def _scientific(number: float, kind: Kind) -> str:
     if math.isnan(number) or math.isinf(number):
         return "NaN" if math.isnan(number) else ("-" if number < 0 else "") + "Infinity"
     sign = "-" if math.copysign(1, number) < 0 else ""
-    mantissa, _, exponent = _shortest(abs(number), kind).partition("e")
+    mantissa, _, exponent = _shortest_digits(abs(number), kind).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits, point = whole + fraction, len(whole) + int(exponent or 0)
     point -= len(digits) - len(digits.lstrip("0"))
@@ -146,7 +147,7 @@ def _scientific(number: float, kind: Kind) -> str:
 
 
 def java_text(value: Value) -> str:
-    """``String.valueOf`` of the value: what a broker writes into a frame."""
+    """``String.valueOf`` of the value: the text that a broker writes into a frame."""
     match value.kind:
         case Kind.FLOAT | Kind.DOUBLE:
             return _scientific(value.value, value.kind)
@@ -159,7 +160,7 @@ def java_text(value: Value) -> str:
 
 
 def readings(text: str) -> list[Value]:
-    """Every typed value whose Java text is ``text``: the string, and the numbers or the boolean it may be."""
+    """Every typed value whose Java text is ``text``: the string, and the numbers or the boolean with that text."""
     found = [Value(Kind.STRING, text)]
     if text in {"true", "false"}:
         found.append(Value(Kind.BOOLEAN, text == "true"))

@@ -1,7 +1,7 @@
-"""One message, three-valued: the oracle that every other target is tested against.
+"""Evaluates a selector on one message, in three-valued logic. Tests compare every other target with this evaluator.
 
-A post-order pass over a stack of typed values; logic sees TRUE, FALSE, NULL for unknown, and a FAULT for
-what a broker throws, which AND and OR meet from left to right as the broker's short-circuits do.
+One post-order pass over a stack of typed values. A condition is TRUE, FALSE, NULL (unknown) or a FAULT (the broker
+throws an exception). AND and OR evaluate their operands from left to right and stop where the broker stops.
 """
 
 import re
@@ -40,7 +40,7 @@ from jms_selector.syntax.tree import (
 __all__ = ["Evaluator", "evaluate"]
 
 TRUE, FALSE = Value(Kind.BOOLEAN, value=True), Value(Kind.BOOLEAN, value=False)
-_UNREADABLE = "no number"
+_NOT_A_NUMBER = "not a number"
 _ZERO_ID = re.compile(r"ID:0{48}")
 _ID_HEADERS = frozenset({"JMSMessageID", "JMSCorrelationID"})
 
@@ -55,7 +55,7 @@ def evaluate(
     """Whether ``message`` is selected: True, False, or None for unknown, which selects nothing.
 
     ``convert`` is ActiveMQ's ``convert_string_expressions``; by default the selector's prefix decides.
-    Where the broker would throw, :class:`EvaluationError` does.
+    Raises :class:`EvaluationError` where the broker would throw an exception.
     """
     rules = dialect_of(dialect)
     if isinstance(selector, str):
@@ -70,11 +70,11 @@ def evaluate(
         return None if result is NULL else bool(result.value)
     if rules.faults_decide:
         return False
-    raise EvaluationError(f"{rules.name} throws on this message: {result.value}.")
+    raise EvaluationError(f"{rules.name} throws an exception on this message: {result.value}.")
 
 
 class Evaluator:
-    """The values of a message under a dialect."""
+    """Evaluates nodes of a tree on one message under one dialect."""
 
     def __init__(self, message: Message, dialect: Dialect, *, convert: bool = False) -> None:
         self.message = message
@@ -100,7 +100,7 @@ class Evaluator:
             case Not():
                 return negated(as_truth(operands[0]))
             case In():
-                return self.contained(node, operands[0])
+                return self.membership(node, operands[0])
             case Like():
                 return self.like(node, operands[0])
             case IsNull():
@@ -119,7 +119,7 @@ class Evaluator:
             case Call():
                 return functions.call(node.function, operands)
             case Path():
-                return FALSE  # a body that is no XML document
+                return FALSE  # for a body that is not an XML document
         raise AssertionError(node)
 
     # --- operands --------------------------------------------------------------------------------
@@ -162,10 +162,10 @@ class Evaluator:
             return NULL
         if kind is Kind.FAULT:
             faulty = next((v for v in (left, right) if v.kind is Kind.FAULT), None)
-            return faulty or Value(Kind.FAULT, f"{left.kind} {operator} {right.kind} has no result")
+            return faulty or Value(Kind.FAULT, f"{left.kind} {operator} {right.kind} cannot be calculated")
         if kind is Kind.STRING:
             return Value(kind, left.value + java_text(right))
-        number = calculate(operator, operand_at(left, kind), operand_at(right, kind), kind)
+        number = calculate(operator, operand_to_kind(left, kind), operand_to_kind(right, kind), kind)
         return NULL if number is None else Value(kind, number)
 
     def negative(self, operand: Value) -> Value:
@@ -173,7 +173,7 @@ class Evaluator:
         if kind is Kind.NULL:
             return NULL
         if kind is Kind.FAULT:
-            return operand if operand.kind is kind else Value(kind, f"a {operand.kind} has no negative")
+            return operand if operand.kind is kind else Value(kind, f"a {operand.kind} cannot be negated")
         if kind is Kind.BIG:
             number = -operand.value
             return Value(Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG, number)
@@ -182,71 +182,71 @@ class Evaluator:
     # --- comparisons -----------------------------------------------------------------------------
 
     def compare(self, node: Compare, left: Value, right: Value) -> Value:
-        if self.dialect.zero_ids_match and _asks_for_any(node):
+        if self.dialect.zero_ids_match and _is_zero_id_comparison(node):
             return TRUE
         return self.compared(node.operator, left, right)
 
     def compared(self, operator: str, left: Value, right: Value) -> Value:
         verdict = comparison(self.dialect, operator, left.kind, right.kind, convert=self.convert)
         if isinstance(verdict, Outcome):
-            return _outcome(verdict, left, right)
-        a, b = _based(verdict, left, right)
-        if a is None or b is None:  # a NumberFormatException: not equal, and in no order
-            return _truth(operator == "<>")
+            return _outcome_value(verdict, left, right)
+        a, b = _to_basis(verdict, left, right)
+        if a is None or b is None:  # after a NumberFormatException only <> is TRUE
+            return _boolean(operator == "<>")
         order = self.dialect.total_order
-        return _truth(compare(operator, a, b, verdict.kind, total_order=order))
+        return _boolean(compare(operator, a, b, verdict.kind, total_order=order))
 
     def between(self, node: Between, operands: list[Value]) -> Value:
-        """§3.8.1.1: BETWEEN is defined by its equivalence to two comparisons."""
+        """§3.8.1.1 defines BETWEEN as two comparisons."""
         value, low, high = operands
         if self.dialect.null_decides_between and Kind.NULL in {v.kind for v in operands}:
-            return _truth(node.negated)
+            return _boolean(node.negated)
         first, second = ("<", ">") if node.negated else (">=", "<=")
         halves = [self.compared(first, value, low), self.compared(second, value, high)]
         return self.disjunction(halves) if node.negated else self.conjunction(halves)
 
     def like(self, node: Like, operand: Value) -> Value:
         if operand.kind in {Kind.NULL, Kind.FAULT}:
-            return self.missing(operand)
+            return self.null_or_fault(operand)
         if operand.kind is not Kind.STRING:
-            return self.unlike(node.negated and self.dialect.like_is_two_valued)
+            return self.unlike_types(node.negated and self.dialect.like_is_two_valued)
         pattern = matcher(node.pattern, node.escape, self.dialect.activemq)
-        return _truth((pattern.fullmatch(operand.value) is not None) != node.negated)
+        return _boolean((pattern.fullmatch(operand.value) is not None) != node.negated)
 
-    def contained(self, node: In, operand: Value) -> Value:
+    def membership(self, node: In, operand: Value) -> Value:
         if operand.kind in {Kind.NULL, Kind.FAULT}:
-            return self.missing(operand)
+            return self.null_or_fault(operand)
         if operand.kind is not Kind.STRING:
-            return NULL if self.dialect.in_is_unknown else self.unlike(verdict=False)
-        return _truth((operand.value in node.values) != node.negated)
+            return NULL if self.dialect.in_is_unknown else self.unlike_types(verdict=False)
+        return _boolean((operand.value in node.values) != node.negated)
 
     def null_test(self, node: IsNull, operand: Value) -> Value:
         if operand.kind is Kind.FAULT and (self.dialect.faults_escape or self.dialect.faults_decide):
             return operand
-        return _truth((operand.kind is Kind.NULL) != node.negated)
+        return _boolean((operand.kind is Kind.NULL) != node.negated)
 
-    def missing(self, operand: Value) -> Value:
-        """NULL stays unknown; a fault is thrown, or in the specification's reading is false."""
+    def null_or_fault(self, operand: Value) -> Value:
+        """LIKE and IN on NULL (unknown) or on a fault (an exception at a broker, FALSE under the specification)."""
         if operand.kind is Kind.NULL or self.dialect.faults_escape or self.dialect.faults_decide:
             return operand
         return FALSE
 
-    def unlike(self, verdict: bool) -> Value:  # noqa: FBT001 - the verdict is the argument
+    def unlike_types(self, verdict: bool) -> Value:  # noqa: FBT001 - the verdict is the argument
         if self.dialect.faults_decide:
             return Value(Kind.FAULT, "unlike types")
-        return _truth(verdict)
+        return _boolean(verdict)
 
     # --- logic -----------------------------------------------------------------------------------
 
     def conjunction(self, operands: Sequence[Value]) -> Value:
-        return self.joined(operands, decisive=False)
+        return self.combine(operands, decisive=False)
 
     def disjunction(self, operands: Sequence[Value]) -> Value:
-        return self.joined(operands, decisive=True)
+        return self.combine(operands, decisive=True)
 
-    def joined(self, operands: Sequence[Value], *, decisive: bool) -> Value:
-        """Kleene's AND (decided by FALSE) or OR (by TRUE), from left to right up to what decides."""
-        result = _truth(not decisive)
+    def combine(self, operands: Sequence[Value], *, decisive: bool) -> Value:
+        """Kleene's AND (decided by FALSE) or OR (by TRUE), from left to right up to the deciding operand."""
+        result = _boolean(not decisive)
         for operand in map(as_truth, operands):
             if operand.kind is Kind.FAULT:
                 return operand
@@ -256,12 +256,12 @@ class Evaluator:
                 result = operand
                 if not self.dialect.faults_decide:
                     return result
-        decided = _truth(decisive)
+        decided = _boolean(decisive)
         return decided if decided in map(as_truth, operands) else result
 
 
 def as_truth(value: Value) -> Value:
-    """A value where a condition stands: a boolean counts, any other type is FALSE."""
+    """A value used as a condition: a boolean is itself, NULL unknown, and any other type FALSE."""
     if value.kind is Kind.BOOLEAN:
         return TRUE if value.value else FALSE
     return value if value.kind in {Kind.NULL, Kind.FAULT} else FALSE
@@ -274,7 +274,7 @@ def negated(truth: Value) -> Value:
 
 
 def narrowed(node: Literal) -> Kind:
-    """ActiveMQ's ``ConstantExpression``: the suffix is dropped, -2147483648 is a negated long."""
+    """ActiveMQ's ``ConstantExpression``: it ignores the suffix, and -2147483648 is a negated long."""
     if node.kind in {Kind.INT, Kind.LONG}:
         assert isinstance(node.value, int)
         return Kind.INT if -(1 << 31) < node.value < 1 << 31 else Kind.LONG
@@ -282,7 +282,7 @@ def narrowed(node: Literal) -> Kind:
 
 
 def as_number(value: Value) -> Value:
-    """``ArithmeticExpression.asNumber`` with conversion: a point makes a double, else it is a long."""
+    """``ArithmeticExpression.asNumber`` with conversion: a text with a point is a double, any other text a long."""
     if value.kind is not Kind.STRING:
         return value
     if "." in value.value:
@@ -290,17 +290,17 @@ def as_number(value: Value) -> Value:
         kind = Kind.DOUBLE
     else:
         number, kind = java_integer(value.value, Kind.LONG), Kind.LONG
-    return Value(Kind.FAULT, _UNREADABLE) if number is None else Value(kind, number)
+    return Value(Kind.FAULT, _NOT_A_NUMBER) if number is None else Value(kind, number)
 
 
-def operand_at(value: Value, kind: Kind) -> float:
+def operand_to_kind(value: Value, kind: Kind) -> float:
     number: float = value.value
     if value.kind is Kind.BIG and kind in {Kind.INT, Kind.LONG}:
         return wrap(int(number), kind)
     return to_kind(number, kind)
 
 
-def _based(basis: Basis, left: Value, right: Value) -> tuple[object, object]:
+def _to_basis(basis: Basis, left: Value, right: Value) -> tuple[object, object]:
     a = parse_java(left.value, basis.kind) if basis.parse == "left" else left.value
     b = parse_java(right.value, basis.kind) if basis.parse == "right" else right.value
     if basis.kind in NUMERIC:
@@ -308,8 +308,8 @@ def _based(basis: Basis, left: Value, right: Value) -> tuple[object, object]:
     return a, b
 
 
-def _asks_for_any(node: Compare) -> bool:
-    """IBM MQ: an id of all zeros matches any message."""
+def _is_zero_id_comparison(node: Compare) -> bool:
+    """Whether an id header is compared with an id of zeros, which matches any message under ``zero_ids_match``."""
     if node.operator != "=":
         return False
     for name, literal in ((node.left, node.right), (node.right, node.left)):
@@ -318,12 +318,12 @@ def _asks_for_any(node: Compare) -> bool:
     return False
 
 
-def _outcome(outcome: Outcome, left: Value, right: Value) -> Value:
+def _outcome_value(outcome: Outcome, left: Value, right: Value) -> Value:
     if outcome is Outcome.FAULT:
         faulty = next((v for v in (left, right) if v.kind is Kind.FAULT), None)
         return faulty or Value(Kind.FAULT, f"{left.kind} and {right.kind} cannot be compared")
-    return NULL if outcome is Outcome.UNKNOWN else _truth(outcome is Outcome.TRUE)
+    return NULL if outcome is Outcome.UNKNOWN else _boolean(outcome is Outcome.TRUE)
 
 
-def _truth(truth: bool) -> Value:  # noqa: FBT001 - a truth value is the argument
+def _boolean(truth: bool) -> Value:  # noqa: FBT001 - a truth value is the argument
     return TRUE if truth else FALSE

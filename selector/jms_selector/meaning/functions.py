@@ -1,7 +1,7 @@
 """ActiveMQ Classic's functions on typed values: REGEX, INLIST, MAKELIST, SPLIT, REPLACE.
 
-What their Java code throws (a null or an unlike argument) is a FAULT here. Patterns are Java's, read by
-Python's ``re``: the common ground of both.
+An argument on which the Java code throws (null, or a wrong type) yields a FAULT. Java's patterns are compiled by
+Python's ``re``, so only the syntax that both share works.
 """
 
 import re
@@ -34,7 +34,7 @@ def _regex(arguments: Sequence[Value]) -> Value:
 def _in_list(arguments: Sequence[Value]) -> Value:
     values, candidate = arguments
     if values.kind is not Kind.LIST:
-        return Value(Kind.FAULT, "INLIST: the first argument is no list")
+        return Value(Kind.FAULT, "INLIST: the first argument is not a list")
     return Value(Kind.BOOLEAN, candidate in values.value)
 
 
@@ -43,7 +43,7 @@ def _make_list(arguments: Sequence[Value]) -> Value:
 
 
 def _split(arguments: Sequence[Value]) -> Value:
-    """``String.split``: without a limit, empty strings at the end are dropped."""
+    """``String.split``: without a limit, drops empty strings at the end."""
     text, pattern, *rest = arguments
     if not _are_strings(arguments[:2]) or any(argument.kind is not Kind.INT for argument in rest):
         return Value(Kind.FAULT, "SPLIT takes two strings and an int")

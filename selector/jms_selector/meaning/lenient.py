@@ -1,10 +1,10 @@
-"""The possible outcomes of a selector on a row of the schema, over every type that a property's text may have had.
+"""The possible outcomes of a selector on a row of the schema, over every type that a property's text may have.
 
-STOMP sends all values as text. Each condition is evaluated for every typed value with that text, the outcomes are
-collected, and AND, OR and NOT combine sets. A row is kept if TRUE is among the outcomes. So no message that the broker
-selected is dropped: the value that the broker evaluated is among those tried.
+STOMP sends all values as text. Each condition is evaluated for every typed value with that text, and AND, OR and NOT
+combine the sets of outcomes. A row is kept if TRUE is among its outcomes. The typed values include the one that the
+broker evaluated, so no message that the broker selected is dropped.
 
-:func:`outcomes` evaluates one row. It is the oracle for the Arrow and Spark targets.
+:func:`outcomes` evaluates one row. Tests compare the Arrow and Spark targets with it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,20 +19,20 @@ from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.evaluate import Evaluator
 from jms_selector.meaning.message import Message
-from jms_selector.meaning.plan import ANYTHING, comparisons, specialise
+from jms_selector.meaning.plan import NOT_COMPUTABLE, expand_between, plan_condition
 from jms_selector.syntax.dialects import Dialect, dialect_of
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 
-__all__ = ["MAX_NAMES", "Outcomes", "Source", "may_match", "outcomes", "prepared", "source"]
+__all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
 
 MAX_NAMES = 2
-"""Properties in one condition whose types are tried together; with more, every outcome is allowed."""
+"""Properties in one condition whose types are combined; with more properties, every outcome is possible."""
 
 
 class Outcomes(NamedTuple):
-    """Which truth values are possible."""
+    """The truth values that are possible."""
 
     true: bool
     false: bool
@@ -43,24 +43,24 @@ ALL = Outcomes(true=True, false=True, unknown=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a name of a selector stands in a row of the schema, and what its absence means."""
+class NameLocation:
+    """The column or ``properties`` entry of a name of a selector, and the meaning of an absent value."""
 
     name: str
     kind: Kind | None
-    """Of a header, which has a column of its own; None for an entry of ``properties``."""
+    """The kind of a header, which has its own column; None for an entry of ``properties``."""
 
     words: Mapping[int, str] | None
-    """JMSDeliveryMode: the column's number -> the word a selector compares with."""
+    """For JMSDeliveryMode: the column's number -> the word that a selector compares with."""
 
-    shown: bool
-    """False: the broker may know it, but no frame has it."""
+    visible: bool
+    """False: the broker may have a value, but no frame contains it."""
 
     absent: tuple[Value, ...] | None
-    """Possible values where the row has none; None: any."""
+    """Possible values if the row has none; None: any value."""
 
-    or_null: bool
-    """NULL to the broker, whatever the row says."""
+    may_be_null: bool
+    """The name can be NULL in the broker's evaluation although the row has a value."""
 
 
 HEADERS: Mapping[str, Kind] = MappingProxyType(
@@ -78,10 +78,10 @@ HEADERS: Mapping[str, Kind] = MappingProxyType(
         "JMSRedelivered": Kind.BOOLEAN,
     }
 )
-"""Columns of the schema that are headers, and the kind a selector sees. Times are milliseconds."""
+"""Columns of the schema that are headers, and their kind in a selector. Times are milliseconds."""
 
-STATED = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
-"""The types that ``property_types`` may state. The target trusts them and ignores every other word."""
+TRUSTED_TYPES = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
+"""The types that ``property_types`` may state. Every other word is ignored."""
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
@@ -89,34 +89,34 @@ _TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
 
 
 @lru_cache(4096)
-def source(dialect: Dialect, name: str) -> Source:
-    shown = dialect.shows(name)
+def locate(dialect: Dialect, name: str) -> NameLocation:
+    visible = dialect.shows(name)
     own = dialect.aliases.get(name, name)
     kind = HEADERS.get(own)
     absent: tuple[Value, ...] | None = (NULL,)
     if own in dialect.unknown_when_absent:
         absent = None
     elif own in _TIMES:
-        # The schema shows 0 (never, no delay, not set) as null; ActiveMQ's selectors see the 0.
+        # The schema has null for 0 (never, no delay, not set); ActiveMQ's selectors compare with 0.
         absent = (_ZERO, NULL) if dialect.activemq else (NULL,) if own == "JMSTimestamp" else (_ZERO,)
     words = None
     if own == "JMSDeliveryMode":
         own_words = dialect.words.get(name, {})
         words = MappingProxyType({mode: own_words.get(word, word) for mode, word in _MODES.items()})
-    return Source(own, kind, words, shown, absent, own in dialect.never_seen or name in dialect.never_seen)
+    return NameLocation(own, kind, words, visible, absent, own in dialect.never_seen or name in dialect.never_seen)
 
 
 @lru_cache(256)
-def prepared(selector: Selector) -> Node | None:
-    """The tree with BETWEEN taken apart."""
-    return None if selector.root is None else comparisons(selector.root)
+def expand_selector(selector: Selector) -> Node | None:
+    """The selector's tree, with two comparisons for each BETWEEN."""
+    return None if selector.root is None else expand_between(selector.root)
 
 
 def lenient_dialect(dialect: str | Dialect) -> Dialect:
     rules = dialect_of(dialect)
     if rules.faults_decide:
         raise UnsupportedSelectorError(
-            f"The {rules.name} dialect judges a selector as a whole, so it has no evaluation over texts."
+            f"The {rules.name} dialect evaluates a selector as a whole, so it cannot evaluate texts of unknown types."
         )
     return rules
 
@@ -128,7 +128,7 @@ def may_match(
     *,
     convert: bool | None = None,
 ) -> bool:
-    """Whether some typing of the row's texts matches. False is certain."""
+    """Whether the selector matches for some types of the row's texts. False: it matches for none."""
     return outcomes(selector, row, dialect, convert=convert).true
 
 
@@ -142,7 +142,7 @@ def outcomes(
     """The possible outcomes for one row of the schema (columns by name; ``properties`` a mapping)."""
     rules = lenient_dialect(dialect)
     selector = parse(selector) if isinstance(selector, str) else selector
-    root = prepared(selector)
+    root = expand_selector(selector)
     if root is None:
         return Outcomes(true=True, false=False, unknown=False)
     converting = selector.convert if convert is None else convert
@@ -152,20 +152,20 @@ def outcomes(
             case And():
                 return conjunction(operands)
             case Or():
-                return inverted(conjunction(map(inverted, operands)))
+                return negate_outcomes(conjunction(map(negate_outcomes, operands)))
             case Not():
-                return inverted(operands[0])
+                return negate_outcomes(operands[0])
         return _condition(node, row, rules, convert=converting)
 
     return fold(root, visit, conditions)
 
 
-def inverted(one: Outcomes) -> Outcomes:
+def negate_outcomes(one: Outcomes) -> Outcomes:
     return Outcomes(one.false, one.true, one.unknown)
 
 
 def conjunction(operands: Iterable[Outcomes]) -> Outcomes:
-    """Kleene's AND on sets: TRUE needs all, FALSE one, unknown one and no FALSE."""
+    """Kleene's AND on sets of outcomes: TRUE needs TRUE of all, FALSE one FALSE, unknown one unknown and no FALSE."""
     result = Outcomes(true=True, false=False, unknown=False)
     for one in operands:
         unknown = (result.unknown and (one.true or one.unknown)) or (one.unknown and result.true)
@@ -182,15 +182,15 @@ def _condition(node: Node, row: Mapping[str, Any], dialect: Dialect, *, convert:
     for values in product(*(choice or () for choice in choices)):
         given = dict(zip(used, values, strict=True))
         kinds = {name: value.kind for name, value in given.items()}
-        if specialise(node, kinds, dialect, convert=convert) is ANYTHING:
+        if plan_condition(node, kinds, dialect, convert=convert) is NOT_COMPUTABLE:
             return ALL
-        truth = _Assigned(given, dialect, convert=convert).truth(node)
+        truth = _AssignedEvaluator(given, dialect, convert=convert).truth(node)
         found.add("fault" if truth.kind is Kind.FAULT else truth.value)
     return Outcomes(True in found, False in found, None in found)
 
 
-class _Assigned(Evaluator):
-    """An evaluator whose names are given, whatever a dialect would make of them."""
+class _AssignedEvaluator(Evaluator):
+    """An evaluator with given values: it applies no alias or default of the dialect."""
 
     def __init__(self, given: Mapping[str, Value], dialect: Dialect, *, convert: bool) -> None:
         super().__init__(Message(), dialect, convert=convert)
@@ -201,34 +201,34 @@ class _Assigned(Evaluator):
 
 
 def candidates(row: Mapping[str, Any], name: str, dialect: Dialect) -> tuple[Value, ...] | None:
-    """Every value that the broker may have had under ``name``; None: any."""
-    where = source(dialect, name)
-    if not where.shown:
+    """Every value that the broker may have for ``name``; None: any value."""
+    location = locate(dialect, name)
+    if not location.visible:
         return None
-    found = _header(row, where) if where.kind else _property(row, where, dialect)
+    found = _header(row, location) if location.kind else _property(row, location, dialect)
     if found is None:
         return None
-    return (*found, NULL) if where.or_null and NULL not in found else found
+    return (*found, NULL) if location.may_be_null and NULL not in found else found
 
 
-def _header(row: Mapping[str, Any], where: Source) -> tuple[Value, ...] | None:
-    value = row.get(where.name)
+def _header(row: Mapping[str, Any], location: NameLocation) -> tuple[Value, ...] | None:
+    value = row.get(location.name)
     if value is None:
-        return where.absent
-    if where.words is not None:
-        return (Value(Kind.STRING, where.words.get(value, str(value))),)
+        return location.absent
+    if location.words is not None:
+        return (Value(Kind.STRING, location.words.get(value, str(value))),)
     if isinstance(value, datetime):
         value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    assert where.kind is not None
-    return (Value(where.kind, value),)
+    assert location.kind is not None
+    return (Value(location.kind, value),)
 
 
-def _property(row: Mapping[str, Any], where: Source, dialect: Dialect) -> tuple[Value, ...] | None:
-    text = (row.get("properties") or {}).get(where.name)
+def _property(row: Mapping[str, Any], location: NameLocation, dialect: Dialect) -> tuple[Value, ...] | None:
+    text = (row.get("properties") or {}).get(location.name)
     if text is None:
-        return where.absent
+        return location.absent
     found = readings(text)
-    stated = (row.get("property_types") or {}).get(where.name)
-    if stated in STATED:
+    stated = (row.get("property_types") or {}).get(location.name)
+    if stated in TRUSTED_TYPES:
         return tuple(value for value in found if value.kind == stated)
     return (*found, NULL) if text in dialect.null_texts else tuple(found)

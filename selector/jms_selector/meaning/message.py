@@ -1,4 +1,4 @@
-"""The message that a selector is evaluated on."""
+"""The message on which a selector is evaluated."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ __all__ = ["Message", "typed"]
 
 
 def typed(value: Any) -> Value:
-    """A Python value as the JMS type a Java client would most likely have set."""
+    """A Python value as the JMS type that a Java client would most likely set."""
     match value:
         case Value():
             return value
@@ -25,12 +25,12 @@ def typed(value: Any) -> Value:
         case str():
             return Value(Kind.STRING, value)
         case _:
-            raise TypeError(f"a JMS property is no {type(value).__name__}")
+            raise TypeError(f"A JMS property cannot be of type {type(value).__name__}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a selector sees of a message: header fields by their JMS names, and typed properties."""
+    """The parts of a message that a selector can test: header fields by their JMS names, and typed properties."""
 
     headers: Mapping[str, Value] = field(default_factory=dict)
     properties: Mapping[str, Value] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""A condition, given the kinds of the properties in it -> what a column engine has to compute.
+"""A condition and the kinds of its properties -> the plan that a column engine computes.
 
-Kinds decide everything but the values: which comparison it is, at which kind, or that the outcome is
-constant. Arrow and Spark turn the same plan into masks and into an expression; byte, short and int behave
-alike once the rules have been asked, so most of the many kinds a text may have share one plan.
+The kinds determine the comparison and its common kind, or a constant outcome; only the values are left to the engine.
+Arrow turns a plan into masks, Spark into an expression. After the rules are applied, byte, short and int behave
+alike, so most of the kinds that a text may have share one plan.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
-__all__ = ["ANYTHING", "Plan", "comparisons", "junctions", "negation_normal", "specialise"]
+__all__ = ["NOT_COMPUTABLE", "Plan", "expand_between", "junction_children", "plan_condition", "to_negation_normal_form"]
 
 
 # --- plans ----------------------------------------------------------------------------------------
@@ -70,13 +70,13 @@ ValuePlan = Constant | Operand | Calculation | Minus
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConstantOutcome:
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Unknown where an operand is null: only an integer division by zero can be."""
+    """A comparison, unknown where an operand is null. Only an integer division by zero is null."""
 
     operator: str
     basis: Basis
@@ -111,13 +111,13 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Anything:
-    """No column engine computes this: every outcome must be allowed."""
+class NotComputable:
+    """No column engine can compute the condition, so every outcome is possible."""
 
 
-Plan = Verdict | Comparison | Matching | Membership | NullTest | Truth | Anything
-ANYTHING = Anything()
-_TRUE, _FALSE, _UNKNOWN, _FAULT = map(Verdict, Outcome)
+Plan = ConstantOutcome | Comparison | Matching | Membership | NullTest | Truth | NotComputable
+NOT_COMPUTABLE = NotComputable()
+_TRUE, _FALSE, _UNKNOWN, _FAULT = map(ConstantOutcome, Outcome)
 
 
 class _NoPlanError(Exception):
@@ -127,8 +127,8 @@ class _NoPlanError(Exception):
 # --- shape ----------------------------------------------------------------------------------------
 
 
-def comparisons(root: Node) -> Node:
-    """BETWEEN as the two comparisons it is defined by: each speaks of fewer properties (§3.8.1.1)."""
+def expand_between(root: Node) -> Node:
+    """Replace BETWEEN by the two comparisons that define it (§3.8.1.1). Each has fewer properties."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
         match node:
@@ -147,8 +147,8 @@ def comparisons(root: Node) -> Node:
     return fold(root, visit, conditions)
 
 
-def negation_normal(root: Node) -> Node:
-    """NOT only directly above a condition: De Morgan's laws hold for three values as for two."""
+def to_negation_normal_form(root: Node) -> Node:
+    """Move every NOT directly above a condition. De Morgan's laws hold in three-valued logic."""
 
     def visit(node: Node, operands: list[tuple[Node, Node]]) -> tuple[Node, Node]:
         plain = tuple(pair[0] for pair in operands)
@@ -165,21 +165,21 @@ def negation_normal(root: Node) -> Node:
     return fold(root, visit, conditions)[0]
 
 
-def junctions(node: Node) -> tuple[Node, ...]:
-    """A walk over that form by ANDs and ORs: it ends at a condition, or at the NOT above one."""
+def junction_children(node: Node) -> tuple[Node, ...]:
+    """The children of AND and OR in negation normal form; a condition, or NOT of one, has none."""
     return node.children if isinstance(node, And | Or) else ()
 
 
 # --- from kinds to a plan ----------------------------------------------------------------------
 
 
-def specialise(condition: Node, kinds: Mapping[str, Kind], dialect: Dialect, *, convert: bool) -> Plan:
+def plan_condition(condition: Node, kinds: Mapping[str, Kind], dialect: Dialect, *, convert: bool) -> Plan:
     """The plan of one condition for one assignment of kinds to the properties in it."""
     planner = _Planner(kinds, dialect, convert=convert)
     try:
         return planner.condition(condition)
     except _NoPlanError:
-        return ANYTHING
+        return NOT_COMPUTABLE
 
 
 class _Planner:
@@ -195,13 +195,14 @@ class _Planner:
             case Like(operand, pattern, escape, negated):
                 tokens = compile_like(pattern, escape, activemq=self.dialect.activemq)
                 plan, kind = self.value(operand)
-                unlike = negated and self.dialect.like_is_two_valued
-                return Matching(plan, tokens, negated) if kind is Kind.STRING else self.unlike(plan, kind, unlike)
+                if kind is Kind.STRING:
+                    return Matching(plan, tokens, negated)
+                return self.unlike_types(plan, kind, negated and self.dialect.like_is_two_valued)
             case In(operand, values, negated):
                 plan, kind = self.value(operand)
                 if kind is Kind.STRING:
                     return Membership(plan, tuple(dict.fromkeys(values)), negated)
-                return self.unlike(plan, kind, False, unknown=self.dialect.in_is_unknown)  # noqa: FBT003
+                return self.unlike_types(plan, kind, False, unknown=self.dialect.in_is_unknown)  # noqa: FBT003
             case IsNull(operand, negated):
                 plan, kind = self.value(operand)
                 if kind is Kind.FAULT and self.dialect.faults_escape:
@@ -210,20 +211,20 @@ class _Planner:
                     return _TRUE if (kind is Kind.NULL) != negated else _FALSE
                 return NullTest(plan, negated)
             case _:
-                return self.bare(*self.value(node))
+                return self.truth(*self.value(node))
 
     def comparison(self, operator: str, left: ValuePlan, left_kind: Kind, right: ValuePlan, right_kind: Kind) -> Plan:
         verdict = comparison(self.dialect, operator, left_kind, right_kind, convert=self.convert)
         if isinstance(verdict, Outcome):
             _refuse_nullable(left, right)
-            return Verdict(verdict)
+            return ConstantOutcome(verdict)
         if verdict.kind is Kind.BIG:
             raise _NoPlanError
         basis = Basis(_family(verdict.kind), "") if not verdict.parse else verdict
         return Comparison(operator, basis, self.dialect.total_order, left, right)
 
-    def unlike(self, plan: ValuePlan, kind: Kind, verdict: bool, *, unknown: bool = False) -> Plan:  # noqa: FBT001
-        """LIKE and IN on what is no string."""
+    def unlike_types(self, plan: ValuePlan, kind: Kind, verdict: bool, *, unknown: bool = False) -> Plan:  # noqa: FBT001
+        """LIKE and IN on a value that is not a string."""
         _refuse_nullable(plan)
         if kind is Kind.NULL:
             return _UNKNOWN
@@ -231,7 +232,7 @@ class _Planner:
             return _FAULT if self.dialect.faults_escape else _FALSE
         return _UNKNOWN if unknown else _TRUE if verdict else _FALSE
 
-    def bare(self, plan: ValuePlan, kind: Kind) -> Plan:
+    def truth(self, plan: ValuePlan, kind: Kind) -> Plan:
         if kind is Kind.BOOLEAN:
             return Truth(plan)
         return _UNKNOWN if kind is Kind.NULL else _FAULT if kind is Kind.FAULT else _FALSE
@@ -258,7 +259,7 @@ class _Planner:
                 for operator, operand in zip(operators, operands[1:], strict=True):
                     result = self.operation(operator, *result, *operand)
                 return result
-        raise _NoPlanError  # a condition as a value, a function
+        raise _NoPlanError  # a condition used as a value, or a function
 
     def operation(
         self, operator: str, left: ValuePlan, left_kind: Kind, right: ValuePlan, right_kind: Kind
@@ -274,7 +275,7 @@ class _Planner:
 
 
 def _refuse_nullable(*operands: ValuePlan) -> None:
-    """Kinds alone do not decide where a value may be null: NULL comes before unlike types and faults."""
+    """Where a value may be null, kinds do not determine the outcome: NULL takes precedence over types and faults."""
     if any(_nullable(operand) for operand in operands):
         raise _NoPlanError
 

@@ -1,7 +1,7 @@
-"""What an operator does to two kinds of operand, in each dialect. The one place where dialects differ.
+"""The result of an operator on two kinds of operand, in each dialect.
 
-Kinds in, a verdict out: a constant, or the common kind at which the values are compared. The row evaluator
-asks with the kinds a message has, the column targets with every kind a text may have had.
+Kinds -> a constant outcome, or the common kind at which the values are compared. The row evaluator passes the kinds
+of a message, the column targets every kind that a text may have.
 """
 
 from enum import Enum
@@ -36,7 +36,7 @@ class Basis(NamedTuple):
 
     kind: Kind
     parse: str = ""
-    """``left`` or ``right``: that operand is text to be read as ``kind``; what cannot be read is unequal."""
+    """``left`` or ``right``: that operand is a text to parse as ``kind``; a text that does not parse is unequal."""
 
 
 _WIDTH = {
@@ -68,7 +68,7 @@ def comparison(dialect: Dialect, operator: str, left: Kind, right: Kind, *, conv
 
 
 def _activemq_comparison(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool) -> Outcome | Basis:
-    """``ComparisonExpression``: <> is NOT applied to =, an ordering looks at the left operand first."""
+    """``ComparisonExpression``: <> is NOT of =, and an ordering tests the left operand first."""
     if operator in {"=", "<>"}:
         verdict = _activemq_equality(dialect, left, right, convert=convert)
         return ~verdict if operator == "<>" and isinstance(verdict, Outcome) else verdict
@@ -93,7 +93,7 @@ def _activemq_equality(dialect: Dialect, left: Kind, right: Kind, *, convert: bo
 
 
 def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool) -> Outcome | Basis:
-    """``ComparisonExpression.compare``: what the left operand's class makes of the right one's."""
+    """``ComparisonExpression.compare``: the left operand's class converts the right operand."""
     if left is right:
         return Basis(left)
     if convert and Kind.STRING in {left, right}:
@@ -115,7 +115,7 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
 
 
 def arithmetic(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool = False) -> Kind:
-    """The kind of the result. FAULT: none. STRING: concatenation. LIST: the texts decide (see below)."""
+    """The kind of the result. FAULT: none. STRING: concatenation. UNDECIDED: depends on the texts."""
     if dialect.activemq:
         return _activemq_arithmetic(dialect, operator, left, right, convert=convert)
     if dialect.faults_decide and {left, right} & {Kind.NULL, Kind.FAULT}:
@@ -126,7 +126,7 @@ def arithmetic(dialect: Dialect, operator: str, left: Kind, right: Kind, *, conv
 
 
 UNDECIDED = Kind.LIST
-"""With conversion a string operand is a long, a double or an exception, as its text goes."""
+"""With conversion, the text of a string operand decides between a long, a double and an exception."""
 
 _FRACTIONAL = {Kind.FLOAT, Kind.DOUBLE}
 

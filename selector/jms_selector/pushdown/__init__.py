@@ -1,1 +1,1 @@
-"""Selector to a text for the broker, and the residual that Spark evaluates."""
+"""Selector -> text for the broker and residual for Spark."""

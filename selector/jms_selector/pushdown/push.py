@@ -1,15 +1,17 @@
-"""What may go to the broker, and what stays: sound by construction.
+"""Splits a selector into a text for the broker (the pushdown) and a residual for Spark. The split is always sound.
 
-Every condition becomes a :class:`_Part`: a form for the broker and how far it can be trusted.
+Every condition becomes a :class:`_Part`: a tree for the broker, and a :class:`Trust` in the broker's result.
 
-* ``THREE``  the broker's three-valued result is the selector's: may stand anywhere, also under NOT.
-* ``TWO``    TRUE exactly where the selector is: may stand under AND and OR, whose TRUE needs only TRUEs.
-* ``WEAKER`` TRUE wherever the selector is, and perhaps more: the same places, but the condition stays.
+* ``EXACT``: the broker's three-valued result is the selector's. The tree may stand anywhere, also under NOT.
+* ``TRUE_ONLY``: TRUE exactly where the selector is TRUE. The tree may stand under AND and OR.
+* ``WEAKER``: TRUE wherever the selector is TRUE, and perhaps elsewhere. The tree may stand under AND and OR, and the
+  condition is also part of the residual.
 
-AND pushes what it can and leaves the rest; OR pushes if every side can be; NOT is pushed through by De
-Morgan's laws, which hold for three values, so nothing weakened ever stands under a NOT. The meaning aimed
-at is the broker's own rules on the specification's tree, with the property on the left
-(:func:`rewrite.oriented`) and NULL a NULL on either side (:func:`dialects.intended`).
+AND pushes every operand that can be pushed. OR is pushed if all its operands can be pushed. NOT moves to the conditions
+by De Morgan's laws, which hold in three-valued logic, so no weakened condition stands under a NOT.
+
+The reference result is the broker's rules applied to the tree of the specification's grammar, with properties on the
+left (:func:`rewrite.put_properties_left`) and NULL unknown on both sides (:func:`dialects.with_null_on_both_sides`).
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 
 from jms_selector.errors import InvalidSelectorError, UnsupportedSelectorError
 from jms_selector.pushdown import rewrite
-from jms_selector.pushdown.rewrite import TRUE, NotPushable, Trust
+from jms_selector.pushdown.rewrite import TRUE, NotPushableError, Trust
 from jms_selector.syntax.dialects import Dialect, dialect_of
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
@@ -38,39 +40,39 @@ from jms_selector.targets.text import render, translate
 __all__ = ["Pushdown", "push"]
 
 Rewriter = Callable[..., tuple[Node, Trust]]
-"""A condition, or NOT of one -> the broker's form and its trust."""
+"""A condition, or NOT of one -> the tree for the broker and its trust."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:
     text: str | None
-    """For the ``selector`` header of SUBSCRIBE; None: no selector."""
+    """The text of the ``selector`` header of SUBSCRIBE; None: no selector."""
 
     residual: Selector | None
-    """What the reader must still evaluate, in the specification's dialect; None: nothing."""
+    """The conditions that the reader must evaluate, in the specification's dialect; None: nothing."""
 
     warnings: tuple[str, ...]
-    """Why something stays, and what the broker will do that one might not expect."""
+    """Why a condition is not pushed, and unexpected behaviour of the broker."""
 
     pushed: Selector | None
-    """The tree of ``text``: what a reader may re-evaluate leniently, in the broker's dialect."""
+    """The tree of ``text``, for the reader's re-evaluation in the broker's dialect."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     node: Node | None
-    """For the broker; None: nothing can be pushed."""
+    """The tree for the broker; None: nothing can be pushed."""
 
     trust: Trust
-    rest: Node | None
-    """What stays for the reader."""
+    residual: Node | None
+    """The conditions that the reader must evaluate."""
 
     reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A node as it stands, and its negation."""
+    """The parts of a node and of its negation."""
 
     plain: _Part
     negated: _Part
@@ -85,21 +87,23 @@ def push(
 ) -> Pushdown:
     """Split a selector between a broker and its reader.
 
-    ``convert``: producers send numbers as strings (STOMP does), and they are meant as numbers.
-    ``text_values``: the selector is a predicate on the texts that a reader sees (``properties['x']``), and the
-    broker's part only has to let every wanted message through.
+    ``convert``: compare strings that hold numbers as numbers, because STOMP producers send every value as a string.
+    ``text_values``: the selector is a predicate on texts (``properties['x']``); the broker's part delivers every
+    message that matches it, and may deliver more.
     """
     rules = dialect_of(dialect)
     if not rules.activemq:
-        raise UnsupportedSelectorError(f"Nothing is pushed in the {rules.name} dialect: it is no broker's.")
+        raise UnsupportedSelectorError(
+            f"Nothing can be pushed in the {rules.name} dialect: no supported broker uses it."
+        )
     given = parse(selector) if isinstance(selector, str) else selector
     if given.root is None:
         return Pushdown(None, None, (), None)
     _refuse_quoted_strings(given)
     convert = convert or text_values
-    rewriter: Rewriter = rewrite.typed
+    rewriter: Rewriter = rewrite.rewrite_typed
     if text_values:
-        from jms_selector.pushdown.textual import textual  # loaded for the few callers that ask for it
+        from jms_selector.pushdown.textual import textual  # imported here: few callers need it
 
         rewriter = textual
 
@@ -113,19 +117,19 @@ def push(
                 return _Pair(pairs[0].negated, pairs[0].plain)
         return _condition(node, rules, rewriter, convert=convert)
 
-    part = fold(rewrite.oriented(given.root), visit, conditions).plain
-    return _result(given, part, rules, convert=convert and rewrite.compares_numbers(given.root))
+    part = fold(rewrite.put_properties_left(given.root), visit, conditions).plain
+    return _make_pushdown(given, part, rules, convert=convert and rewrite.has_convertible_literal(given.root))
 
 
-def _result(given: Selector, part: _Part, dialect: Dialect, *, convert: bool) -> Pushdown:
-    rest = None if part.rest is None else given.with_root(part.rest)
+def _make_pushdown(given: Selector, part: _Part, dialect: Dialect, *, convert: bool) -> Pushdown:
+    residual = None if part.residual is None else given.with_root(part.residual)
     warnings = (*part.reasons, *_warnings(part.node, dialect))
     if part.node is None or part.node == TRUE:
-        return Pushdown(None, rest, warnings, None)
-    # Classic's STOMP adds the prefix itself; sent twice it spoils a cache of the whole broker.
+        return Pushdown(None, residual, warnings, None)
+    # Classic adds the prefix to STOMP selectors itself. A second prefix corrupts a cache of the whole broker.
     text = render(Selector("", part.node, convert and dialect.sends_prefix), dialect)
     return Pushdown(
-        text, rest, warnings, Selector(text, translate(part.node, dialect), dialect.always_converts or convert)
+        text, residual, warnings, Selector(text, translate(part.node, dialect), dialect.always_converts or convert)
     )
 
 
@@ -134,48 +138,49 @@ def _result(given: Selector, part: _Part, dialect: Dialect, *, convert: bool) ->
 
 def _conjunction(node: Node, pairs: list[_Pair]) -> _Pair:
     plain = _all_of([pair.plain for pair in pairs])
-    return _Pair(plain, _exact_negation(plain) or _any_of(Not(node), [pair.negated for pair in pairs]))
+    return _Pair(plain, _negate_exact(plain) or _any_of(Not(node), [pair.negated for pair in pairs]))
 
 
 def _disjunction(node: Node, pairs: list[_Pair]) -> _Pair:
     plain = _any_of(node, [pair.plain for pair in pairs])
-    return _Pair(plain, _exact_negation(plain) or _all_of([pair.negated for pair in pairs]))
+    return _Pair(plain, _negate_exact(plain) or _all_of([pair.negated for pair in pairs]))
 
 
-def _exact_negation(part: _Part) -> _Part | None:
-    """What is exact in all three values is so under NOT; of anything less the negation is built apart."""
-    if part.trust is not Trust.THREE or part.node is None:
+def _negate_exact(part: _Part) -> _Part | None:
+    """NOT of an exact part, which is exact too; None if the negation must be rewritten separately."""
+    if part.trust is not Trust.EXACT or part.node is None:
         return None
-    # IS NULL has no third value: its negation is the other word.
+    # IS NULL is never unknown: its negation is IS NOT NULL.
     inner = part.node
     negated = IsNull(inner.operand, not inner.negated) if isinstance(inner, IsNull) else Not(inner)
-    return _Part(negated, Trust.THREE, None)
+    return _Part(negated, Trust.EXACT, None)
 
 
 def _all_of(parts: list[_Part]) -> _Part:
-    """AND: what can be pushed is, the rest stays. Fewer conditions let more messages through."""
-    kept = [part.node for part in parts if part.node is not None]
-    rest = [part.rest for part in parts if part.rest is not None]
-    node = None if not kept else _and(kept)
+    """AND: push the operands that can be pushed. Without the other operands the broker delivers more messages."""
+    pushed = [part.node for part in parts if part.node is not None]
+    unpushed = [part.residual for part in parts if part.residual is not None]
+    node = _join_with_and(pushed) if pushed else None
+    residual = _join_with_and(unpushed) if unpushed else None
     trust = min(part.trust for part in parts)
-    return _Part(node, trust if trust or node is None else Trust.WEAKER, _and(rest) if rest else None, _reasons(parts))
+    return _Part(node, trust if trust or node is None else Trust.WEAKER, residual, _collect_reasons(parts))
 
 
 def _any_of(source: Node, parts: list[_Part]) -> _Part:
-    """OR: one side that is not pushed could be the one a message matches."""
+    """OR: push all operands or none, because a message may match only the operand that is not pushed."""
     nodes = [part.node for part in parts if part.node is not None]
     trust = min(part.trust for part in parts)
-    if trust is Trust.NOTHING:
-        return _Part(None, trust, source, _reasons(parts))
-    return _Part(Or(tuple(nodes)), trust, source if trust is Trust.WEAKER else None, _reasons(parts))
+    if trust is Trust.NONE:
+        return _Part(None, trust, source, _collect_reasons(parts))
+    return _Part(Or(tuple(nodes)), trust, source if trust is Trust.WEAKER else None, _collect_reasons(parts))
 
 
-def _and(nodes: list[Node]) -> Node:
+def _join_with_and(nodes: list[Node]) -> Node:
     nodes = [node for node in nodes if node != TRUE] or [TRUE]
     return nodes[0] if len(nodes) == 1 else And(tuple(nodes))
 
 
-def _reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
+def _collect_reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for part in parts for reason in part.reasons))
 
 
@@ -183,20 +188,20 @@ def _reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
 
 
 def _condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Pair:
-    plain = _tried(node, dialect, rewriter, convert=convert)
-    negated = _exact_negation(plain) or _tried(Not(node), dialect, rewriter, convert=convert)
+    plain = _rewrite_condition(node, dialect, rewriter, convert=convert)
+    negated = _negate_exact(plain) or _rewrite_condition(Not(node), dialect, rewriter, convert=convert)
     return _Pair(plain, negated)
 
 
-def _tried(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
+def _rewrite_condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
     try:
         pushed, trust = rewriter(node, dialect, convert=convert)
         if dialect.boolean_throws:
-            pushed = rewrite.unthrowing(pushed)
+            pushed = rewrite.avoid_exceptions(pushed)
         render(pushed, dialect)
-    except (NotPushable, UnsupportedSelectorError) as reason:
+    except (NotPushableError, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
-        return _Part(None, Trust.NOTHING, node, (f"{render(node)} stays in Spark: {why}",))
+        return _Part(None, Trust.NONE, node, (f"{render(node)} stays in Spark: {why}",))
     return _Part(pushed, trust, node if trust is Trust.WEAKER else None)
 
 
@@ -207,14 +212,14 @@ def _warnings(node: Node | None, dialect: Dialect) -> Iterable[str]:
     if node is None:
         return
     for part in postorder(node):
-        if isinstance(part, Property) and part.name == "JMSMessageID" and part.name in dialect.aliases.values():
-            yield "JMSMessageID is NULL to Artemis for messages that no JMS client sent."
-    if dialect.converts_arithmetic and rewrite.calculates(node):
-        yield "Artemis logs a warning for each message whose property is no number in this calculation."
+        if isinstance(part, Property) and part.name in dialect.null_without_jms_client:
+            yield f"{part.name} is NULL in {dialect.name}'s selectors for messages that no JMS client sent."
+    if dialect.converts_arithmetic and rewrite.has_calculation(node):
+        yield f"{dialect.name} logs a warning for each message whose property is not a number in this calculation."
 
 
 def _refuse_quoted_strings(selector: Selector) -> None:
-    """``color = "red"`` compares two properties, and never means to."""
+    """Refuse ``color = "red"``: it compares two properties, which is hardly intended."""
     if selector.root is None or '"' not in selector.text:
         return
     for node in postorder(selector.root):
@@ -225,5 +230,5 @@ def _refuse_quoted_strings(selector: Selector) -> None:
                     selector.text,
                     place,
                     f"{quoted} is a property name here",
-                    hint=f"Strings stand in single quotes: '{node.right.name}'.",
+                    hint=f"Write strings in single quotes: '{node.right.name}'.",
                 )

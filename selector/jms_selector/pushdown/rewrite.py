@@ -1,7 +1,7 @@
-"""Conditions as an ActiveMQ broker must be asked for them, and for each rule why it changes nothing.
+"""Rewrites conditions for an ActiveMQ broker; comments prove that the rewritten condition is equivalent.
 
-A rewriter takes a condition, or NOT of one, and returns a tree and its :class:`Trust`. It raises :class:`NotPushable`,
-with the reason, where there is no such tree.
+A rewriter takes a condition, or NOT of one, and returns a tree and its :class:`Trust`. It raises
+:class:`NotPushableError` with the reason if there is no such tree.
 """
 
 from enum import IntEnum
@@ -10,9 +10,9 @@ from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import HEADERS
 from jms_selector.meaning.message import Message
-from jms_selector.syntax.dialects import Dialect, intended
+from jms_selector.syntax.dialects import Dialect, with_null_on_both_sides
 from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
-from jms_selector.syntax.like import matcher, respell
+from jms_selector.syntax.like import choose_portable_escape, matcher
 from jms_selector.syntax.tree import (
     And,
     Arithmetic,
@@ -33,7 +33,17 @@ from jms_selector.syntax.tree import (
     postorder,
 )
 
-__all__ = ["FALSE", "TRUE", "NotPushable", "Trust", "calculates", "compares_numbers", "oriented", "typed", "unthrowing"]
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "NotPushableError",
+    "Trust",
+    "avoid_exceptions",
+    "has_calculation",
+    "has_convertible_literal",
+    "put_properties_left",
+    "rewrite_typed",
+]
 
 TRUE = Literal(value=True, kind=Kind.BOOLEAN)
 FALSE = Literal(value=False, kind=Kind.BOOLEAN)
@@ -49,27 +59,27 @@ _HEADER_KINDS = {
     "JMSXGroupID": Kind.STRING,
     "JMSXUserID": Kind.STRING,
 }
-"""Names that have one type in every message."""
+"""Names whose type is the same in every message."""
 
 
 class Trust(IntEnum):
-    """How far the broker's result is the selector's. :mod:`jms_selector.pushdown.push` explains the members."""
+    """How far the broker's result equals the selector's. :mod:`jms_selector.pushdown.push` explains the members."""
 
-    NOTHING = 0
+    NONE = 0
     WEAKER = 1
-    TWO = 2
-    THREE = 3
+    TRUE_ONLY = 2
+    EXACT = 3
 
 
-class NotPushable(Exception):  # noqa: N818 - a verdict, not a failure
-    """Why a condition must stay with the reader."""
+class NotPushableError(Exception):
+    """A condition cannot be pushed; the argument is the reason."""
 
 
 # --- the property on the left ---------------------------------------------------------------------
 
 
-def oriented(root: Node) -> Node:
-    """``5 = x`` as ``x = 5``: brokers widen a byte or short only on the left, and take a NULL for one only there."""
+def put_properties_left(root: Node) -> Node:
+    """Rewrite ``5 = x`` as ``x = 5``: only on the left do brokers widen a byte or short and treat NULL as unknown."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
         match node:
@@ -80,12 +90,12 @@ def oriented(root: Node) -> Node:
             case Not():
                 return Not(operands[0])
             case Compare():
-                return _oriented_comparison(node)
+                return _put_property_left(node)
             case Between(operand, low, high, negated) if not names(operand) and names(node):
-                # BETWEEN's own definition (§3.8.1.1), each half with its property on the left.
+                # §3.8.1.1 defines BETWEEN as two comparisons; each gets its property on the left.
                 first, second = ("<", ">") if negated else (">=", "<=")
                 pair = tuple(
-                    _oriented_comparison(Compare(op, operand, bound)) for op, bound in ((first, low), (second, high))
+                    _put_property_left(Compare(op, operand, bound)) for op, bound in ((first, low), (second, high))
                 )
                 return Or(pair) if negated else And(pair)
         return node
@@ -93,7 +103,7 @@ def oriented(root: Node) -> Node:
     return fold(root, visit, conditions)
 
 
-def _oriented_comparison(node: Compare) -> Compare:
+def _put_property_left(node: Compare) -> Compare:
     rank = [2 if isinstance(side, Property) else 1 if names(side) else 0 for side in (node.left, node.right)]
     if rank[1] > rank[0]:
         return Compare(MIRRORED[node.operator], node.right, node.left)
@@ -103,80 +113,78 @@ def _oriented_comparison(node: Compare) -> Compare:
 # --- conditions on typed values -------------------------------------------------------------------
 
 
-def typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
-    """A condition of the user's selector, to be decided by the broker on the types the producer set."""
+def rewrite_typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
+    """Rewrite a condition that the broker evaluates on the types that the producer set."""
     if isinstance(node, Not):
-        return _negated(node.operand, dialect, convert=convert)
+        return _negation(node.operand, dialect, convert=convert)
     _refuse_unwritable(node)
     if not names(node):
         return _constant(node, dialect)
     match node:
         case Property():
-            return node, Trust.THREE
+            return node, Trust.EXACT
         case IsNull(Property()) | In(Property()):
-            return node, Trust.THREE
+            return node, Trust.EXACT
         case Like(Property() as operand):
-            return (_delivery_mode(node) if operand.name == "JMSDeliveryMode" and dialect.words else node), Trust.THREE
+            return (_delivery_mode(node) if operand.name == "JMSDeliveryMode" and dialect.words else node), Trust.EXACT
         case Compare():
             return _comparison(node, dialect, convert=convert)
         case Between():
             return _between(node, dialect, convert=convert)
-    raise NotPushable("its left side is more than a property.")
+    raise NotPushableError("its left side is not a property.")
 
 
-def _negated(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
-    """Only what :func:`typed` answers with less than THREE comes here: equality of two, and constants."""
+def _negation(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
+    """Rewrite NOT of a condition whose trust is below EXACT: equality of two properties, or a constant."""
     if not names(node):
         return _constant(Not(node), dialect)
     if isinstance(node, Compare) and node.operator in _OPPOSITE:
-        # Between two that are not NULL, = and <> are each other's negation in every dialect.
-        return typed(Compare(_OPPOSITE[node.operator], node.left, node.right), dialect, convert=convert)
-    raise NotPushable("its negation cannot be written.")
+        # For operands that are not NULL, = and <> are each other's negation in every dialect.
+        return rewrite_typed(Compare(_OPPOSITE[node.operator], node.left, node.right), dialect, convert=convert)
+    raise NotPushableError("its negation cannot be written.")
 
 
 def _constant(node: Node, dialect: Dialect) -> tuple[Node, Trust]:
-    """Without a property it is TRUE or not, for every message alike."""
+    """A condition without properties has the same result for every message."""
     _refuse_division(node)
     try:
-        selects = evaluate(node, Message(), intended(dialect)) is True
+        selects = evaluate(node, Message(), with_null_on_both_sides(dialect)) is True
     except EvaluationError as error:
-        raise NotPushable(str(error)) from None
-    return (TRUE if selects else FALSE), Trust.TWO
+        raise NotPushableError(str(error)) from None
+    return (TRUE if selects else FALSE), Trust.TRUE_ONLY
 
 
 def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     _refuse_operands(node, dialect, node.left, node.right)
     if not names(node.right):
-        mode = _is(node.left, "JMSDeliveryMode") and dialect.words and not _word(node.right)
-        return (_delivery_mode(node) if mode else _widened(node, convert=convert)), Trust.THREE
+        mode = _is_property(node.left, "JMSDeliveryMode") and dialect.words and not _is_delivery_mode_word(node.right)
+        return (_delivery_mode(node) if mode else _widen_literal(node, convert=convert)), Trust.EXACT
     if node.operator in _OPPOSITE:
-        # "x = missing" is FALSE and "missing = missing" TRUE to the broker; behind the guards neither occurs.
-        # Where a guard is FALSE the selector is unknown, so TRUE is the only value they share.
-        # (The guard is on the operand: -x is NULL not only where x is.)
-        return And((*(IsNull(side, negated=True) for side in node.children), node)), Trust.TWO
-    if not dialect.converts_arithmetic:
-        raise NotPushable("Classic throws if one of the two is a boolean and the other a string.")
-    return node, Trust.THREE
+        # To the broker "x = missing" is FALSE and "missing = missing" is TRUE. The IS NOT NULL guards exclude both.
+        # Where a guard is FALSE the selector is unknown, so the two results agree on TRUE only.
+        # The guard tests the operand and not its property, because -x may be NULL although x is not.
+        return And((*(IsNull(side, negated=True) for side in node.children), node)), Trust.TRUE_ONLY
+    _refuse_two_properties(dialect)
+    return node, Trust.EXACT
 
 
 def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     _refuse_operands(node, dialect, node.operand, node.low, node.high)
     if names(node.low) or names(node.high):
-        if not dialect.converts_arithmetic:
-            raise NotPushable("Classic throws if one property is a boolean and the other a string.")
-        return node, Trust.THREE
+        _refuse_two_properties(dialect)
+        return node, Trust.EXACT
     if convert and isinstance(node.operand, Property) and node.operand.name not in HEADERS:
         first, second = ("<", ">") if node.negated else (">=", "<=")
         halves = tuple(
-            _widened(Compare(op, node.operand, bound), convert=convert)
+            _widen_literal(Compare(op, node.operand, bound), convert=convert)
             for op, bound in ((first, node.low), (second, node.high))
         )
-        return (Or(halves) if node.negated else And(halves)), Trust.THREE
-    return node, Trust.THREE
+        return (Or(halves) if node.negated else And(halves)), Trust.EXACT
+    return node, Trust.EXACT
 
 
-def _widened(node: Compare, *, convert: bool) -> Node:
-    """With conversion '5.5' is no integer, so an integer literal is asked for as a double as well."""
+def _widen_literal(node: Compare, *, convert: bool) -> Node:
+    """Compare with an integer literal as a double, too: with conversion '5.5' does not parse as an integer."""
     literal = node.right
     plain = isinstance(node.left, Property) and node.left.name not in HEADERS
     if not (convert and plain and isinstance(literal, Literal) and literal.kind in INTEGRAL):
@@ -186,15 +194,16 @@ def _widened(node: Compare, *, convert: bool) -> Node:
     return And((node, as_double)) if node.operator == "<>" else Or((node, as_double))
 
 
-# --- two types at which Classic throws ---------------------------------------------------------------
+# --- comparisons on which Classic throws -------------------------------------------------------------
 
 
-def unthrowing(root: Node) -> Node:
-    """Comparisons at which Classic would throw a ClassCastException, written so that it does not.
+def avoid_exceptions(root: Node) -> Node:
+    """Rewrite comparisons on which Classic would throw a ClassCastException.
 
-    Its STOMP reads a string beside a boolean as a boolean, and throws if the boolean is on the left. It also throws
-    if a double is on the left of a float. So a string is matched by LIKE, which is FALSE for every other type, and
-    two properties are compared only where neither is the case; two floating-point numbers as doubles.
+    For STOMP, Classic converts a string beside a boolean to a boolean, and throws if the boolean is on the left. It
+    throws, too, if a double is on the left of a float. The rewritten selector matches a string by LIKE, which is FALSE
+    for every other type. It compares two properties only if neither is a boolean, and floating-point numbers as
+    doubles.
     """
 
     def visit(node: Node, operands: list[Node]) -> Node:
@@ -206,75 +215,75 @@ def unthrowing(root: Node) -> Node:
             case Not():
                 return Not(operands[0])
             case Compare("=" | "<>" as operator, Property() as left, right):
-                same = _same(left, right)
+                same = _equality_without_exception(left, right)
                 return node if same is None else Not(same) if operator == "<>" else same
         return node
 
     return fold(root, visit, conditions)
 
 
-def _same(left: Property, right: Node) -> Node | None:
-    """Equality of two that are not NULL; None: ``left = right`` never throws."""
+def _equality_without_exception(left: Property, right: Node) -> Node | None:
+    """Equality of two operands that are not NULL; None if ``left = right`` never throws."""
     boolean = _HEADER_KINDS.get(left.name, Kind.BOOLEAN) is Kind.BOOLEAN
     if isinstance(right, Literal) and right.kind is Kind.STRING and boolean:
-        return Like(left, *respell((str(right.value),)))
+        return Like(left, *choose_portable_escape((str(right.value),)))
     if not isinstance(right, Property) or not boolean:
         return None
     both_true = And((left, right))
-    both_false = And((Not(_no_boolean(left)), Not(_no_boolean(right)), Not(left), Not(right)))
+    both_false = And((Not(_is_not_boolean(left)), Not(_is_not_boolean(right)), Not(left), Not(right)))
     equal = Compare("=", left, right)
-    if {left.name, right.name} & _HEADER_KINDS.keys():  # none is a double or a float
-        return Or((And((_no_boolean(left), equal)), both_true, both_false))
-    both_floating = And((_floating(left), _floating(right)))
-    as_doubles = And((*both_floating.operands, Compare("=", _double(left), _double(right))))
-    return Or((And((_no_boolean(left), Not(both_floating), equal)), as_doubles, both_true, both_false))
+    if {left.name, right.name} & _HEADER_KINDS.keys():  # then no operand is a double or a float
+        return Or((And((_is_not_boolean(left), equal)), both_true, both_false))
+    both_floating = And((_is_floating(left), _is_floating(right)))
+    as_doubles = And((*both_floating.operands, Compare("=", _to_double(left), _to_double(right))))
+    return Or((And((_is_not_boolean(left), Not(both_floating), equal)), as_doubles, both_true, both_false))
 
 
-def _no_boolean(operand: Property) -> Node:
-    """Of what is not NULL: a string, or a number (NaN is above zero here)."""
+def _is_not_boolean(operand: Property) -> Node:
+    """Whether an operand that is not NULL is a string or a number (NaN is above zero)."""
     zero = Literal(0, Kind.INT)
     return Or((Like(operand, "%"), Compare(">=", operand, zero), Compare("<", operand, zero)))
 
 
-def _floating(operand: Property) -> Node:
-    """Of what is not NULL: a float or a double, which is no string and whose text is 1.5, NaN or Infinity."""
+def _is_floating(operand: Property) -> Node:
+    """Whether an operand that is not NULL is a float or a double: no string, and its text is 1.5, NaN or Infinity."""
     text = Arithmetic(("+",), (Literal("", Kind.STRING), operand))
     return And((Not(Like(operand, "%")), Or(tuple(Like(text, f"%{mark}%") for mark in ".NI"))))
 
 
-def _double(operand: Property) -> Node:
-    """Any product with a double is one."""
+def _to_double(operand: Property) -> Node:
+    """The operand as a double: a product with a double is a double."""
     return Arithmetic(("*",), (operand, Literal(1.0, Kind.DOUBLE)))
 
 
-# --- JMSDeliveryMode, which Artemis knows by other words ---------------------------------------------
+# --- JMSDeliveryMode, whose values some brokers name differently -------------------------------------
 
 
-def _is(node: Node, name: str) -> bool:
+def _is_property(node: Node, name: str) -> bool:
     return isinstance(node, Property) and node.name == name
 
 
-def _word(node: Node) -> bool:
+def _is_delivery_mode_word(node: Node) -> bool:
     return isinstance(node, Literal) and node.value in {"PERSISTENT", "NON_PERSISTENT"}
 
 
 def _delivery_mode(node: Node) -> Node:
-    """The header has two values and is never NULL: a condition on it is one of four."""
-    allowed = [mode for mode in ("PERSISTENT", "NON_PERSISTENT") if _selects(node, mode)]
+    """The header has two values and is never NULL, so a condition on it allows one of them, both or none."""
+    allowed = [mode for mode in ("PERSISTENT", "NON_PERSISTENT") if _selects_mode(node, mode)]
     if len(allowed) == 1:
         return Compare("=", Property("JMSDeliveryMode"), Literal(allowed[0], Kind.STRING))
     return TRUE if allowed else FALSE
 
 
-def _selects(node: Node, mode: str) -> bool:
+def _selects_mode(node: Node, mode: str) -> bool:
     if isinstance(node, Like):
         return (matcher(node.pattern, node.escape, False).fullmatch(mode) is not None) != node.negated  # noqa: FBT003
     assert isinstance(node, Compare)
-    # Neither word equals any other text, nor anything of another type.
+    # The other operand is neither of the two values, so = is FALSE and <> is TRUE for both.
     return node.operator == "<>"
 
 
-# --- what must not be asked -----------------------------------------------------------------------
+# --- conditions that must not be pushed -----------------------------------------------------------
 
 
 def _refuse_operands(node: Node, dialect: Dialect, *operands: Node) -> None:
@@ -282,18 +291,27 @@ def _refuse_operands(node: Node, dialect: Dialect, *operands: Node) -> None:
     for operand in operands:
         for part in postorder(operand):
             if not isinstance(part, Literal | Property | Arithmetic | Negative):
-                raise NotPushable("a condition stands where a value does.")
+                raise NotPushableError("it uses a condition as a value.")
         calculated = isinstance(operand, Arithmetic | Negative) and names(operand)
         if calculated and not dialect.converts_arithmetic:
-            raise NotPushable("Classic stops delivering a queue to everybody if the property is no number.")
+            raise NotPushableError(
+                f"{dialect.name} stops the delivery of the queue to all consumers if the property is not a number."
+            )
     if isinstance(operands[0], Literal):
-        raise NotPushable("its left side is no property.")
+        raise NotPushableError("its left side is not a property.")
+
+
+def _refuse_two_properties(dialect: Dialect) -> None:
+    if dialect.boolean_throws:
+        raise NotPushableError(
+            f"{dialect.name} throws an exception if one property is a boolean and the other a string."
+        )
 
 
 def _refuse_division(node: Node) -> None:
     for part in postorder(node):
         if isinstance(part, Arithmetic) and set(part.operators) & {"/", "%"}:
-            raise NotPushable("ActiveMQ divides integers as doubles: 7/2 is 3.5 there, and 3 in Java.")
+            raise NotPushableError("ActiveMQ divides integers as doubles (7/2 = 3.5), Java as integers (7/2 = 3).")
 
 
 def _refuse_unwritable(node: Node) -> None:
@@ -301,24 +319,24 @@ def _refuse_unwritable(node: Node) -> None:
         texts = [part.name] if isinstance(part, Property) else [f for f in part.facts if isinstance(f, str)]
         if isinstance(part, In):
             texts += part.values
-        if any(_unwritable(text) for text in texts):
-            raise NotPushable("a STOMP header cannot carry this text.")
+        if any(_is_unwritable(text) for text in texts):
+            raise NotPushableError("a STOMP header cannot carry this text.")
 
 
-def _unwritable(text: str) -> bool:
-    """NUL ends a STOMP frame, and a lone surrogate has no UTF-8."""
+def _is_unwritable(text: str) -> bool:
+    """NUL ends a STOMP frame, and a lone surrogate cannot be encoded in UTF-8."""
     return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
-# --- questions ------------------------------------------------------------------------------------
+# --- predicates -----------------------------------------------------------------------------------
 
 
-def calculates(node: Node) -> bool:
+def has_calculation(node: Node) -> bool:
     return any(isinstance(part, Arithmetic | Negative) and names(part) for part in postorder(node))
 
 
-def compares_numbers(node: Node) -> bool:
-    """Whether conversion could change what the broker answers."""
+def has_convertible_literal(node: Node) -> bool:
+    """Whether conversion can change the broker's result."""
     return any(
         isinstance(part, Literal) and (part.kind in NUMERIC or part.kind is Kind.BOOLEAN) for part in postorder(node)
     )

@@ -1,1 +1,1 @@
-"""Text to tree: the grammar, its literals and patterns, and what each dialect writes. Evaluates nothing."""
+"""Text -> tree: the grammar, literals, LIKE patterns and dialects. Evaluates nothing."""

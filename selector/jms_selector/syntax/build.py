@@ -1,4 +1,4 @@
-"""lark's tree to ours, from the leaves up, without recursion: nesting costs memory, no stack."""
+"""lark's tree -> our tree, from the leaves up, without recursion: deep nesting cannot overflow the stack."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -16,10 +16,10 @@ from jms_selector.syntax.tree import Node
 __all__ = ["MAX_NESTING", "Builder"]
 
 MAX_NESTING = 256
-"""Parentheses, NOTs, signs and calls inside each other.
+"""Limit of nested parentheses, NOTs, signs and calls.
 
-The parsers of Artemis and Classic recurse: 500 levels pass there, 1,000 are a StackOverflowError in the broker
-(Artemis 2.55.0, Classic 6.3.1). Calculations are evaluated by recursion here, too.
+The parsers of Artemis and Classic recurse: 500 levels work, 1,000 cause a StackOverflowError in the broker
+(Artemis 2.55.0, Classic 6.3.1). This package also evaluates calculations by recursion.
 """
 
 _NESTING_RULES = frozenset({"group", "not_", "positive", "negative", "call"})
@@ -35,10 +35,10 @@ class Builder:
 
     def build(self, tree: Tree[Token] | Token) -> Node:
         try:
-            root = check.condition(self._walk(tree))
+            root = check.require_condition(self._walk(tree))
         except RuleError as error:
             self._reading.refuse(error.item.start, error.found, error.expected, error.hint)
-        self._operands.refuse_oversized()
+        self._operands.refuse_oversized_numbers()
         return root
 
     def _walk(self, tree: Tree[Token] | Token) -> Item:
@@ -76,5 +76,5 @@ class Builder:
             position,
             f"The selector nests parentheses, NOT and signs more than {MAX_NESTING} deep"
             f" (at character {position + 1:,}).",
-            hint="Write it with fewer parentheses, or filter in Spark.",
+            hint="Use fewer parentheses, or filter in Spark.",
         )

@@ -1,8 +1,8 @@
-"""Static rules: what may stand where, judged while the tree is built.
+"""Static rules, checked while the tree is built.
 
-An :class:`Item` is a node with the place it was read at; a rule that is broken raises :class:`RuleError`
-with the item it is about, and the parser turns that into an ``InvalidSelectorError`` with its caret.
-Strict rules hold to the specification (and the TCK), the others are what every broker refuses.
+An :class:`Item` is a node and its position in the text. A violated rule raises :class:`RuleError` with the item, and
+the parser converts it into an ``InvalidSelectorError``. The specification (and its TCK) demands the strict rules; every
+broker enforces the others.
 """
 
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class Item(NamedTuple):
     node: Node
     start: int
     grouped: bool = False
-    """It stands in parentheses."""
+    """The node was in parentheses."""
 
 
 class RuleError(ValueError):
@@ -58,11 +58,11 @@ class RuleError(ValueError):
 # --- rules of every dialect ---------------------------------------------------------------------
 
 
-def condition(item: Item) -> Node:
-    """The operand of AND, OR, NOT, or the whole selector: its value is a boolean, or may be one."""
+def require_condition(item: Item) -> Node:
+    """An operand of AND, OR or NOT, or the whole selector: a condition, or a property, which may be a boolean."""
     if is_condition(item.node) or isinstance(item.node, Property):
         return item.node
-    raise RuleError(item, f"{_called(item.node)} is no condition", hint="Compare it with something.")
+    raise RuleError(item, f"{_describe(item.node)} is not a condition", hint="Compare it with a value.")
 
 
 def is_condition(node: Node) -> bool:
@@ -71,37 +71,37 @@ def is_condition(node: Node) -> bool:
     return isinstance(node, _CONDITIONS) or (isinstance(node, Call) and node.function in _BOOLEAN_CALLS)
 
 
-def ordered(item: Item) -> None:
-    """An operand of ``<``, ``>``, BETWEEN and their sisters: numbers only."""
+def require_number(item: Item) -> None:
+    """An operand of ``<``, ``<=``, ``>``, ``>=`` or BETWEEN: a number."""
     node = item.node
     if isinstance(node, Literal) and node.kind not in NUMERIC | {Kind.BIG}:
         raise RuleError(
             item,
-            f"{_called(node)} has no order",
+            f"{_describe(node)} cannot be ordered",
             ("a number",),
             "Only numbers can be compared with < <= > >= and BETWEEN; strings and booleans with = and <>.",
         )
     if is_condition(node):
-        raise RuleError(item, "A condition has no order", ("a number",))
+        raise RuleError(item, "A condition cannot be ordered", ("a number",))
 
 
-def equated(left: Item, right: Item) -> None:
-    """The operands of ``=`` and ``<>``."""
+def require_comparable(left: Item, right: Item) -> None:
+    """The operands of ``=`` or ``<>``: no NULL, and no boolean literal with another literal."""
     for item in (left, right):
         if isinstance(item.node, Literal) and item.node.kind is Kind.NULL:
-            raise RuleError(item, "NULL equals nothing", hint="Write IS NULL or IS NOT NULL.")
+            raise RuleError(item, "NULL cannot be compared", hint="Write IS NULL or IS NOT NULL.")
     if isinstance(left.node, Literal) and isinstance(right.node, Literal):
         kinds = left.node.kind, right.node.kind
         if kinds[0] is Kind.BOOLEAN and kinds[1] is not Kind.BOOLEAN:
-            raise RuleError(right, f"{_called(right.node)} cannot be compared with a boolean")
+            raise RuleError(right, f"{_describe(right.node)} cannot be compared with a boolean")
 
 
-def listed(item: Item) -> None:
+def require_property(item: Item) -> None:
     if not isinstance(item.node, Property):
-        raise RuleError(item, "IN wants a property on its left", ("a property name",))
+        raise RuleError(item, "IN needs a property on its left", ("a property name",))
 
 
-def escape(item: Item, character: str | None, *, activemq: bool) -> None:
+def require_one_character(item: Item, character: str | None, *, activemq: bool) -> None:
     """ESCAPE takes one character; ActiveMQ counts UTF-16 units."""
     if character is None:
         return
@@ -113,40 +113,40 @@ def escape(item: Item, character: str | None, *, activemq: bool) -> None:
 # --- strict rules -------------------------------------------------------------------------------
 
 
-def strict_name(item: Item, name: str) -> None:
-    """§3.8.1.1: which names beginning with JMS may be spoken of."""
+def require_specified_name(item: Item, name: str) -> None:
+    """§3.8.1.1: the names beginning with JMS that a selector may use."""
     if name.startswith("JMS") and not name.startswith(("JMSX", "JMS_")) and name not in SELECTOR_HEADERS:
         raise RuleError(
             item,
-            f"{name} may not be used in a selector",
-            hint=f"Of the headers only {', '.join(sorted(SELECTOR_HEADERS))} can be selected by.",
+            f"{name} cannot be used in a selector",
+            hint=f"A selector can use the headers {', '.join(sorted(SELECTOR_HEADERS))} only.",
         )
 
 
-def strict_identifier(item: Item, what: str) -> None:
+def require_bare_property(item: Item, what: str) -> None:
     if not isinstance(item.node, Property) or item.grouped:
-        raise RuleError(item, f"{what} wants a property on its left", ("a property name",))
+        raise RuleError(item, f"{what} needs a property on its left", ("a property name",))
 
 
-def strict_operand(item: Item) -> None:
-    """A comparison is made of values: no condition inside, no chain."""
+def require_value(item: Item) -> None:
+    """An operand of a comparison: a value, and no condition."""
     if isinstance(item.node, _CONDITIONS):
-        raise RuleError(item, "A condition is no value", hint="Combine conditions with AND, OR and NOT.")
+        raise RuleError(item, "A condition cannot be used as a value", hint="Combine conditions with AND, OR and NOT.")
 
 
-def strict_types(left: Item, right: Item) -> None:
+def require_like_types(left: Item, right: Item) -> None:
     """Two literals of unlike types can never be equal."""
     kinds = [_family(item.node) for item in (left, right)]
     if None not in kinds and kinds[0] != kinds[1]:
-        raise RuleError(right, f"{_called(right.node)} cannot be compared with {_called(left.node)}")
+        raise RuleError(right, f"{_describe(right.node)} cannot be compared with {_describe(left.node)}")
 
 
-def strict_number(item: Item) -> None:
-    """An operand of arithmetic, or of an ordering: neither a string nor a boolean by its looks."""
-    strict_operand(item)
+def require_numeric_value(item: Item) -> None:
+    """An operand of arithmetic or of an ordering: no string or boolean literal, no header that is a string."""
+    require_value(item)
     node = item.node
     if isinstance(node, Literal) and node.kind not in NUMERIC | {Kind.BIG}:
-        raise RuleError(item, f"{_called(node)} is no number", ("a number",))
+        raise RuleError(item, f"{_describe(node)} is not a number", ("a number",))
     if isinstance(node, Property) and node.name in _STRING_HEADERS:
         raise RuleError(item, f"{node.name} is a string", ("a number",))
 
@@ -157,7 +157,7 @@ def _family(node: Node) -> str | None:
     return "number" if node.kind in NUMERIC else str(node.kind)
 
 
-def _called(node: Node) -> str:
+def _describe(node: Node) -> str:
     match node:
         case Literal(kind=Kind.STRING):
             return "A string"

@@ -1,4 +1,4 @@
-"""The grammar's rules for conditions: comparisons, LIKE, IN, IS NULL, and logic. A method is named like its rule."""
+"""Builds conditions: comparisons, LIKE, IN, IS NULL, and logic. Each public method has the name of a grammar rule."""
 
 from lark import Token
 
@@ -21,20 +21,20 @@ class Conditions:
 
     def compare(self, left: Item, operator: Token, right: Item) -> Item:
         for item in (left, right) if self._strict else ():
-            check.strict_operand(item)
+            check.require_value(item)
         if operator in {"=", "<>"}:
-            check.equated(left, right)
+            check.require_comparable(left, right)
             if self._strict:
-                check.strict_types(left, right)
+                check.require_like_types(left, right)
         else:
             self._ordered(left, right)
         return Item(Compare(str(operator), left.node, right.node), left.start)
 
     def _ordered(self, *items: Item) -> None:
         for item in items:
-            check.ordered(item)
+            check.require_number(item)
             if self._strict:
-                check.strict_number(item)
+                check.require_numeric_value(item)
 
     def between(self, operand: Item, low: Item, high: Item, *, negated: bool = False) -> Item:
         self._ordered(operand, low, high)
@@ -45,9 +45,11 @@ class Conditions:
 
     def like(self, operand: Item, pattern: Token, escape: Token | None, *, negated: bool = False) -> Item:
         if self._strict:
-            check.strict_identifier(operand, "LIKE")
+            check.require_bare_property(operand, "LIKE")
         character = None if escape is None else literals.string(escape)
-        check.escape(Item(operand.node, (escape or pattern).start_pos or 0), character, activemq=self._activemq)
+        check.require_one_character(
+            Item(operand.node, (escape or pattern).start_pos or 0), character, activemq=self._activemq
+        )
         node = Like(operand.node, literals.string(pattern), character, negated)
         try:
             compile_like(node.pattern, character, activemq=self._activemq)
@@ -59,9 +61,9 @@ class Conditions:
         return self.like(operand, pattern, escape, negated=True)
 
     def in_(self, operand: Item, *values: Token, negated: bool = False) -> Item:
-        check.listed(operand)
+        check.require_property(operand)
         if self._strict:
-            check.strict_identifier(operand, "IN")
+            check.require_bare_property(operand, "IN")
         return Item(In(operand.node, tuple(map(literals.string, values)), negated), operand.start)
 
     def not_in(self, operand: Item, *values: Token) -> Item:
@@ -69,7 +71,7 @@ class Conditions:
 
     def is_null(self, operand: Item, *, negated: bool = False) -> Item:
         if self._strict:
-            check.strict_identifier(operand, "IS NULL")
+            check.require_bare_property(operand, "IS NULL")
         return Item(IsNull(operand.node, negated), operand.start)
 
     def is_not_null(self, operand: Item) -> Item:
@@ -78,10 +80,10 @@ class Conditions:
     # --- logic -----------------------------------------------------------------------------------
 
     def not_(self, operand: Item) -> Item:
-        return Item(Not(check.condition(operand)), operand.start)
+        return Item(Not(check.require_condition(operand)), operand.start)
 
     def conjunction(self, *operands: Item) -> Item:
-        return Item(And(tuple(map(check.condition, operands))), operands[0].start)
+        return Item(And(tuple(map(check.require_condition, operands))), operands[0].start)
 
     def disjunction(self, *operands: Item) -> Item:
-        return Item(Or(tuple(map(check.condition, operands))), operands[0].start)
+        return Item(Or(tuple(map(check.require_condition, operands))), operands[0].start)

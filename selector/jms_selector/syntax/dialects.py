@@ -1,4 +1,4 @@
-"""What each dialect means by a selector: flags and names only. The parser and the rules of ``meaning`` read them.
+"""The dialects of selectors as data: flags and names, used by the parser, the rules of ``meaning`` and the targets.
 
 Measured on the selector classes of Artemis 2.44 and 2.55, Classic 6.3 and 6.4; IBM MQ from its documentation. A dialect
 states where it differs from the specification (Jakarta Messaging 3.1 §3.8.1), which is :data:`SPEC`.
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.syntax.kinds import Kind, Value
 
-__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "intended"]
+__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "with_null_on_both_sides"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,18 +29,19 @@ class Dialect:
     """
 
     prefixes: tuple[str, ...] = ()
-    """What may stand before the selector at offset 0."""
+    """Prefixes that may precede the selector."""
 
     sends_prefix: bool = False
-    """A STOMP reader asks for conversion by the prefix."""
+    """A STOMP reader requests conversion with the prefix."""
 
     always_converts: bool = False
-    """STOMP selectors are converted without being asked: the broker adds the prefix itself."""
+    """The broker converts every STOMP selector: it adds the prefix itself."""
 
     functions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Name -> fewest and most arguments."""
+    """Name -> minimum and maximum number of arguments."""
 
     quoted_names: bool = True
+    """A name may be written in double quotes."""
 
     # --- comparing ---------------------------------------------------------------------------
 
@@ -48,16 +49,16 @@ class Dialect:
     """``x = missing`` is FALSE, ``x <> missing`` TRUE, ``missing = missing`` TRUE."""
 
     total_order: bool = False
-    """Floats compare by ``compareTo``: NaN equals itself and tops all, -0.0 is below 0.0."""
+    """Floats compare by ``compareTo``: NaN equals NaN and is above all numbers, and -0.0 is below 0.0."""
 
     left_widens: bool = False
-    """Byte and short are converted on the left only; on the right they equal nothing."""
+    """Byte and short are widened on the left only; on the right they equal no wider number."""
 
     like_is_two_valued: bool = False
     """``5 NOT LIKE 'x'`` is TRUE: NOT LIKE is NOT applied to LIKE."""
 
     in_is_unknown: bool = False
-    """IN and NOT IN are unknown for what is no string."""
+    """IN and NOT IN are unknown for a value that is not a string."""
 
     boolean_throws: bool = False
     """With conversion, a boolean on the left of a string is a ClassCastException."""
@@ -74,18 +75,18 @@ class Dialect:
     """A literal within int range is an int whatever its suffix; a float literal is a double."""
 
     converts_arithmetic: bool = False
-    """With conversion, a string operand of arithmetic is read as a long, or a double if it has a point."""
+    """With conversion, a string operand of arithmetic is parsed as a long, or as a double if it has a point."""
 
     null_minus: bool = False
-    """``-x`` is unknown for what is no number, and throws for byte and short."""
+    """``-x`` is unknown if ``x`` is not a number, and throws for byte and short."""
 
     # --- failing -----------------------------------------------------------------------------
 
     faults_escape: bool = False
-    """Arithmetic on what is no number throws; in the specification's reading it only matches nothing."""
+    """Arithmetic on a value that is not a number throws; under the specification it matches nothing."""
 
     faults_decide: bool = False
-    """Unlike types or arithmetic on NULL make the whole selector false, and NOT does not help."""
+    """Unlike types or arithmetic on NULL make the whole selector false, also under NOT."""
 
     # --- headers -----------------------------------------------------------------------------
 
@@ -99,7 +100,10 @@ class Dialect:
     """Headers and properties that are NULL to this broker's selectors."""
 
     defaults: Mapping[str, Value] = field(default_factory=dict)
-    """Headers that are never NULL to this broker's selectors, as they are in a message that does not state them."""
+    """Headers that are never NULL to this broker's selectors, and their value in a message without them."""
+
+    null_without_jms_client: frozenset[str] = frozenset()
+    """Headers that are NULL to this broker's selectors in messages that no JMS client sent."""
 
     zero_ids_match: bool = False
     """``JMSMessageID`` or ``JMSCorrelationID`` = 'ID:' and 48 zeros matches any message."""
@@ -107,18 +111,19 @@ class Dialect:
     # --- what a reader of frames knows ---------------------------------------------------------
 
     null_texts: frozenset[str] = frozenset()
-    """Texts in a frame that may stand for a property set to null."""
+    """Texts in a frame that may represent a property with the value null."""
 
     hidden: frozenset[str] = frozenset()
-    """Names that the broker may know and no frame has: a reader cannot evaluate conditions on them."""
+    """Names with a value at the broker but in no frame: a reader cannot evaluate conditions on them."""
 
     hidden_prefixes: tuple[str, ...] = ()
+    """Prefixes of further hidden names."""
 
     unknown_when_absent: frozenset[str] = frozenset()
-    """Headers that the broker may know although the frame lacks them."""
+    """Headers that may have a value at the broker although the frame lacks them."""
 
     def shows(self, name: str) -> bool:
-        """Whether a reader of frames may know ``name``."""
+        """Whether frames contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
@@ -162,8 +167,9 @@ ARTEMIS = replace(
     ),
     words={"AMQDurable": {"PERSISTENT": "DURABLE", "NON_PERSISTENT": "NON_DURABLE"}},
     never_seen=frozenset({"JMSDestination", "JMSRedelivered", "JMSXDeliveryCount", "JMSXGroupSeq", "JMSXUserID"}),
+    null_without_jms_client=frozenset({"JMSMessageID"}),
     null_texts=frozenset({""}),
-    # SEND headers that Artemis stores as properties of the same name, and that a reader takes for plumbing.
+    # SEND headers that Artemis stores as properties of the same name, and that a reader of frames ignores.
     hidden=frozenset(
         {
             "AMQAddress",
@@ -201,7 +207,7 @@ CLASSIC = replace(
             "REPLACE": (3, 3),
         }
     ),
-    # JMSXDeliveryCount is the redelivery counter and one: this is the first delivery.
+    # JMSXDeliveryCount is the redelivery counter plus one; 1 is the first delivery.
     defaults=MappingProxyType(
         {
             "JMSXDeliveryCount": Value(Kind.INT, 1),
@@ -219,8 +225,8 @@ CLASSIC = replace(
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)
 
 
-def intended(dialect: "Dialect") -> "Dialect":
-    """The broker's rules without the flaw a pushed text works around: a NULL on the right is a NULL."""
+def with_null_on_both_sides(dialect: "Dialect") -> "Dialect":
+    """The broker's rules without ``null_on_the_right``: pushed texts work around that flaw."""
     return replace(dialect, null_on_the_right=False)
 
 
@@ -234,5 +240,5 @@ def dialect_of(dialect: "str | Dialect") -> Dialect:
         return DIALECTS[dialect]
     except KeyError:
         raise UnsupportedSelectorError(
-            f"There is no selector dialect {dialect!r}. Known: {', '.join(DIALECTS)}."
+            f"Unknown selector dialect {dialect!r}. Known dialects: {', '.join(DIALECTS)}."
         ) from None

@@ -1,4 +1,4 @@
-"""Text to lark's tree, by the grammar of the dialect (``grammar*.lark``). Imports lark."""
+"""Text -> lark's tree, with the grammar of the dialect (``grammar*.lark``). Imports lark."""
 
 from functools import lru_cache
 from importlib import resources
@@ -15,7 +15,7 @@ __all__ = ["lark_tree"]
 
 
 def lark_tree(reading: Reading) -> Tree[Token] | Token:
-    """The tree of a text; ``InvalidSelectorError`` with the usual mistake where the grammar refuses the text."""
+    """Parse a text. A syntax error is an ``InvalidSelectorError`` with a hint."""
     body = reading.body
     try:
         return _lark(reading.dialect.activemq, reading.hyphens).parse(body)
@@ -25,12 +25,12 @@ def lark_tree(reading: Reading) -> Tree[Token] | Token:
 
 
 @lru_cache
-def _lark(activemq: bool, hyphens: bool) -> Lark:  # noqa: FBT001 - a cache wants positions
+def _lark(activemq: bool, hyphens: bool) -> Lark:  # noqa: FBT001 - positional, so that equal calls share a cache entry
     folder = resources.files("jms_selector.syntax")
     files = ("grammar.lark", "grammar_activemq.lark" if activemq else "grammar_spec.lark")
 
     def terminal(token: Token) -> Token:
-        name = literals.word(str(token), activemq=activemq)
+        name = literals.reserved_word(str(token), activemq=activemq)
         return type(token).new_borrow_pos(name, token.value, token) if name else token
 
     def hyphenated(definition: Any) -> None:

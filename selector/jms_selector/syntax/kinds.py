@@ -1,7 +1,7 @@
-"""The types of JMS values, which a literal already shows by its spelling, and the ranges of Java's numbers.
+"""The types of JMS values and literals, and the ranges of Java's numbers.
 
-A :class:`Value` is a kind and a Python value. A ``FLOAT`` is held as the double it widens to; an integer is within
-the range of its kind.
+A :class:`Value` is a kind and a Python value. A ``FLOAT`` is stored as the double with the same
+value; an integer is within the range of its kind.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ __all__ = ["BITS", "INTEGRAL", "NULL", "NUMERIC", "Kind", "Value", "in_range", "
 
 
 class Kind(StrEnum):
-    """JMS 3.1 §3.5.4: the eight types of a property, and what else an evaluation can meet."""
+    """JMS 3.1 §3.5.4: the eight types of a property, and further types of an evaluation."""
 
     NULL = "null"
     BOOLEAN = "boolean"
@@ -24,11 +24,11 @@ class Kind(StrEnum):
     DOUBLE = "double"
     STRING = "string"
     BIG = "big"
-    """A literal beyond long: ActiveMQ's BigDecimal, equal only to another of its kind."""
+    """A literal beyond the range of a long: ActiveMQ's BigDecimal, which equals only another BigDecimal."""
     LIST = "list"
-    """What Classic's SPLIT and MAKELIST return."""
+    """The result of Classic's SPLIT and MAKELIST."""
     FAULT = "fault"
-    """No value: arithmetic on what is no number, or an exception at the broker. The value says why."""
+    """No value: arithmetic on a value that is not a number, or an exception at the broker. The value is the reason."""
 
 
 class Value(NamedTuple):
@@ -48,7 +48,7 @@ def in_range(number: int, kind: Kind) -> bool:
 
 
 def integer_kind(number: int) -> Kind:
-    """Int where it fits, long where that fits, BIG beyond."""
+    """INT, LONG or BIG: the smallest that holds the number."""
     if in_range(number, Kind.INT):
         return Kind.INT
     return Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG
@@ -61,7 +61,7 @@ _MANTISSA = 53
 def to_float(number: float) -> float:
     """Round to Java's ``float``, half to even, overflow to infinity (JLS §5.1.2)."""
     if isinstance(number, int) and number.bit_length() > _MANTISSA:
-        # Rounding to double first may round twice: fold what double cannot hold into one sticky bit.
+        # Rounding to double first may round twice: combine the bits that a double cannot hold into one sticky bit.
         shift = number.bit_length() - _MANTISSA + 3
         rest = number & ((1 << shift) - 1)
         number = float((number >> shift | bool(rest)) << shift)

@@ -1,7 +1,7 @@
-"""LIKE patterns: from escapes to a list of tokens, and from there to a regular expression of any engine.
+"""LIKE patterns: pattern and escape -> tokens -> regular expression.
 
-The wildcards match code points and line ends too (``Pattern.DOTALL``). The escape character escapes only
-``%``, ``_`` and itself; before anything else it stands for itself, as in ActiveMQ (§3.8.1.1 is silent).
+The wildcards match code points, including line ends (``Pattern.DOTALL``). The escape character escapes only
+``%``, ``_`` and itself. Before any other character it matches itself, as in ActiveMQ; §3.8.1.1 does not specify it.
 """
 
 import re
@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from string import hexdigits
 
-__all__ = ["ANY", "ONE", "Token", "compile_like", "matcher", "respell", "to_regex"]
+__all__ = ["ANY", "ONE", "Token", "choose_portable_escape", "compile_like", "matcher", "to_regex"]
 
 
 class Wildcard(Enum):
@@ -23,15 +23,15 @@ Token = str | Wildcard
 
 
 def compile_like(pattern: str, escape: str | None = None, *, activemq: bool = False) -> tuple[Token, ...]:
-    r"""The pattern as literal runs and wildcards.
+    r"""The pattern as runs of literal characters and wildcards.
 
-    ``activemq`` keeps that broker's flaw: an escaped escape character is written ``\x`` and its hexadecimal
-    digits into a Java regex, which reads two of them. A character that needs one digit is a ValueError.
+    ``activemq`` reproduces a flaw: ActiveMQ writes an escaped escape character as ``\x`` and its hexadecimal digits
+    into a Java regex, which reads two digits. A character with one digit is a ValueError.
     """
-    return tuple(_merged(_tokens(pattern, escape, activemq=activemq)))
+    return tuple(_merge_runs(_tokenize(pattern, escape, activemq=activemq)))
 
 
-def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Token]:
+def _tokenize(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Token]:
     place = 0
     while place < len(pattern):
         character = pattern[place]
@@ -40,7 +40,7 @@ def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Tok
         if character == escape and following and following in {"_", "%", escape}:
             place += 1
             if activemq:
-                following, taken = _hexadecimal(following, pattern[place : place + 1])
+                following, taken = _decode_java_hex_escape(following, pattern[place : place + 1])
                 place += taken
             yield following
         elif character == "_":
@@ -51,8 +51,8 @@ def _tokens(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[Tok
             yield character
 
 
-def _hexadecimal(character: str, after: str) -> tuple[str, int]:
-    r"""What Java reads from ``\x``, the character's digits and what comes after; and how much of that it takes."""
+def _decode_java_hex_escape(character: str, after: str) -> tuple[str, int]:
+    r"""What Java reads from ``\x``, the digits of ``character`` and ``after``; and how much of ``after`` it reads."""
     digits = f"{ord(character):x}"
     if len(digits) > 1:
         return chr(int(digits[:2], 16)) + digits[2:], 0
@@ -61,7 +61,7 @@ def _hexadecimal(character: str, after: str) -> tuple[str, int]:
     raise ValueError(f"ActiveMQ cannot compile a pattern that escapes {character!r}")
 
 
-def _merged(tokens: Iterator[Token]) -> Iterator[Token]:
+def _merge_runs(tokens: Iterator[Token]) -> Iterator[Token]:
     run: list[str] = []
     last: Token = ""
     for token in tokens:
@@ -83,7 +83,7 @@ _SPECIAL = re.compile(r"[\\.^$|?*+()\[\]{}]")
 
 
 def to_regex(tokens: tuple[Token, ...]) -> str:
-    r"""The body of a regular expression that Python, RE2 and Java read alike; wants ``(?s)`` and ``\A … \z``."""
+    r"""The body of a regular expression that Python, RE2 and Java read alike, for use in ``(?s)\A … \z``."""
     parts = {ONE: ".", ANY: ".*"}
     return "".join(_SPECIAL.sub(r"\\\g<0>", t) if isinstance(t, str) else parts[t] for t in tokens)
 
@@ -91,15 +91,15 @@ def to_regex(tokens: tuple[Token, ...]) -> str:
 @lru_cache(1024)
 def matcher(pattern: str, escape: str | None, activemq: bool) -> re.Pattern[str]:  # noqa: FBT001
     tokens = compile_like(pattern, escape, activemq=activemq)
-    # A possessive run would be wrong, but a lazy one spares most of the backtracking.
+    # A lazy wildcard avoids most of the backtracking.
     return re.compile(to_regex(tokens).replace(".*", ".*?") if ANY in tokens else to_regex(tokens), re.DOTALL)
 
 
 _ESCAPES = "\\!#~|^"
 
 
-def respell(tokens: tuple[Token, ...], preferred: str | None = None) -> tuple[str, str | None]:
-    """Pattern and escape that say the same to every broker: an ASCII escape, used only where it is needed."""
+def choose_portable_escape(tokens: tuple[Token, ...], preferred: str | None = None) -> tuple[str, str | None]:
+    """Pattern and escape with the same meaning at every broker: an ASCII escape, used only where it is needed."""
     literal = "".join(t for t in tokens if isinstance(t, str))
     if not set(literal) & {"%", "_"}:
         return "".join(t if isinstance(t, str) else t.value for t in tokens), None

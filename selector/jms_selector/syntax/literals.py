@@ -1,6 +1,6 @@
 """Token text -> literal: Java's number syntax and names, and ActiveMQ's narrower ones.
 
-A token that is no literal of its dialect is a :class:`LiteralError`; the parser adds the text around it.
+A token that is not a literal of the dialect raises :class:`LiteralError`; the parser adds the text around the token.
 """
 
 import math
@@ -12,11 +12,11 @@ from jms_selector.errors import shortened
 from jms_selector.syntax.kinds import Kind, in_range, integer_kind, to_float
 from jms_selector.syntax.tree import Literal
 
-__all__ = ["LiteralError", "check_name", "decimal", "is_plain_name", "number", "string", "word"]
+__all__ = ["LiteralError", "check_name", "decimal", "is_plain_name", "number", "reserved_word", "string"]
 
 
 class LiteralError(ValueError):
-    """``found`` and a hint, for the parser's error."""
+    """A token is not a literal: ``found`` and a hint for the parser's error."""
 
     def __init__(self, found: str, hint: str = "") -> None:
         super().__init__(found)
@@ -47,7 +47,7 @@ _ASCII_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _HYPHENATED_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
-def word(name: str, *, activemq: bool) -> str | None:
+def reserved_word(name: str, *, activemq: bool) -> str | None:
     """The terminal of a reserved word in any case, or None for a name."""
     if not name.isascii():
         return None
@@ -56,23 +56,25 @@ def word(name: str, *, activemq: bool) -> str | None:
 
 def is_plain_name(name: str, *, activemq: bool) -> bool:
     """Whether ``name`` may be written without quotes."""
-    if word(name, activemq=activemq):
+    if reserved_word(name, activemq=activemq):
         return False
     if activemq:
         return _ASCII_NAME.fullmatch(name) is not None
-    return bool(name) and _first_bad(name) is None
+    return bool(name) and _find_invalid_character(name) is None
 
 
 def check_name(name: str, *, activemq: bool, hyphens: bool = False) -> None:
-    """Refuse what Java's identifiers do not hold (JLS §3.8), or ActiveMQ's ASCII ones."""
+    """Refuse a name that is not a Java identifier (JLS §3.8), or for ActiveMQ not an ASCII identifier."""
     if activemq:
         if not (_HYPHENATED_NAME if hyphens else _ASCII_NAME).fullmatch(name):
-            raise LiteralError(f"{name!r} is no name here", "ActiveMQ's names are ASCII letters, digits, _ and $.")
+            raise LiteralError(
+                f"{name!r} is not a name", "A name in ActiveMQ consists of ASCII letters, digits, _ and $."
+            )
         return
-    bad = _first_bad(name)
+    bad = _find_invalid_character(name)
     if bad is not None:
         called = unicodedata.name(bad, f"U+{ord(bad):04X}")
-        raise LiteralError(f"{bad!r} ({called}) is no part of a name")
+        raise LiteralError(f"{bad!r} ({called}) cannot stand in a name")
 
 
 # Character.isJavaIdentifierStart and isJavaIdentifierPart, by general category.
@@ -81,7 +83,7 @@ _PART = _START | {"Nd", "Mn", "Mc", "Cf"}
 _IGNORABLE = frozenset(map(chr, (*range(9), *range(0x0E, 0x1C), *range(0x7F, 0xA0))))
 
 
-def _first_bad(name: str) -> str | None:
+def _find_invalid_character(name: str) -> str | None:
     if unicodedata.category(name[0]) not in _START:
         return name[0]
     for character in name[1:]:
@@ -118,11 +120,11 @@ _ACTIVEMQ_FLOATING = re.compile(
     r"[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+"
 )
 
-_MOST_DIGITS = 70
-"""Binary digits of a long are 64: what is longer need not be read."""
+_MAX_DIGITS = 70
+"""A long has 64 binary digits; longer numbers are refused unread."""
 
 LONG_RANGE = 1 << 63
-"""One beyond the largest long: a literal only where a minus is folded into it."""
+"""One more than the largest long: valid only after a minus."""
 
 
 def number(token: str, *, activemq: bool) -> Literal:
@@ -130,18 +132,18 @@ def number(token: str, *, activemq: bool) -> Literal:
 
 
 def _java_number(token: str) -> Literal:
-    """JLS §3.10.1 and §3.10.2, of long range as §3.8.1.1 demands. ``BIG`` only for 2^63, before its minus."""
+    """JLS §3.10.1 and §3.10.2, within the range of a long (§3.8.1.1). 2^63 is ``BIG`` until its minus is read."""
     if match := _INTEGER.fullmatch(token):
         base = next(name for name in _BASES if match[name] is not None)
         digits = match[base].replace("_", "")
         if base == "octal" and not set(digits) <= set("01234567"):
-            raise LiteralError(f"{token} is no octal number", "A number that begins with 0 is octal.")
-        if len(digits) > _MOST_DIGITS or (value := int(digits, _BASES[base])) > LONG_RANGE:
+            raise LiteralError(f"{token} is not an octal number", "A number that begins with 0 is octal.")
+        if len(digits) > _MAX_DIGITS or (value := int(digits, _BASES[base])) > LONG_RANGE:
             raise LiteralError(f"{shortened(token)} is beyond the range of a long")
         return Literal(value, Kind.LONG if match["long"] and value < LONG_RANGE else integer_kind(value))
     if match := _HEX_FLOATING.fullmatch(token) or _FLOATING.fullmatch(token):
         return _java_floating(token, match["number"].replace("_", ""), match["suffix"])
-    raise LiteralError(f"{shortened(token)} is no number")
+    raise LiteralError(f"{shortened(token)} is not a number")
 
 
 def _java_floating(token: str, digits: str, suffix: str) -> Literal:
@@ -157,23 +159,23 @@ def _java_floating(token: str, digits: str, suffix: str) -> Literal:
 
 
 def _activemq_number(token: str) -> Literal:
-    """``ConstantExpression``: decimals of any length, the suffix dropped, hex and octal up to long."""
+    """``ConstantExpression``: decimals of any length without suffix, hex and octal numbers up to long."""
     if match := _ACTIVEMQ_INTEGER.fullmatch(token):
         base = next(name for name in ("decimal", "hex", "octal") if match[name] is not None)
         value = decimal(match[base]) if base == "decimal" else int(match[base], _BASES[base])
         if base != "decimal" and not in_range(value, Kind.LONG):
             raise LiteralError(f"{shortened(token)} is beyond the range of a long")
-        # A decimal beyond long is a BigDecimal, unless its low 64 bits happen to be an int.
+        # A decimal beyond the range of a long is a BigDecimal, unless its low 64 bits are an int.
         low = (value + LONG_RANGE) % (2 * LONG_RANGE) - LONG_RANGE
         value = low if integer_kind(low) is Kind.INT else value
         return Literal(value, integer_kind(value))
     if _ACTIVEMQ_FLOATING.fullmatch(token):
         return Literal(float(token), Kind.DOUBLE)
-    raise LiteralError(f"{shortened(token)} is no number here")
+    raise LiteralError(f"{shortened(token)} is not a number")
 
 
 def decimal(digits: str) -> int:
-    """``int`` without its guard against long texts: the parser limits the length."""
+    """``int(digits)`` without Python's limit on digits: the parser limits the length."""
     value = 0
     for start in range(0, len(digits), 4000):
         part = digits[start : start + 4000]

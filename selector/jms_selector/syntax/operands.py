@@ -1,4 +1,4 @@
-"""The grammar's rules for values: names, literals, calls and calculations. A method is named like its rule."""
+"""Builds values: names, literals, calls and calculations. Each public method has the name of a grammar rule."""
 
 import re
 from typing import Any
@@ -21,10 +21,10 @@ class Operands:
         self._dialect = reading.dialect
         self._strict = reading.strict
         self._oversized: set[int] = set()
-        """Places of 9223372036854775808, a literal only under a minus."""
+        """Positions of 9223372036854775808, which is valid only after a minus."""
 
-    def refuse_oversized(self) -> None:
-        """To be called at the end: by then every minus has been read."""
+    def refuse_oversized_numbers(self) -> None:
+        """Refuse 2^63 without a minus. Call this after the whole tree is built."""
         if self._oversized:
             self._reading.refuse(min(self._oversized), "9223372036854775808 is beyond the range of a long")
 
@@ -44,14 +44,14 @@ class Operands:
         allowed = self._dialect.quoted_names and not (self._strict or self._reading.hyphens)
         if empty or not allowed:
             self._reading.refuse(
-                start, f"{token} cannot stand here", hint="Strings stand in single quotes: 'like this'."
+                start, f"{token} cannot stand here", hint="Write strings in single quotes: 'like this'."
             )
         return self._named(literals.string(token), start)
 
     def _named(self, name: str, start: int) -> Item:
         item = Item(Property(name), start)
         if self._strict:
-            check.strict_name(item, name)
+            check.require_specified_name(item, name)
         return item
 
     def string(self, token: Token) -> Item:
@@ -87,7 +87,7 @@ class Operands:
         given = tuple(item.node for item in arguments if isinstance(item, Item))
         known = self._dialect.functions.get(function)
         if known is None:
-            self._reading.refuse(start, f"There is no function {function} here")
+            self._reading.refuse(start, f"Unknown function {function}")
         if not known[0] <= len(given) <= known[1]:
             self._reading.refuse(start, f"{function} does not take {len(given)} arguments")
         return Item(Call(function, given), start)
@@ -104,7 +104,7 @@ class Operands:
         operands, operators = parts[::2], parts[1::2]
         if self._strict:
             for operand in operands:
-                check.strict_number(operand)
+                check.require_numeric_value(operand)
             if bad := next((o for o in operators if o == "%"), None):
                 self._reading.refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
         node = Arithmetic(tuple(map(str, operators)), tuple(item.node for item in operands))
@@ -112,13 +112,13 @@ class Operands:
 
     def positive(self, sign: Token, operand: Item) -> Item:
         if self._strict:
-            check.strict_number(operand)
+            check.require_numeric_value(operand)
         return Item(operand.node, sign.start_pos or 0, grouped=True)
 
     def negative(self, sign: Token, operand: Item) -> Item:
         start, node = sign.start_pos or 0, operand.node
         if self._strict:
-            check.strict_number(operand)
+            check.require_numeric_value(operand)
         if self._folds(operand):
             assert isinstance(node, Literal)
             self._oversized.discard(operand.start)
@@ -130,7 +130,7 @@ class Operands:
         return Item(Negative(node), start, grouped=True)
 
     def _folds(self, operand: Item) -> bool:
-        """A minus right before a number belongs to it (-2^63 is a long, 2^63 is none); ActiveMQ negates."""
+        """Whether a minus becomes part of the literal (-2^63 is a long, 2^63 is not); ActiveMQ negates the literal."""
         if self._dialect.activemq or operand.grouped or not isinstance(operand.node, Literal):
             return False
         return operand.node.kind in {Kind.INT, Kind.LONG, Kind.BIG, Kind.FLOAT, Kind.DOUBLE}

@@ -1,7 +1,7 @@
-"""Text to tree: the limits, prefixes and comments of a selector, and a cache.
+"""Text -> tree: checks limits, prefixes and comments, and caches the result.
 
-The default grammar is the specification's; a named dialect is read by its broker's own grammar. The rest of the way
-is :mod:`~jms_selector.syntax.grammar` (lark's tree) and :mod:`~jms_selector.syntax.build` (ours).
+The default grammar is the specification's; a broker's dialect uses that broker's grammar.
+:mod:`~jms_selector.syntax.grammar` builds lark's tree, and :mod:`~jms_selector.syntax.build` builds ours from it.
 """
 
 import re
@@ -14,10 +14,10 @@ from jms_selector.syntax.tree import Selector
 __all__ = ["MAX_LENGTH", "parse"]
 
 MAX_LENGTH = 1 << 18
-"""Characters of a selector. 3,000 terms of 80 characters fit; a broker refuses far shorter STOMP headers."""
+"""Maximum characters of a selector: 3,000 terms of 80 characters. Brokers refuse far shorter STOMP headers."""
 
 CACHED = 256
-"""Parsed selectors kept: a query has one, a notebook a few."""
+"""Parsed selectors in the cache: a query has one, a notebook a few."""
 
 _CONVERT = "convert_string_expressions:"
 _HYPHENS = "hyphenated_props:"
@@ -25,18 +25,18 @@ _NO = "no_"
 
 
 def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec") -> Selector:
-    """Read a selector; ``InvalidSelectorError`` says where and why it is none.
+    """Parse a selector. An ``InvalidSelectorError`` has the position and the reason.
 
-    By default every form is read that some broker takes, with the specification's precedence.
-    ``strict`` holds to the specification and to what its test suite demands. ``dialect`` artemis or
-    classic reads as that broker does: NOT binds tighter than comparison, and prefixes are known.
+    By default the parser accepts every form that some broker accepts, with the specification's precedence.
+    ``strict`` accepts only what the specification and its test suite allow. Dialects artemis and classic
+    parse as the broker does: NOT binds tighter than comparison, and prefixes are recognised.
     """
     return _parse(text, strict, dialect_of(dialect).name)
 
 
 @lru_cache(CACHED)
-def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - a cache wants positions
-    # Imported here because they import lark, which takes longer than all of this package.
+def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - positional, so that equal calls share a cache entry
+    # Imported here because they import lark, which takes longer to import than this whole package.
     from jms_selector.syntax.build import Builder
     from jms_selector.syntax.grammar import lark_tree
     from jms_selector.syntax.reading import Reading
@@ -47,7 +47,7 @@ def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - a 
             text,
             MAX_LENGTH,
             f"The selector has {len(text):,} characters, more than {MAX_LENGTH:,}.",
-            hint="Filter by fewer conditions, or in Spark.",
+            hint="Use fewer conditions, or filter in Spark.",
         )
     body, prefixes = _cut_prefixes(text, dialect)
     if not dialect.activemq and not body.strip(" \t\f\r\n"):
@@ -60,7 +60,7 @@ def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - a 
 
 
 def _cut_prefixes(text: str, dialect: Dialect) -> tuple[str, dict[str, bool]]:
-    """ActiveMQ's switches, at offset 0 only, the last of a kind wins."""
+    """Remove the prefixes from the start of the text. The last one of a kind counts."""
     found: dict[str, bool] = {}
     many = len(dialect.prefixes) > 1
     while prefix := next((p for p in dialect.prefixes if text.startswith(p)), None):
@@ -75,9 +75,9 @@ _COMMENT = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|(?P<comment>/\*)")
 
 
 def _refuse_comments(text: str) -> None:
-    """§3.8.1.1 knows none; by default they are skipped, as ActiveMQ does."""
+    """Refuse comments, which §3.8.1.1 does not have. Without ``strict`` they are skipped, as in ActiveMQ."""
     for match in _COMMENT.finditer(text):
         if match["comment"]:
             raise InvalidSelectorError(
-                text, match.start("comment"), "A comment cannot stand here", hint="A selector has no comments."
+                text, match.start("comment"), "A comment cannot stand here", hint="A selector cannot have comments."
             )

@@ -1,4 +1,4 @@
-"""What is read, and how: a selector's text, its dialect and switches, and the error about a place in it."""
+"""The input of the parser: a selector's text, its dialect and switches."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -12,17 +12,17 @@ __all__ = ["Reading"]
 @dataclass(frozen=True, slots=True)
 class Reading:
     text: str
-    """The selector as the user wrote it."""
+    """The selector with its prefixes."""
 
     offset: int
-    """Length of the prefixes. Places in lark's tree are counted after them."""
+    """Length of the prefixes. Positions in lark's tree count from their end."""
 
     dialect: Dialect
     strict: bool
-    """Only what the specification allows."""
+    """Accept only what the specification allows."""
 
     hyphens: bool
-    """The text began with ``hyphenated_props:``, so names may have hyphens."""
+    """Names may contain hyphens: the text begins with ``hyphenated_props:``."""
 
     @property
     def body(self) -> str:
@@ -30,5 +30,5 @@ class Reading:
         return self.text[self.offset :]
 
     def refuse(self, start: int, found: str, expected: tuple[str, ...] = (), hint: str = "") -> NoReturn:
-        """Raise the error about the place ``start`` of the body."""
+        """Raise the error about position ``start`` of the body."""
         raise InvalidSelectorError(self.text, start + self.offset, found, expected, hint) from None

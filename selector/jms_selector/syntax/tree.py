@@ -1,7 +1,7 @@
-"""The abstract syntax tree of a selector: frozen nodes, and walks that never recurse.
+"""The abstract syntax tree of a selector: frozen nodes, and walks without recursion.
 
-AND, OR and chains of arithmetic are n-ary, so a list of 3,000 terms is one level deep; everything else
-(equality, hashing, ``repr``, pickling) works on the post-order sequence, so no nesting overflows a stack.
+AND, OR and chains of arithmetic are n-ary, so a list of 3,000 terms is one level deep. Equality, hashing, ``repr`` and
+pickling use the post-order sequence, so deep nesting cannot overflow the stack.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Node:
 
     @property
     def facts(self) -> tuple[Any, ...]:
-        """What this node says itself: its fields without the children."""
+        """The fields of this node without its children."""
         cls: Any = type(self)
         return tuple([getattr(self, name) for name in _fact_names(cls)])
 
@@ -74,7 +74,7 @@ def _fact_names(cls: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Literal(Node):
-    """A constant. ``kind`` is what Java makes of its spelling; NULL only in a broker's own grammar."""
+    """A constant. ``kind`` is its Java type; NULL occurs only in a broker's grammar."""
 
     value: bool | int | float | str | None
     kind: Kind
@@ -98,7 +98,7 @@ class Negative(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Arithmetic(Node):
-    """``a + b - c`` or ``a * b / c``: one level of precedence, from left to right."""
+    """``a + b - c`` or ``a * b / c``: operators of one precedence, from left to right."""
 
     operators: tuple[str, ...]
     operands: tuple[Node, ...]
@@ -178,7 +178,7 @@ class IsNull(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Path(Node):
-    """``XPATH '…'`` or ``XQUERY '…'`` over the body: ActiveMQ's own, seen only in its grammar."""
+    """``XPATH '…'`` or ``XQUERY '…'`` over the body: only in ActiveMQ's grammar."""
 
     language: str
     expression: str
@@ -213,12 +213,12 @@ class Or(Node):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A parsed selector. ``root`` None: a blank text, which selects every message."""
+    """A parsed selector. ``root`` is None for a blank text, which selects every message."""
 
     text: str
     root: Node | None
     convert: bool = False
-    """The text began with ``convert_string_expressions:``."""
+    """The text begins with ``convert_string_expressions:``."""
 
     def __str__(self) -> str:
         return self.text
@@ -235,7 +235,7 @@ def all_children(node: Node) -> tuple[Node, ...]:
 
 
 def conditions(node: Node) -> tuple[Node, ...]:
-    """Only the operands of AND, OR and NOT: a walk by these ends at comparisons and bare properties."""
+    """The operands of AND, OR and NOT: a walk over these ends at conditions."""
     return node.children if isinstance(node, And | Or | Not) else ()
 
 
@@ -257,7 +257,7 @@ def fold(
     visit: Callable[[Node, list[Result]], Result],
     below: Callable[[Node], tuple[Node, ...]] = all_children,
 ) -> Result:
-    """Bottom-up: ``visit`` gets a node and what it returned for each of its children."""
+    """Visit bottom-up: ``visit`` takes a node and its results for the children."""
     results: list[Result] = []
     for node in postorder(root, below):
         start = len(results) - len(below(node))
@@ -268,7 +268,7 @@ def fold(
 
 
 def names(root: Node) -> tuple[str, ...]:
-    """The properties and headers a tree speaks of, in order of appearance."""
+    """The properties and headers of a tree, in order of appearance."""
     return tuple(dict.fromkeys(node.name for node in postorder(root) if isinstance(node, Property)))
 
 
@@ -281,7 +281,7 @@ def flatten(root: Node) -> Flat:
 
 
 def rebuild(flat: Flat) -> Node:
-    """Undo :func:`flatten`."""
+    """The tree of a :func:`flatten` result."""
     results: list[Node] = []
     for cls, facts, count in flat:
         start = len(results) - count

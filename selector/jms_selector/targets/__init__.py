@@ -1,1 +1,1 @@
-"""What a selector is translated into: a text of a dialect, Arrow masks, a Spark column."""
+"""Tree -> text of a dialect, Arrow masks or Spark column."""

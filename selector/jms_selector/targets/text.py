@@ -1,7 +1,7 @@
-"""Tree -> text of a dialect, written so that every broker reads the same tree from it.
+"""Tree -> text of a dialect, which every broker parses into the same tree.
 
-NOT always gets its parentheses (ActiveMQ binds it tighter than comparisons), integers are decimal,
-floats have a point, headers have the broker's names, and a name that is no plain one there is quoted.
+The operand of NOT has parentheses (in ActiveMQ NOT binds tighter than comparisons), integers are decimal, floats have a
+point, headers have the broker's names, and names with other characters are quoted.
 """
 
 import math
@@ -11,7 +11,7 @@ from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.dialects import Dialect, dialect_of
 from jms_selector.syntax.kinds import Kind, Value, integer_kind
-from jms_selector.syntax.like import compile_like, respell
+from jms_selector.syntax.like import choose_portable_escape, compile_like
 from jms_selector.syntax.literals import is_plain_name
 from jms_selector.syntax.tree import (
     And,
@@ -36,7 +36,7 @@ from jms_selector.syntax.tree import (
 __all__ = ["render", "translate"]
 
 Part = str | Node | tuple[Node, int]
-"""Text, a node, or a node that needs parentheses below a precedence."""
+"""A text, a node, or a node and the precedence below which it needs parentheses."""
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
 
@@ -44,7 +44,7 @@ PREFIX = "convert_string_expressions:"
 
 
 def render(selector: Selector | Node, dialect: str | Dialect = "spec") -> str:
-    """The selector in a dialect's own words; ``UnsupportedSelectorError`` where it has none."""
+    """The text of the selector in a dialect; ``UnsupportedSelectorError`` if the dialect cannot express it."""
     rules = dialect_of(dialect)
     root = selector.root if isinstance(selector, Selector) else selector
     if root is None:
@@ -88,9 +88,9 @@ def _precedence(node: Node) -> int:
 def _parts(node: Node, dialect: Dialect) -> Iterator[Part]:
     match node:
         case And(operands):
-            yield from _joined(" AND ", operands, _NOT)
+            yield from _join(" AND ", operands, _NOT)
         case Or(operands):
-            yield from _joined(" OR ", operands, _AND)
+            yield from _join(" OR ", operands, _AND)
         case Not(operand):
             yield "NOT "
             yield operand, _ATOM
@@ -113,18 +113,18 @@ def _parts(node: Node, dialect: Dialect) -> Iterator[Part]:
                 yield f" {operator} "
                 yield operand, _precedence(node) + 1
         case Negative(operand):
-            # A minus right before a number would become part of it.
+            # A minus right before a number would become part of the number.
             yield "-"
             yield operand, _ATOM + isinstance(operand, Literal)
         case Call(function, arguments):
             yield f"{function}("
-            yield from _joined(", ", arguments, _OR)
+            yield from _join(", ", arguments, _OR)
             yield ")"
         case _:
-            yield from _words(node, dialect)
+            yield from _leaf_parts(node, dialect)
 
 
-def _words(node: Node, dialect: Dialect) -> Iterator[Part]:
+def _leaf_parts(node: Node, dialect: Dialect) -> Iterator[Part]:
     match node:
         case Property(name):
             yield _name(name, dialect)
@@ -142,7 +142,7 @@ def _words(node: Node, dialect: Dialect) -> Iterator[Part]:
                 yield f" ESCAPE {_quoted(escape)}"
 
 
-def _joined(separator: str, nodes: tuple[Node, ...], wanted: int) -> Iterator[Part]:
+def _join(separator: str, nodes: tuple[Node, ...], wanted: int) -> Iterator[Part]:
     for place, node in enumerate(nodes):
         if place:
             yield separator
@@ -157,7 +157,7 @@ def _name(name: str, dialect: Dialect) -> str:
     if is_plain_name(name, activemq=dialect.activemq):
         return name
     if not dialect.quoted_names:
-        raise UnsupportedSelectorError(f"{dialect.name} has no way to write the name {name!r}.")
+        raise UnsupportedSelectorError(f"{dialect.name} cannot express the name {name!r}.")
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -187,69 +187,69 @@ def _needs_suffix(value: int, kind: Kind) -> bool:
 
 
 def translate(root: Node, dialect: Dialect) -> Node:
-    """Headers by the broker's names, their words by its words, and patterns with a harmless escape."""
+    """Replace names and values of headers by the broker's, and escapes of patterns by portable ones."""
     names = {jms: own for own, jms in dialect.aliases.items()}
 
     def visit(node: Node, children: list[Node]) -> Node:
         match node:
             case Property(name):
-                _refuse_unseen(name, dialect)
+                _refuse_unseen_name(name, dialect)
                 return Property(names.get(name, name))
             case Like(operand, pattern, escape, negated):
                 spelled = (pattern, escape)
                 if dialect.activemq:
-                    spelled = respell(compile_like(pattern, escape), escape)
-                return Like(_unworded(operand, names, dialect), *spelled, negated)
+                    spelled = choose_portable_escape(compile_like(pattern, escape), escape)
+                return Like(_refuse_translated_header(operand, names, dialect), *spelled, negated)
             case In(operand, values, negated):
-                words = _words_of(operand, names, dialect)
+                words = _broker_words(operand, names, dialect)
                 if words is not None:
-                    values = tuple(_word(words, value, dialect) for value in values)
+                    values = tuple(_translate_word(words, value, dialect) for value in values)
                 return In(children[0], values, negated)
             case Compare(operator):
                 left, right = children
-                left = _worded(left, node.right, names, dialect)
-                return Compare(operator, left, _worded(right, node.left, names, dialect))
-        return _rebuilt(node, children)
+                left = _translate_side(left, node.right, names, dialect)
+                return Compare(operator, left, _translate_side(right, node.left, names, dialect))
+        return _with_children(node, children)
 
     return fold(root, visit)
 
 
-def _refuse_unseen(name: str, dialect: Dialect) -> None:
+def _refuse_unseen_name(name: str, dialect: Dialect) -> None:
     if name in dialect.never_seen:
-        raise UnsupportedSelectorError(f"{name} is always NULL to {dialect.name}'s selectors.")
+        raise UnsupportedSelectorError(f"{name} is always NULL in {dialect.name}'s selectors.")
 
 
-def _words_of(node: Node, names: dict[str, str], dialect: Dialect) -> "dict[str, str] | None":
+def _broker_words(node: Node, names: dict[str, str], dialect: Dialect) -> "dict[str, str] | None":
     if not isinstance(node, Property):
         return None
     words = dialect.words.get(names.get(node.name, ""))
     return None if words is None else dict(words)
 
 
-def _word(words: dict[str, str], value: object, dialect: Dialect) -> str:
-    """What is no word of the header equals nothing; as it stands it might be one of the broker's."""
+def _translate_word(words: dict[str, str], value: object, dialect: Dialect) -> str:
+    """The broker's word for ``value``. Any other value is refused, because it may be a word of the broker."""
     if value not in words:
-        raise UnsupportedSelectorError(f"{value!r} is no delivery mode {dialect.name} could be asked for.")
+        raise UnsupportedSelectorError(f"{value!r} is not a delivery mode, so {dialect.name} cannot select by it.")
     return words[str(value)]
 
 
-def _worded(side: Node, other: Node, names: dict[str, str], dialect: Dialect) -> Node:
-    """``side`` of a comparison, if ``other`` is a header whose words differ at the broker."""
-    words = _words_of(other, names, dialect)
+def _translate_side(side: Node, other: Node, names: dict[str, str], dialect: Dialect) -> Node:
+    """``side`` of a comparison, translated if ``other`` is a header with other words at the broker."""
+    words = _broker_words(other, names, dialect)
     if words is None:
         return side
     if not isinstance(side, Literal):
-        raise UnsupportedSelectorError(f"{dialect.name} writes delivery modes in other words.")
-    return Literal(_word(words, side.value, dialect), Kind.STRING) if side.kind is Kind.STRING else side
+        raise UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
+    return Literal(_translate_word(words, side.value, dialect), Kind.STRING) if side.kind is Kind.STRING else side
 
 
-def _unworded(operand: Node, names: dict[str, str], dialect: Dialect) -> Node:
-    if _words_of(operand, names, dialect) is not None:
-        raise UnsupportedSelectorError(f"{dialect.name} writes delivery modes in other words.")
+def _refuse_translated_header(operand: Node, names: dict[str, str], dialect: Dialect) -> Node:
+    if _broker_words(operand, names, dialect) is not None:
+        raise UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
     return translate(operand, dialect) if isinstance(operand, Property) else operand
 
 
-def _rebuilt(node: Node, children: list[Node]) -> Node:
+def _with_children(node: Node, children: list[Node]) -> Node:
     match node:
         case And():
             return And(tuple(children))

@@ -1,4 +1,4 @@
-"""Settings as the command makes them, a link to ask with, and a broker whose users may not do everything."""
+"""Connection settings, management links, and a broker with a restricted user."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ _SETTINGS = (
 
 @pytest.fixture(scope="session")
 def guarded():
-    """Its user ``worker`` has what a production user has: no queue is created, no question answered."""
+    """A broker whose user ``worker`` has the permissions of a production user: no creation, no management."""
     with EmbeddedArtemis(
         users=[User("worker", "pw", permissions={"send", "consume", "browse"})], address_settings=_SETTINGS
     ) as broker:
@@ -38,22 +38,22 @@ def settings_for():
 
 
 @pytest.fixture
-def asks(settings_for):
-    """``asks(broker)``: a link, closed at the end."""
+def open_link(settings_for):
+    """``open_link(broker)``: a management link, closed at the end."""
     links = []
 
-    def asks(broker):
+    def open_link(broker):
         links.append(ManagementLink(settings_for(broker)))
         return links[-1]
 
-    yield asks
+    yield open_link
     for link in links:
         link.close()
 
 
 @pytest.fixture
 def named():
-    """``named(findings)``: by name, each once."""
+    """``named(findings)``: name -> finding."""
 
     def named(findings):
         return {finding.name: finding for finding in findings}

@@ -1,14 +1,14 @@
 import pytest
 
-from pyspark_jms.check.broker import answerer, broker_findings, clock_finding, management_of
+from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 
 @pytest.mark.broker
-def test_who_answers(broker, settings_for, named):
-    found = answerer(settings_for(broker))
+def test_the_broker_is_identified(broker, settings_for, named):
+    found = identify_broker(settings_for(broker))
     assert found.dialect is ARTEMIS
     findings = named(broker_findings(found, broker.user))
     assert findings["connection"].value == f"{broker.url}, as {broker.user}"
@@ -17,31 +17,31 @@ def test_who_answers(broker, settings_for, named):
 
 
 @pytest.mark.broker
-def test_who_does_not(broker, settings_for):
+def test_a_failed_connection_raises_its_error(broker, settings_for):
     with pytest.raises(JMSSecurityError):
-        answerer(settings_for(broker, user="nobody"))
+        identify_broker(settings_for(broker, user="nobody"))
     broken = settings_for(broker, addresses=(type(settings_for(broker).addresses[0])("127.0.0.1", 1),))
     with pytest.raises(BrokerUnreachableError):
-        answerer(broken)
+        identify_broker(broken)
 
 
 @pytest.mark.broker
 def test_management_permitted_and_not(guarded, settings_for):
-    link, finding = management_of(settings_for(guarded))
+    link, finding = open_management(settings_for(guarded))
     assert finding.verdict is Verdict.FINE
     assert link.attribute("queue.DLQ", "messageCount") == 0
     link.close()
-    link, finding = management_of(settings_for(guarded, user="worker"))
+    link, finding = open_management(settings_for(guarded, user="worker"))
     assert link is None
     assert finding.verdict is Verdict.NOTE
-    assert finding.value.startswith("User worker may not use the management")
-    assert "permission manage" in finding.advice
+    assert "worker" in finding.value
+    assert "manage" in finding.advice
 
 
 @pytest.mark.parametrize(
     ("clock", "verdict", "ahead"),
     [
-        ((1_000, 1_500, 2_000), Verdict.FINE, 0),  # somewhere between: no difference is proven
+        ((1_000, 1_500, 2_000), Verdict.FINE, 0),  # between the two times: no difference
         ((1_000, 2_900, 2_000), Verdict.FINE, 900),
         ((1_000, 100, 2_000), Verdict.FINE, -900),
         ((1_000, 3_001, 2_000), Verdict.PROBLEM, 1_001),

@@ -28,10 +28,10 @@ def test_the_table_marks_wraps_and_aligns():
     assert " ".join(" ".join(lines[3:-1]).split()) == f"! body types {'map 3 ' * 30}".strip()
 
 
-def test_json_holds_all_of_it():
-    told = json.loads(as_json([FINE, PROBLEM]))
-    assert told["ok"] is False
-    assert told["findings"] == [
+def test_json_has_all_fields():
+    output = json.loads(as_json([FINE, PROBLEM]))
+    assert output["ok"] is False
+    assert output["findings"] == [
         {"name": "broker", "verdict": "fine", "value": "artemis", "advice": ""},
         {
             "name": "body types",

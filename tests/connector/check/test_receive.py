@@ -1,21 +1,21 @@
-"""Messages taken and given back: what came, what did not, and that nothing is different afterwards."""
+"""Messages that are received and given back, and messages that cannot be received."""
 
 import pytest
 from rawstomp import RawStomp
 
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue
-from pyspark_jms.check.receive import _Came, receive_findings
+from pyspark_jms.check.receive import _ReceivedIds, receive_findings
 from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT as WORDS
 from pyspark_jms.testing import JmsClient
 
 
 @pytest.mark.broker
-def test_what_came_and_what_did_not(broker, queue, settings_for, asks, named):
+def test_received_and_missing_messages_are_counted(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         for body in ([1], "first", b"bytes", {"a": 1}, [2], [1, "x"], "last", [3]):
             java.send(queue, body)
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(asks(broker), queue)))
+    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].figures["received"] == 5
     assert found["bodies delivered"].figures["bodyTypes"] == {"stream": 4, "text": 2, "bytes": 1, "map": 1}
     assert found["not received"].figures == {"bodyTypes": {"stream": 3}}
@@ -24,19 +24,19 @@ def test_what_came_and_what_did_not(broker, queue, settings_for, asks, named):
 
 
 @pytest.mark.broker
-def test_only_messages_that_never_come(broker, queue, settings_for, asks, named):
+def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         java.send(queue, [1])
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(asks(broker), queue)))
-    assert found["received"].value == "0 messages, given back: nothing"
+    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
+    assert found["received"].figures["received"] == 0
     assert found["not received"].figures == {"bodyTypes": {"stream": 1}}
 
 
 @pytest.mark.broker
-def test_many_and_no_more_than_asked_for(broker, queue, settings_for, asks, named):
+def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(3_000)])
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(asks(broker), queue)))
+    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].figures["bodyTypes"] == {"text": 3_000}
     assert found["bodies delivered"].value == "text 3,000 (all 3,000)"
     assert found["not received"].verdict is Verdict.FINE
@@ -48,28 +48,28 @@ def test_many_and_no_more_than_asked_for(broker, queue, settings_for, asks, name
 
 
 @pytest.mark.broker
-def test_without_the_permission_to_ask(broker, queue, settings_for, named):
+def test_without_management(broker, queue, settings_for, named):
     with JmsClient(broker) as java:
         for body in ("text", {"a": 1}, None):
             java.send(queue, body)
     (found,) = receive_findings(settings_for(broker), queue, 10_000, None)
-    assert found.value == "3 messages, given back: text 3; 2 texts are empty"
+    assert found.figures == {"received": 3, "bodyTypes": {"text": 3}, "emptyTexts": 2}
     assert found.verdict is Verdict.NOTE
 
 
-def held(*types):
+def listed(*types):
     return [{"messageID": number, "type": kind} for number, kind in enumerate(types)]
 
 
-def test_a_text_that_is_late_is_not_missing_and_one_passed_over_is():
-    messages = held(3, 6, 3, 3, 6)
-    missing = _Came(["7,0", "7,2"], ",").missing(messages, WORDS)
-    assert [message["messageID"] for message in missing] == [1, 4]
-    missing = _Came(["7,2"], ",").missing(messages, WORDS)
-    assert [message["messageID"] for message in missing] == [0, 1, 4]
+def test_a_late_text_is_not_missing_but_one_before_a_received_message_is():
+    messages = listed(3, 6, 3, 3, 6)
+    not_received = _ReceivedIds(["7,0", "7,2"], ",").not_received(messages, WORDS)
+    assert [message["messageID"] for message in not_received] == [1, 4]
+    not_received = _ReceivedIds(["7,2"], ",").not_received(messages, WORDS)
+    assert [message["messageID"] for message in not_received] == [0, 1, 4]
 
 
-def test_our_own_deliveries_are_told_from_those_of_others():
-    delivering = {"ServerConsumer [id=a:b:7, f": held(3), "ServerConsumer [id=a:c:77, f": held(6, 6)}
-    assert _Came(["7,0"], ",").ours(delivering) == held(3)
-    assert _Came([], ",").ours(delivering) == held(3) + held(6, 6)
+def test_own_deliveries_are_distinguished_from_others():
+    delivering = {"ServerConsumer [id=a:b:7, f": listed(3), "ServerConsumer [id=a:c:77, f": listed(6, 6)}
+    assert _ReceivedIds(["7,0"], ",").delivered_to_us(delivering) == listed(3)
+    assert _ReceivedIds([], ",").delivered_to_us(delivering) == listed(3) + listed(6, 6)

@@ -1,4 +1,4 @@
-"""Tries on a real broker, and what is said when one of them fails."""
+"""The tests on a scratch queue of a real broker, and the findings of their failures."""
 
 import dataclasses
 
@@ -23,21 +23,21 @@ def test_what_artemis_can_do(broker, queue, settings_for, named):
     assert broker.message_count(queue) == 0
 
 
-def test_two_at_a_time_do_not_meet(broker, queue, settings_for, named):
+def test_concurrent_runs_do_not_receive_each_others_messages(broker, queue, settings_for, named):
     first, second = (Scratch(settings_for(broker), queue, ARTEMIS) for _ in range(2))
     together = zip(scratch_findings(first), scratch_findings(second), strict=True)
     assert {finding.verdict for pair in together for finding in pair} == {Verdict.FINE}
     assert broker.message_count(queue) == 0
 
 
-def test_a_body_that_is_read_as_something_else(broker, queue, settings_for, monkeypatch):
+def test_a_body_that_is_read_as_another_type(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(scratch, "_BODIES", (("text", b"text"), ("map", b"none of our frames")))
     found = Scratch(settings_for(broker), queue, ARTEMIS).bodies()
     assert (found.verdict, found.value) == (Verdict.PROBLEM, "sent text, map; read as text, text")
     assert broker.message_count(queue) == 0
 
 
-def test_a_window_that_stops_nothing(broker, queue, settings_for, monkeypatch):
+def test_a_window_without_effect(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(scratch, "_WINDOW_BYTES", 1 << 20)
     found = Scratch(settings_for(broker), queue, ARTEMIS).window()
     assert (found.name, found.verdict) == ("window", Verdict.PROBLEM)
@@ -45,31 +45,31 @@ def test_a_window_that_stops_nothing(broker, queue, settings_for, monkeypatch):
 
 
 @pytest.mark.parametrize("header", [None, "no-such-header"])
-def test_a_broker_that_forgets_what_it_had(broker, queue, settings_for, header):
+def test_a_broker_that_does_not_detect_duplicates(broker, queue, settings_for, header):
     dialect = dataclasses.replace(ARTEMIS, duplicate_id_header=header)
     found = Scratch(settings_for(broker), queue, dialect).duplicates()
-    assert (found.verdict, found.value) == (Verdict.NOTE, "a transaction that comes twice is carried out twice")
+    assert (found.name, found.verdict) == ("duplicate detection", Verdict.NOTE)
     assert broker.message_count(queue) == 0
 
 
-def test_a_queue_that_may_not_be_created(guarded, queue, settings_for):
+def test_a_queue_that_the_user_cannot_create(guarded, queue, settings_for):
     settings = settings_for(guarded, user="worker")
     (found,) = scratch_findings(Scratch(settings, queue, ARTEMIS))
     assert (found.name, found.verdict) == ("scratch queue", Verdict.NOTE)
     assert "permission='CREATE_ADDRESS'" in found.value
-    assert found.advice.endswith("name one it may read and write with --scratch-queue.")
+    assert "--scratch-queue" in found.advice
 
 
-def test_a_queue_that_is_given_instead(guarded, queue, settings_for):
+def test_a_given_scratch_queue(guarded, queue, settings_for):
     guarded.create_queue(queue)
     settings = settings_for(guarded, user="worker")
     assert len(list(scratch_findings(Scratch(settings, queue, ARTEMIS)))) == 3
 
 
-def test_what_does_not_come_back(broker, queue, settings_for):
+def test_messages_that_are_not_received(broker, queue, settings_for):
     broker.create_queue(queue)
     broker.server.locateQueue(queue).pause()
     tried = Scratch(settings_for(broker, receipt_timeout=1), queue, ARTEMIS)
-    with pytest.raises(ReceiptTimeoutError, match="did not come back within 1 s"):
+    with pytest.raises(ReceiptTimeoutError, match=rf"\[JMS_RECEIPT_TIMEOUT\].*{queue} .* 1 s"):
         tried.bodies()
     broker.purge(queue)

@@ -89,7 +89,7 @@ def test_the_table_is_the_specified_one():
 
 
 @pytest.mark.parametrize("types", [PROPERTY_TYPES, TYPES], ids=["properties", "elements"])
-def test_the_page_has_the_table(types):
+def test_the_page_documents_the_table(types):
     page = Path(__file__).resolve().parents[3] / "docs" / "typed-messages.md"
     drawn = [f"| | {' | '.join(types)} |", "|---" * (len(types) + 1) + "|"]
     for written in types:
@@ -99,13 +99,13 @@ def test_the_page_has_the_table(types):
 
 
 @pytest.mark.parametrize(("written", "read"), ELEMENT_CELLS)
-def test_a_cell_with_values(written, read):
+def test_conversions_of_values(written, read):
     readable = SPECIFIED[written].split()[TYPES.index(read)] == "x"
     for text, own, others in SAMPLES[written]:
         if readable:
             assert same(convert(text, written, read), others.get(read, own))
         else:
-            with pytest.raises(MessageFormatError, match=rf"^\[JMS_MESSAGE_FORMAT\] A value written as {written} "):
+            with pytest.raises(MessageFormatError, match=rf"^\[JMS_MESSAGE_FORMAT\].* {written} .* {read}\b"):
                 convert(text, written, read)
 
 
@@ -125,7 +125,7 @@ NULLS = {
 
 @pytest.mark.parametrize("written", [*TYPES, None, "whatever"])
 @pytest.mark.parametrize("read", TYPES)
-def test_a_cell_with_null(written, read):
+def test_conversions_of_null(written, read):
     expected = NULLS[read]
     if expected in {False, None}:
         assert convert(None, written, read) is expected
@@ -140,7 +140,7 @@ NO_DOUBLES = ["", "x", "inf", "nan", "1e", "0x1", "1_0", "1.0ff", "\u00a01", "١
 
 
 @pytest.mark.parametrize("read", [*INTEGERS, "float", "double"])
-def test_a_string_that_is_no_number(read):
+def test_a_string_that_is_not_a_number(read):
     for text in NO_INTEGERS if read in INTEGERS else NO_DOUBLES:
         for written in ("string", None, read):
             with pytest.raises(NumberFormatError) as caught:
@@ -154,10 +154,10 @@ def test_ranges(type_, bits):
     for written in (type_, "string"):
         assert [convert(str(n), written, type_) for n in (low, high)] == [low, high]
         for beyond in (low - 1, high + 1):
-            with pytest.raises(NumberFormatError, match="out of range"):
+            with pytest.raises(NumberFormatError, match=rf"\[JMS_NUMBER_FORMAT\].* {type_} "):
                 convert(str(beyond), written, type_)
     with pytest.raises(NumberFormatError):
-        convert(str(high + 1), type_, "string")  # it was never such a value
+        convert(str(high + 1), type_, "string")  # a written int cannot have this text
 
 
 def test_digits_of_other_scripts_are_read_in_strings_only():
@@ -167,28 +167,28 @@ def test_digits_of_other_scripts_are_read_in_strings_only():
             convert("٣", written, "long")
 
 
-def test_a_string_is_true_or_else_false():
+def test_every_other_string_is_false():
     texts = ["true", "TRUE", "tRuE", "false", "1", "yes", "", " true", "true "]
     assert [convert(text, "string", "boolean") for text in texts] == [True] * 3 + [False] * 6
 
 
-def test_what_is_no_char_and_no_base64():
+def test_texts_that_are_not_a_char_or_not_base64():
     for text in ("", "ab", "\U0001f4b0"):
-        with pytest.raises(MessageFormatError, match="not one character of 16 bits"):
+        with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\].* char "):
             convert(text, "char", "string")
     for text in ("A", "AAAA====", "AA=A", "AA-_", "AAAA\n", "é"):
-        with pytest.raises(MessageFormatError, match="not base64"):
+        with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\].* base64"):
             convert(text, "bytes", "bytes")
 
 
 @pytest.mark.parametrize(("written", "read"), [("Integer", "int"), ("int", "Integer"), ("int", ""), ("null", "int")])
 def test_types_that_jms_does_not_have(written, read):
-    with pytest.raises(MessageFormatError, match="JMS has no such type of a value"):
+    with pytest.raises(MessageFormatError, match=rf"\[JMS_MESSAGE_FORMAT\].* {', '.join(TYPES)}\."):
         convert("1", written, read)
 
 
-def test_an_error_says_what_would_do_and_never_shows_the_value():
-    with pytest.raises(MessageFormatError, match=r"It can be read as long, string\.$"):
+def test_an_error_has_the_possible_types_and_never_the_value():
+    with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\].* long .* int.* long, string\.$"):
         convert("12345", "long", "int")
     for written, read in (("string", "int"), ("int", "int"), ("float", "double"), ("char", "char"), ("bytes", "bytes")):
         with pytest.raises(JMSError) as caught:
@@ -215,19 +215,19 @@ VALUES = {
 
 
 @given(st.data())
-def test_every_value_comes_back_from_its_text(data):
+def test_every_value_is_parsed_from_its_text(data):
     type_ = data.draw(st.sampled_from(TYPES))
     value = data.draw(VALUES[type_])
     assert same(parse(render(value, type_), type_), value)
 
 
-def test_nan_comes_back():
+def test_nan_is_parsed_from_its_text():
     for type_ in ("float", "double"):
         assert math.isnan(parse(render(math.nan, type_), type_))
 
 
 @given(st.one_of(st.text("AB+/=", max_size=12), st.binary().map(lambda octets: base64.b64encode(octets).decode())))
-def test_base64_is_what_python_decodes_and_writes_so_again(text):
+def test_base64_agrees_with_python(text):
     if re.fullmatch(BASE64, text):
         assert len(parse(text, ValueType.BYTES)) == len(text) // 4 * 3 - text.count("=")
 
@@ -292,7 +292,7 @@ def test_booleans_are_read_as_java_reads_them(jvm, text):
     assert convert(text, "string", "boolean") is jvm.java.lang.Boolean.valueOf(text)
 
 
-def test_every_digit_that_java_knows_is_one(jvm):
+def test_every_digit_of_java_is_a_digit(jvm):
     for digit in DIGITS:
         assert outcome(lambda: convert(digit, "string", "byte")) == outcome(lambda: jvm.java.lang.Byte.valueOf(digit))  # noqa: B023
 
@@ -425,14 +425,14 @@ def ask(kind, jvm, written, value, read):
 
 
 @pytest.mark.parametrize(("kind", "written", "read"), VENDOR_CELLS)
-def test_a_cell_as_a_jms_provider_has_it(jvm, kind, written, read):
+def test_a_conversion_agrees_with_a_jms_provider(jvm, kind, written, read):
     samples = [(text, own) for text, own, _ in SAMPLES[written]]
     for text, value in samples + [(s, s) for s in STRINGS if written == "string"]:
         assert same(outcome(lambda: convert(text, written, read)), ask(kind, jvm, written, value, read)), text  # noqa: B023
 
 
 @pytest.mark.parametrize(("kind", "read"), [(k, r) for k in (Property, MapMessage, StreamMessage) for r in k.types])
-def test_a_null_as_a_jms_provider_has_it(jvm, kind, read):
+def test_a_null_agrees_with_a_jms_provider(jvm, kind, read):
     ours, theirs = outcome(lambda: convert(None, None, read)), ask(kind, jvm, None, None, read)
     deviation = DEVIATIONS.get((kind.__name__, None, read))
     assert theirs == (deviation or ours)

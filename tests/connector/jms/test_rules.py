@@ -24,18 +24,18 @@ BAD_NAMES = [
     ("NOT", "reserved word"),
     ("between", "reserved word"),
     ("Null", "reserved word"),
-    ("1a", "no Java identifier"),
-    ("a-b", "no Java identifier"),
-    ("a.b", "no Java identifier"),
-    ("a b", "no Java identifier"),
-    ("a:b", "no Java identifier"),
-    ("a\nb", "no Java identifier"),
-    ("a\r", "no Java identifier"),
-    ("€-", "no Java identifier"),
-    ("💰", "no Java identifier"),
-    (BODY_MARKER, "keeps for itself"),
-    (TYPES_MARKER, "keeps for itself"),
-    ("spark_jms_", "keeps for itself"),
+    ("1a", "Java identifier"),
+    ("a-b", "Java identifier"),
+    ("a.b", "Java identifier"),
+    ("a b", "Java identifier"),
+    ("a:b", "Java identifier"),
+    ("a\nb", "Java identifier"),
+    ("a\r", "Java identifier"),
+    ("€-", "Java identifier"),
+    ("💰", "Java identifier"),
+    (BODY_MARKER, "spark_jms_"),
+    (TYPES_MARKER, "spark_jms_"),
+    ("spark_jms_", "spark_jms_"),
     ("JMSXMine", "JMSX"),
     ("JMSXgroupID", "JMSX"),
     ("JMSType", "headers"),
@@ -45,7 +45,7 @@ BAD_NAMES = [
 
 
 @pytest.mark.parametrize("name", [*GOOD_NAMES, *SET_BY_PROVIDER])
-def test_names_a_client_may_use_or_hand_back(name):
+def test_names_that_a_client_can_set_or_write_back(name):
     assert property_name_problem(name) is None
 
 
@@ -54,7 +54,7 @@ def test_names_that_are_refused(name, problem):
     assert problem in property_name_problem(name)
 
 
-def test_names_of_map_items_are_free_but_for_none():
+def test_a_map_item_can_have_every_name_that_is_not_empty():
     assert [element_name_problem(name) for name in ("a b", "NOT", "1", "spark_jms_body", "\0")] == [None] * 5
     assert "empty" in element_name_problem("")
     assert "empty" in element_name_problem(None)
@@ -91,14 +91,14 @@ def cells(table):
 
 
 @pytest.mark.parametrize(("type_", "text"), cells(GOOD_VALUES))
-def test_values_that_have_their_type(type_, text):
+def test_values_that_fit_their_type(type_, text):
     assert element_value_problem(type_, text) is None
     if type_ in PROPERTY_TYPES:
         assert property_value_problem(type_, text) is None
 
 
 @pytest.mark.parametrize(("type_", "text"), cells(BAD_VALUES))
-def test_values_that_have_not(type_, text):
+def test_values_that_do_not_fit_their_type(type_, text):
     assert element_value_problem(type_, text) == f"is not {TEXTS[type_].words}"
     if type_ in PROPERTY_TYPES:
         assert property_value_problem(type_, text) == f"is not {TEXTS[type_].words}"
@@ -112,10 +112,11 @@ def test_properties_are_neither_char_nor_bytes(type_):
 
 def test_types_that_jms_does_not_have():
     for problem in (property_value_problem, element_value_problem):
-        assert problem("Integer", "1") == problem("", "1") == "has a type that JMS does not have"
+        assert problem("Integer", "1") is not None
+        assert problem("", "1") == problem("Integer", "1")
 
 
-def test_no_type_is_a_string_and_null_has_any():
+def test_without_a_type_a_value_is_a_string_and_null_fits_every_type():
     for problem in (property_value_problem, element_value_problem):
         assert problem(None, "anything") is None
         assert {problem(type_, None) for type_ in [*ValueType, None, "what"]} == {None}
@@ -126,7 +127,7 @@ def test_a_problem_never_shows_the_value():
 
 
 @given(st.sampled_from([*ValueType]), st.one_of(st.text(), st.sampled_from([t for _, t in cells(GOOD_VALUES)])))
-def test_the_patterns_mean_the_same_to_arrow(type_, text):
+def test_arrow_reads_the_patterns_alike(type_, text):
     pattern = TEXTS[type_].pattern
     in_arrow = pc.match_substring_regex(pa.array([text]), rf"\A(?:{pattern})\z")[0].as_py()
     assert in_arrow == bool(re.fullmatch(pattern, text))
@@ -142,4 +143,4 @@ def test_what_matches_an_integer_fits_into_64_bits_without_a_sign():
 @pytest.mark.parametrize("name", ["spark_jms_error", "spark_jms_source", "spark_jms_message_id"])
 def test_a_dead_letter_can_be_written_as_it_was_read(name):
     assert property_name_problem(name) is None
-    assert "keeps for itself" in property_name_problem(name + "s")
+    assert "spark_jms_" in property_name_problem(name + "s")

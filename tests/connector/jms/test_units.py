@@ -38,12 +38,12 @@ def test_times(text, value):
 
 
 @pytest.mark.parametrize("text", ["", "m", "-1", "1.5m", "1 kilo", "1kk", "0x10", "٣m", "9" * 5000, "1m 1k"])
-def test_no_size(text):
-    with pytest.raises(ValueError, match="a size like 65536, 64k, 64m or 1g"):
+def test_texts_that_are_not_a_size(text):
+    with pytest.raises(ValueError, match=r"65536, 64k, 64m .*1g"):
         parse_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["", "10", "s", "-1s", "1 y", "1,5s", ".5s", "1e3s", "nans", "infs", "9" * 400 + "s"])
-def test_no_time(text):
-    with pytest.raises(ValueError, match="a time with its unit, like 500ms, 10s, 15m or 1h"):
+def test_texts_that_are_not_a_time(text):
+    with pytest.raises(ValueError, match=r"500ms, 10s, 15m .*1h"):
         parse_seconds(text)

@@ -3,7 +3,7 @@ import json
 from jms_selector.conformance.cases import Failure, cases, report
 
 
-def test_a_case_without_an_id_is_called_by_its_line(tmp_path):
+def test_a_case_without_an_id_has_its_line_as_id(tmp_path):
     path = tmp_path / "cases"
     path.write_text(json.dumps({"id": "x1"}) + "\n\n" + json.dumps({"selector": "TRUE"}) + "\n")
     assert [case["id"] for case in cases(path)] == ["x1", "line 3"]

@@ -29,13 +29,13 @@ def test_every_case_passes():
         ("a > 5", "a >= 6", False),
     ],
 )
-def test_texts_agree_by_what_is_delivered(text, other, same):
-    assert pushed_texts.same_deliveries(text, other, ARTEMIS) is same
-    assert pushed_texts.same_deliveries(other, text, ARTEMIS) is same
+def test_texts_that_deliver_the_same_messages_agree(text, other, same):
+    assert pushed_texts.deliver_the_same_messages(text, other, ARTEMIS) is same
+    assert pushed_texts.deliver_the_same_messages(other, text, ARTEMIS) is same
 
 
-def test_classic_converts_without_being_asked():
-    assert not pushed_texts.same_deliveries("a > 5", "a > 5 OR a > 5.0", CLASSIC)
+def test_classic_always_converts():
+    assert not pushed_texts.deliver_the_same_messages("a > 5", "a > 5 OR a > 5.0", CLASSIC)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_only_the_right_verdict_passes(tmp_path, verdict):
     assert (report.passed, len(report.failures)) == ((1, 0) if verdict is True else (0, 1))
 
 
-def test_a_row_is_checked_once_more_for_each_key_it_has(tmp_path):
+def test_a_case_is_checked_once_for_each_of_its_dialects(tmp_path):
     path = write(tmp_path / "cases", ROW | {"artemis": True, "classic": False, "lenient": True, "qpid_j": "error"})
     report = verdicts.run(path)
     assert report.passed == 3
@@ -51,19 +51,19 @@ def test_a_row_is_checked_once_more_for_each_key_it_has(tmp_path):
     assert "line 1 [classic] a = 1: expected false, got true" in str(report)
 
 
-def test_one_dialect_checks_what_is_said_of_it(tmp_path):
+def test_one_dialect_checks_its_own_and_shared_results(tmp_path):
     path = write(tmp_path / "cases", ROW, ROW | {"artemis": "error"}, ROW | {"spec_or_broker": "ibm"})
     assert [verdicts.run(path, d).passed for d in ("spec", "artemis", "classic", "ibm")] == [2, 1, 2, 1]
 
 
-def test_a_live_broker_does_not_tell_unknown_from_false(tmp_path):
+def test_unknown_equals_false_in_a_live_case(tmp_path):
     row = ROW | {"selector": "b = 1", "expect": False, "spec_or_broker": "classic"}
     assert verdicts.run(write(tmp_path / "run", row)).passed == 0
     assert verdicts.run(write(tmp_path / "live", row | {"source": "live broker"})).passed == 1
 
 
-def test_numbers_json_cannot_hold():
+def test_numbers_that_json_cannot_represent():
     stated = {"f": {"type": "float", "value": "NaN"}, "d": {"type": "double", "value": "-0.0"}}
-    found = verdicts.message_of({"properties": stated}).properties
+    found = verdicts.parse_message({"properties": stated}).properties
     assert found["f"].value != found["f"].value
     assert str(found["d"].value) == "-0.0"

@@ -37,7 +37,7 @@ TEXTS = [  # a value and what Java's toString makes of it
 
 
 @pytest.mark.parametrize(("kind", "value", "text"), TEXTS)
-def test_text_as_java_writes_it_and_read_back(kind, value, text):
+def test_java_text_and_back(kind, value, text):
     assert java_text(Value(kind, value)) == text
     again = next(v for v in readings(text) if v.kind is kind)
     assert again.value == value or math.isnan(value)
@@ -58,7 +58,7 @@ def test_an_integer_is_read_as_every_kind_that_holds_it(number):
 
 
 @pytest.mark.parametrize("text", ["05", "+5", "5d", "1e3", " 5", "TRUE", "-0", "9223372036854775808", "1.", "", "0x1"])
-def test_what_no_java_value_is_written_as_is_only_a_string(text):
+def test_a_text_of_no_other_java_value_is_only_a_string(text):
     assert readings(text) == [Value(Kind.STRING, text)]
 
 
@@ -125,7 +125,7 @@ def test_float_value_of_rounds_once(text, number):
 
 
 @pytest.mark.parametrize("text", ["1" * 200_000, "1" * 200_000 + "x", "0x" + "1" * 200_000, HALF + "." + "0" * 200_000])
-def test_a_long_text_takes_no_time_by_the_square(text):
+def test_a_long_text_takes_linear_time(text):
     assert java_float(text) in {None, math.inf, 16777216.0}  # minutes, when digits could be read in two ways
 
 

@@ -53,7 +53,7 @@ def test_split(arguments, parts):
         ("INLIST", ("a", "a")),
     ],
 )
-def test_what_java_throws(function, arguments):
+def test_arguments_on_which_java_throws(function, arguments):
     assert called(function, *arguments).kind is Kind.FAULT
 
 

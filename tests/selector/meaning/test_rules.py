@@ -34,7 +34,7 @@ def test_comparisons(operator, left, right, spec, artemis):
     assert comparison(CLASSIC, operator, left, right) == artemis
 
 
-def test_conversion_reads_the_text_as_the_other_side():
+def test_conversion_parses_the_text_as_the_type_of_the_other_operand():
     assert comparison(ARTEMIS, ">", Kind.STRING, Kind.INT, convert=True) == Basis(Kind.INT, "left")
     assert comparison(ARTEMIS, "=", Kind.DOUBLE, Kind.STRING, convert=True) == Basis(Kind.DOUBLE, "right")
     assert comparison(ARTEMIS, "=", Kind.STRING, Kind.STRING, convert=True) == Basis(Kind.STRING)
@@ -71,7 +71,7 @@ def test_arithmetic(operator, left, right, spec, artemis):
     assert arithmetic(ARTEMIS, operator, left, right) is artemis
 
 
-def test_conversion_leaves_arithmetic_to_the_text_but_on_classic():
+def test_the_kind_of_converted_arithmetic_depends_on_the_text_except_on_classic():
     assert arithmetic(ARTEMIS, "*", Kind.STRING, Kind.INT, convert=True) is UNDECIDED
     assert arithmetic(CLASSIC, "*", Kind.STRING, Kind.INT, convert=True) is Kind.FAULT
     assert arithmetic(ARTEMIS, "*", Kind.BOOLEAN, Kind.STRING, convert=True) is Kind.FAULT
@@ -85,7 +85,7 @@ def test_a_double_left_of_a_float_throws_on_classic(operator, convert):
     assert comparison(ARTEMIS, operator, Kind.DOUBLE, Kind.FLOAT, convert=convert) == Basis(Kind.DOUBLE)
 
 
-def test_ibm_lets_nulls_and_faults_decide():
+def test_nulls_and_faults_make_an_ibm_selector_false():
     assert arithmetic(IBM, "+", Kind.NULL, Kind.INT) is Kind.FAULT
     assert comparison(IBM, "=", Kind.STRING, Kind.INT) is FAULT
     assert comparison(IBM, "=", Kind.NULL, Kind.INT) is UNKNOWN

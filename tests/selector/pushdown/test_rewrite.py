@@ -1,13 +1,19 @@
 import pytest
 
-from jms_selector.pushdown.rewrite import NotPushable, calculates, compares_numbers, oriented, typed
+from jms_selector.pushdown.rewrite import (
+    NotPushableError,
+    has_calculation,
+    has_convertible_literal,
+    put_properties_left,
+    rewrite_typed,
+)
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC
 from jms_selector.syntax.parse import parse
 from jms_selector.targets.text import render
 
 
 @pytest.mark.parametrize(
-    ("text", "turned"),
+    ("text", "rewritten"),
     [
         ("5 = x", "x = 5"),
         ("5 < x", "x > 5"),
@@ -19,15 +25,15 @@ from jms_selector.targets.text import render
         ("x BETWEEN 1 AND 2", "x BETWEEN 1 AND 2"),
     ],
 )
-def test_the_property_stands_on_the_left(text, turned):
-    assert render(oriented(parse(text).root)) == turned
+def test_properties_move_to_the_left(text, rewritten):
+    assert render(put_properties_left(parse(text).root)) == rewritten
 
 
 @pytest.mark.parametrize(
     ("text", "trust"), [("a = 1", 3), ("a IS NULL", 3), ("a", 3), ("a = b", 2), ("NOT (a = b)", 2), ("1 = 1", 2)]
 )
 def test_trust(text, trust):
-    assert typed(parse(text).root, ARTEMIS, convert=False)[1] == trust
+    assert rewrite_typed(parse(text).root, ARTEMIS, convert=False)[1] == trust
 
 
 @pytest.mark.parametrize(
@@ -43,14 +49,14 @@ def test_trust(text, trust):
         ("a = 'x\0'", ARTEMIS),
     ],
 )
-def test_what_stays_has_a_reason(text, dialect):
-    with pytest.raises(NotPushable) as caught:
-        typed(parse(text).root, dialect, convert=False)
+def test_a_condition_that_cannot_be_pushed_has_a_reason(text, dialect):
+    with pytest.raises(NotPushableError) as caught:
+        rewrite_typed(parse(text).root, dialect, convert=False)
     assert caught.value.args[0].endswith(".")
 
 
-def test_questions():
-    assert calculates(parse("a + 1 = 2").root)
-    assert not calculates(parse("a = 1 + 2").root)
-    assert compares_numbers(parse("a = TRUE").root)
-    assert not compares_numbers(parse("a = '1' AND b LIKE '1'").root)
+def test_predicates_on_trees():
+    assert has_calculation(parse("a + 1 = 2").root)
+    assert not has_calculation(parse("a = 1 + 2").root)
+    assert has_convertible_literal(parse("a = TRUE").root)
+    assert not has_convertible_literal(parse("a = '1' AND b LIKE '1'").root)

@@ -1,12 +1,12 @@
 import pytest
 
-from jms_selector.pushdown.rewrite import NotPushable
+from jms_selector.pushdown.rewrite import NotPushableError
 from jms_selector.pushdown.textual import textual
 from jms_selector.syntax.dialects import ARTEMIS
 from jms_selector.syntax.parse import parse
 from jms_selector.targets.text import render
 
-FORMS = [  # a predicate on texts, the broker's form, trust (1: weaker, 2: selects the same)
+FORMS = [  # predicate on texts, condition for the broker, trust (1: weaker, 2: the same where TRUE)
     ("x = 'red'", "x = 'red'", 2),
     ("x = '5'", "x = '5' OR x = 5", 1),
     ("x = '5.0'", "x = '5.0' OR x = 5.0", 1),
@@ -31,12 +31,12 @@ FORMS = [  # a predicate on texts, the broker's form, trust (1: weaker, 2: selec
 
 
 @pytest.mark.parametrize(("text", "form", "trust"), FORMS)
-def test_forms(text, form, trust):
+def test_rewritten_conditions(text, form, trust):
     node, trusted = textual(parse(text).root, ARTEMIS, convert=True)
     assert (render(node), trusted) == (form, trust)
 
 
 @pytest.mark.parametrize("text", ["x IS NOT NULL", "x = y", "x", "NOT (x IS NULL)"])
-def test_what_no_broker_can_be_asked(text):
-    with pytest.raises(NotPushable):
+def test_conditions_that_cannot_be_pushed(text):
+    with pytest.raises(NotPushableError):
         textual(parse(text).root, ARTEMIS, convert=True)

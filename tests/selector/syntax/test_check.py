@@ -16,11 +16,19 @@ BOOLEAN_CALL = Item(Call("REGEX", ()), 3)
 VALUE_CALL = Item(Call("SPLIT", ()), 3)
 
 RULES = [
-    (check.condition, [PROPERTY, TRUTH, NULL, CONDITION, BOOLEAN_CALL], [NUMBER, TEXT, CALCULATION, VALUE_CALL]),
-    (check.ordered, [PROPERTY, NUMBER, CALCULATION, VALUE_CALL], [TEXT, TRUTH, NULL, CONDITION]),
-    (check.listed, [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
-    (check.strict_operand, [PROPERTY, NUMBER, TEXT, CALCULATION], [CONDITION, Item(Not(Property("a")), 3)]),
-    (check.strict_number, [PROPERTY, NUMBER, CALCULATION], [TEXT, TRUTH, CONDITION, Item(Property("JMSType"), 3)]),
+    (
+        check.require_condition,
+        [PROPERTY, TRUTH, NULL, CONDITION, BOOLEAN_CALL],
+        [NUMBER, TEXT, CALCULATION, VALUE_CALL],
+    ),
+    (check.require_number, [PROPERTY, NUMBER, CALCULATION, VALUE_CALL], [TEXT, TRUTH, NULL, CONDITION]),
+    (check.require_property, [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
+    (check.require_value, [PROPERTY, NUMBER, TEXT, CALCULATION], [CONDITION, Item(Not(Property("a")), 3)]),
+    (
+        check.require_numeric_value,
+        [PROPERTY, NUMBER, CALCULATION],
+        [TEXT, TRUTH, CONDITION, Item(Property("JMSType"), 3)],
+    ),
 ]
 
 
@@ -34,25 +42,25 @@ def test_rules(rule, passed, refused):
         assert caught.value.item is item
 
 
-def test_null_equals_nothing_and_a_boolean_on_the_left_only_booleans():
-    check.equated(NUMBER, TRUTH)
-    check.equated(TRUTH, PROPERTY)
+def test_literals_that_cannot_be_compared():
+    check.require_comparable(NUMBER, TRUTH)
+    check.require_comparable(TRUTH, PROPERTY)
     for left, right in [(NULL, NUMBER), (NUMBER, NULL), (TRUTH, NUMBER), (TRUTH, TEXT)]:
         with pytest.raises(RuleError):
-            check.equated(left, right)
+            check.require_comparable(left, right)
 
 
-def test_an_escape_is_one_character_and_a_broker_counts_units():
-    check.escape(TEXT, None, activemq=True)
-    check.escape(TEXT, "😀", activemq=False)
+def test_an_escape_is_one_character_or_one_utf_16_unit():
+    check.require_one_character(TEXT, None, activemq=True)
+    check.require_one_character(TEXT, "😀", activemq=False)
     for character, activemq in [("😀", True), ("", False), ("ab", False)]:
         with pytest.raises(RuleError):
-            check.escape(TEXT, character, activemq=activemq)
+            check.require_one_character(TEXT, character, activemq=activemq)
 
 
 def test_strict_names():
     for name in ("JMSType", "JMSXGroupID", "JMS_IBM_Format", "jmspriority", "a"):
-        check.strict_name(PROPERTY, name)
+        check.require_specified_name(PROPERTY, name)
     for name in ("JMSDestination", "JMSRedelivered", "JMSfoo"):
         with pytest.raises(RuleError, match=name):
-            check.strict_name(PROPERTY, name)
+            check.require_specified_name(PROPERTY, name)

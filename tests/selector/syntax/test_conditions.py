@@ -30,17 +30,18 @@ def test_trees(text, tree):
 
 
 STRICT = [
-    ("(a) IS NULL", "property"),
-    ("1 IS NULL", "property"),
-    ("a = 5 = TRUE", "no value"),
-    ("1 = 'x'", "cannot be compared"),
-    ("1.0 <> FALSE", "cannot be compared"),
-    ("JMSMessageID BETWEEN 1 AND 10", "is a string"),
+    ("(a) IS NULL", 1, "IS NULL"),
+    ("1 IS NULL", 1, "IS NULL"),
+    ("a = 5 = TRUE", 1, "condition"),
+    ("1 = 'x'", 5, "string"),
+    ("1.0 <> FALSE", 8, "boolean"),
+    ("JMSMessageID BETWEEN 1 AND 10", 1, "JMSMessageID"),
 ]
 
 
-@pytest.mark.parametrize(("text", "says"), STRICT)
-def test_strict_holds_to_the_specification(text, says):
+@pytest.mark.parametrize(("text", "position", "fact"), STRICT)
+def test_strict_refuses_what_the_specification_does_not_allow(text, position, fact):
     parse(text)
-    with pytest.raises(InvalidSelectorError, match=says):
+    with pytest.raises(InvalidSelectorError, match=rf"\[JMS_INVALID_SELECTOR\].*{fact}") as caught:
         parse(text, strict=True)
+    assert caught.value.position + 1 == position

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jms_selector.syntax.like import ANY, ONE, compile_like, matcher, respell, to_regex
+from jms_selector.syntax.like import ANY, ONE, choose_portable_escape, compile_like, matcher, to_regex
 
 MATCHES = [
     ("12%3", None, "12993", True),
@@ -40,7 +42,7 @@ def test_tokens_are_runs_and_wildcards():
 def test_activemq_writes_an_escaped_character_in_hexadecimal():
     assert compile_like("€€", "€", activemq=True) == (" ac",)
     assert compile_like("\t\ta", "\t", activemq=True) == ("\x9a",)
-    with pytest.raises(ValueError, match="cannot compile"):
+    with pytest.raises(ValueError, match=re.escape(repr("\t"))):
         compile_like("\t\t", "\t", activemq=True)
 
 
@@ -48,14 +50,14 @@ _patterns = st.text(alphabet="ab%_!\\#'", max_size=8)
 
 
 @given(_patterns, st.sampled_from([None, "!", "\\", "%", "a", "€"]), st.text(alphabet="ab%_!\\#'", max_size=8))
-def test_a_respelled_pattern_matches_the_same(pattern, escape, text):
-    spelled = respell(compile_like(pattern, escape), escape)
+def test_a_pattern_with_a_portable_escape_matches_the_same(pattern, escape, text):
+    spelled = choose_portable_escape(compile_like(pattern, escape), escape)
     assert bool(matcher(*spelled, False).fullmatch(text)) == bool(matcher(pattern, escape, False).fullmatch(text))
-    # ... and to a broker too, whose flaw is about escapes beyond ASCII.
+    # A broker agrees: its flaw concerns escapes beyond ASCII only.
     assert bool(matcher(*spelled, True).fullmatch(text)) == bool(matcher(pattern, escape, False).fullmatch(text))
 
 
 def test_an_escape_is_used_only_where_it_is_needed():
-    assert respell(compile_like("a!b", "!"), "!") == ("a!b", None)
-    assert respell(compile_like("a!_b", "!"), "!") == ("a!_b", "!")
-    assert respell(compile_like("a€_b", "€"), "€") == ("a\\_b", "\\")
+    assert choose_portable_escape(compile_like("a!b", "!"), "!") == ("a!b", None)
+    assert choose_portable_escape(compile_like("a!_b", "!"), "!") == ("a!_b", "!")
+    assert choose_portable_escape(compile_like("a€_b", "€"), "€") == ("a\\_b", "\\")

@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from jms_selector.syntax.kinds import Kind
-from jms_selector.syntax.literals import LiteralError, check_name, decimal, is_plain_name, number, string, word
+from jms_selector.syntax.literals import LiteralError, check_name, decimal, is_plain_name, number, reserved_word, string
 from jms_selector.syntax.tree import Literal
 
 JAVA = [
@@ -35,13 +37,13 @@ def test_java_numbers(token, value, kind):
 
 
 @pytest.mark.parametrize("token", [*BOTH_REFUSE, "1e400", "1e39f", "9223372036854775809"])
-def test_what_java_refuses(token):
+def test_invalid_java_numbers(token):
     with pytest.raises(LiteralError):
         number(token, activemq=False)
 
 
 @pytest.mark.parametrize("token", [*BOTH_REFUSE, *ACTIVEMQ_REFUSES])
-def test_what_activemq_refuses(token):
+def test_invalid_activemq_numbers(token):
     with pytest.raises(LiteralError):
         number(token, activemq=True)
 
@@ -62,7 +64,7 @@ def test_activemq_numbers(token, value, kind):
     assert number(token, activemq=True) == Literal(value, kind)
 
 
-def test_digits_without_end():
+def test_a_decimal_of_10_000_digits():
     assert decimal("1" * 10_000) % 1000 == 111
 
 
@@ -73,8 +75,9 @@ def test_java_names(name):
 
 
 @pytest.mark.parametrize("name", ["x²", "\u00a0", "a\u00a0", "a\u2028b", "😀"])
-def test_what_is_no_java_name(name):
-    with pytest.raises(LiteralError, match="no part of a name"):
+def test_an_invalid_java_name_is_refused_with_the_character(name):
+    invalid = next(character for character in name if character not in {"a", "x"})
+    with pytest.raises(LiteralError, match=re.escape(repr(invalid))):
         check_name(name, activemq=False)
 
 
@@ -85,11 +88,11 @@ def test_activemq_names_are_ascii():
     check_name("a-b", activemq=True, hyphens=True)
 
 
-def test_reserved_words_in_any_case():
-    assert [word(w, activemq=False) for w in ("nOt", "Between", "true", "xpath", "noté", "note")] == [
+def test_reserved_words_ignore_case():
+    assert [reserved_word(w, activemq=False) for w in ("nOt", "Between", "true", "xpath", "noté", "note")] == [
         "_NOT", "_BETWEEN", "TRUE", None, None, None
     ]  # fmt: skip
-    assert word("XPath", activemq=True) == "PATH"
+    assert reserved_word("XPath", activemq=True) == "PATH"
     assert not is_plain_name("xpath", activemq=True)
     assert not is_plain_name("", activemq=False)
 

@@ -35,52 +35,52 @@ def test_prefixes(text, convert, valid):
                 parse(text, dialect=dialect)
 
 
-REFUSED = [  # text, the character it is refused at, what the message says
+REFUSED = [  # text, position of the error (from 1), a fact in the message
     ("a == 1", 4, "= <> < <= > >="),
     ("a != 1", 3, "<>"),
     ("a = 1 && b", 7, "AND"),
     ("a = 1 || b = 2", 7, "OR"),
-    ("color = 'red", 9, "no closing quote"),
-    ("color = red blue", 13, "single quotes"),
+    ("color = 'red", 9, "'it''s'"),
+    ("color = red blue", 13, "'like this'"),
     ("x = 'it's'", 9, "'it''s'"),
-    ("a IN (1, 2)", 7, "For numbers"),
+    ("a IN (1, 2)", 7, "x = 1 OR x = 2"),
     ("a = NULL", 5, "IS NULL"),
-    ("a LIKE b", 8, "single quotes"),
-    ("a > 'x'", 5, "no order"),
-    ("a + 1", 1, "no condition"),
-    ("3 IN ('x')", 1, "property"),
-    ("a LIKE 'x' ESCAPE 'ab'", 19, "one character"),
-    ("a = 9223372036854775808", 5, "range of a long"),
+    ("a LIKE b", 8, "LIKE"),
+    ("a > 'x'", 5, "Expected a number."),
+    ("a + 1", 1, "calculation"),
+    ("3 IN ('x')", 1, "Expected a property name."),
+    ("a LIKE 'x' ESCAPE 'ab'", 19, "'ab'"),
+    ("a = 9223372036854775808", 5, "9223372036854775808"),
     ("a = 08", 5, "octal"),
     ("a = 5\u00a0", 6, "NO-BREAK SPACE"),
     ("x² = 1", 1, "SUPERSCRIPT TWO"),
-    ("a = 1 OR", 9, "ends too early"),
+    ("a = 1 OR", 9, "Expected a property name"),
     ("a = 5;", 6, "semicolon"),
-    ("a.b = 1", 2, "no dots"),
+    ("a.b = 1", 2, "dot"),
     ("(a = 1", 7, "Expected )"),
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "says"), REFUSED)
-def test_an_error_shows_the_place_and_the_mistake(text, place, says):
-    with pytest.raises(InvalidSelectorError) as caught:
+@pytest.mark.parametrize(("text", "position", "fact"), REFUSED)
+def test_an_error_has_the_position_and_the_mistake(text, position, fact):
+    with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\]") as caught:
         parse(text)
-    assert (caught.value.position + 1, says in str(caught.value)) == (place, True), str(caught.value)
+    assert (caught.value.position + 1, fact in str(caught.value)) == (position, True), str(caught.value)
 
 
-def test_strict_knows_no_comments():
+def test_strict_refuses_comments():
     text = "a = 1 /* c */"
     parse(text)
-    with pytest.raises(InvalidSelectorError, match="no comments"):
+    with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\].* 7\)"):
         parse(text, strict=True)
 
 
 def test_size_is_limited():
-    with pytest.raises(SelectorTooLargeError, match="262,144"):
+    with pytest.raises(SelectorTooLargeError, match=r"\[JMS_SELECTOR_TOO_LARGE\].* 262,144"):
         parse("a = 1 OR " * (MAX_LENGTH // 9) + "a = 1")
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_importing_the_package_imports_no_large_library():
     heavy = ["lark", "pyarrow", "numpy", "pyspark", "pandas"]
     code = f"import sys, jms_selector; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"

@@ -5,7 +5,7 @@ from jms_selector.syntax.dialects import ARTEMIS
 from jms_selector.syntax.reading import Reading
 
 
-def test_a_place_in_the_body_is_shown_in_the_whole_text():
+def test_a_position_in_the_body_becomes_one_in_the_text():
     prefix = "hyphenated_props:"
     reading = Reading(f"{prefix}a-b =", len(prefix), ARTEMIS, strict=False, hyphens=True)
     assert reading.body == "a-b ="

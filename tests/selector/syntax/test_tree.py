@@ -24,7 +24,7 @@ def test_equal_trees_are_equal_values():
     ("left", "right"),
     [("a = 1", "a = 1L"), ("a = 1", "a = 1.0"), ("a = 1", "b = 1"), ("NOT a", "a"), ("a IN ('x')", "a NOT IN ('x')")],
 )
-def test_what_differs_is_unequal(left, right):
+def test_different_trees_are_unequal(left, right):
     assert parse(left).root != parse(right).root
 
 
@@ -57,7 +57,7 @@ def ands_and_ors():
 
 
 @pytest.mark.parametrize("build", [nots, ands_and_ors])
-def test_depth_overflows_no_stack(build):
+def test_deep_trees_do_not_overflow_the_stack(build):
     root = build()
     assert root == build()
     assert hash(root) == hash(build())

@@ -1,1 +1,1 @@
-"""Selector to Arrow masks. Imports numpy and pyarrow."""
+"""Selector -> Arrow masks. Imports numpy and pyarrow."""

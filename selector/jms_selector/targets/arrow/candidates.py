@@ -1,6 +1,6 @@
-"""Columns -> candidates: the distinct values of a name, each with every kind it may be of.
+"""Columns -> candidates: the distinct values of a name, and the kinds that each value may have.
 
-Two sources: the connector's schema, where properties are texts, and columns of Arrow's own types.
+There are two sources: the connector's schema, where properties are texts, and columns of Arrow types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
-from jms_selector.meaning.lenient import STATED, Source, source
+from jms_selector.meaning.lenient import TRUSTED_TYPES, NameLocation, locate
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import BITS, NULL, Kind, Value
 from jms_selector.targets.arrow import vectors
@@ -25,23 +25,24 @@ Mask = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Candidates:
-    """One name's possible values: for each kind the distinct values that may be of it."""
+    """The possible values of one name: for each kind, the distinct values that may have it."""
 
     codes: NDArray[np.intp]
-    """Row -> place among the distinct values."""
+    """Row -> index of its distinct value."""
 
     size: int
     kinds: dict[Kind, tuple[Mask, Any]]
-    """Kind -> (which distinct values may be of it, their data)."""
+    """Kind -> (mask of the distinct values that may have it, their data)."""
 
-    anything: Mask | None = None
+    undecided: Mask | None = None
+    """Mask of the distinct values for which every outcome is possible."""
 
 
 # --- columns of the schema ------------------------------------------------------------------------
 
 
 class SchemaColumns:
-    """Names -> candidates, from a batch of the connector's schema."""
+    """Finds the candidates of a name in a batch of the connector's schema."""
 
     def __init__(self, batch: pa.RecordBatch | pa.Table, dialect: Dialect) -> None:
         self.batch = batch
@@ -49,17 +50,17 @@ class SchemaColumns:
         self.names = set(batch.schema.names)
 
     def candidates(self, name: str) -> Candidates:
-        where = source(self.dialect, name)
+        location = locate(self.dialect, name)
         rows = self.batch.num_rows
-        if not where.shown:
+        if not location.visible:
             return Candidates(np.zeros(rows, np.intp), 1, {}, np.ones(1, bool))
-        if where.kind:
-            return self._header(where)
-        texts = self._entries("properties", where.name)
-        types = self._entries("property_types", where.name)
+        if location.kind:
+            return self._header(location)
+        texts = self._entries("properties", location.name)
+        types = self._entries("property_types", location.name)
         if types.null_count == rows:
-            return self._of_texts(where, *_encoded(texts))
-        return self._of_stated(where, texts, types)
+            return self._candidates_of_texts(location, *_encode(texts))
+        return self._candidates_with_types(location, texts, types)
 
     def _column(self, name: str) -> pa.Array:
         if name not in self.names:
@@ -68,78 +69,78 @@ class SchemaColumns:
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
     def _entries(self, column: str, key: str) -> pa.Array:
-        """The entry ``key`` of a map column, null where there is none."""
+        """The entry ``key`` of a map column; null in rows without it."""
         rows = self.batch.num_rows
         maps = self._column(column)
         if maps.null_count == rows:
             return pa.nulls(rows, pa.string())
-        return _lookup(maps, key)
+        return _lookup_first(maps, key)
 
     # --- headers ---------------------------------------------------------------------------------
 
-    def _header(self, where: Source) -> Candidates:
-        column = self._column(where.name)
-        if where.words is not None:
-            column = _worded(column, where.words)
-        elif where.kind is Kind.LONG and pa.types.is_timestamp(column.type):
+    def _header(self, location: NameLocation) -> Candidates:
+        column = self._column(location.name)
+        if location.words is not None:
+            column = _replace_words(column, location.words)
+        elif location.kind is Kind.LONG and pa.types.is_timestamp(column.type):
             column = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms", tz=column.type.tz))
             column = column.cast(pa.int64())
-        assert where.kind is not None
+        assert location.kind is not None
         if pa.types.is_null(column.type):
-            column = column.cast(pa.string() if where.kind is Kind.STRING else pa.int64())
-        codes, distinct = _encoded(column)
+            column = column.cast(pa.string() if location.kind is Kind.STRING else pa.int64())
+        codes, distinct = _encode(column)
         size = len(distinct) + 1
         present = np.arange(size) < len(distinct)
-        kinds = {where.kind: (present, vectors.data(distinct, where.kind, size))}
-        return self._completed(where, Candidates(codes, size, kinds), ~present)
+        kinds = {location.kind: (present, vectors.data(distinct, location.kind, size))}
+        return self._add_absent_values(location, Candidates(codes, size, kinds), ~present)
 
     # --- properties ------------------------------------------------------------------------------
 
-    def _of_texts(self, where: Source, codes: NDArray[np.intp], distinct: pa.Array) -> Candidates:
+    def _candidates_of_texts(self, location: NameLocation, codes: NDArray[np.intp], distinct: pa.Array) -> Candidates:
         size = len(distinct) + 1
         column = Candidates(codes, size, _readings(distinct, size))
         absent = np.arange(size) == len(distinct)
         for text in self.dialect.null_texts:
             same = np.append(_mask(pc.equal(distinct, text)), False)
-            _join(column.kinds, Kind.NULL, same, None)
-        return self._completed(where, column, absent)
+            _add_values(column.kinds, Kind.NULL, same, None)
+        return self._add_absent_values(location, column, absent)
 
-    def _of_stated(self, where: Source, texts: pa.Array, types: pa.Array) -> Candidates:
-        """Where the type is stated, it is the only candidate."""
-        codes, distinct = _encoded(texts)
-        type_codes, stated = _encoded(types)
+    def _candidates_with_types(self, location: NameLocation, texts: pa.Array, types: pa.Array) -> Candidates:
+        """In rows with a stated type, that type is the only candidate."""
+        codes, distinct = _encode(texts)
+        type_codes, stated = _encode(types)
         size = len(distinct) + 1
-        plain = self._of_texts(where, codes, distinct)
+        plain = self._candidates_of_texts(location, codes, distinct)
         width = len(stated) + 1
-        types_of_codes = [*(name if name in STATED else None for name in stated.to_pylist()), None]
+        types_of_codes = [*(name if name in TRUSTED_TYPES else None for name in stated.to_pylist()), None]
         kinds: dict[Kind, tuple[Mask, Any]] = {}
         for kind, (member, data) in plain.kinds.items():
-            # What absence means does not depend on a type: there is none then.
+            # The candidates of an absent value do not depend on a stated type.
             fits = np.array([name is None or name == kind for name in types_of_codes])
             may_be = member[:, None] & fits[None, :]
             kinds[kind] = (may_be.ravel(), vectors.take(data, np.repeat(np.arange(size), width)))
-        anything = None if plain.anything is None else np.repeat(plain.anything, width)
-        return Candidates(codes * width + type_codes, size * width, kinds, anything)
+        undecided = None if plain.undecided is None else np.repeat(plain.undecided, width)
+        return Candidates(codes * width + type_codes, size * width, kinds, undecided)
 
-    def _completed(self, where: Source, column: Candidates, absent: Mask) -> Candidates:
-        """What absence may mean, and what the broker never sees."""
-        if where.absent is None:
-            column.anything = absent
-        for value in where.absent or ():
+    def _add_absent_values(self, location: NameLocation, column: Candidates, absent: Mask) -> Candidates:
+        """Add the candidates of absent values, and NULL where the broker may not have the value."""
+        if location.absent is None:
+            column.undecided = absent
+        for value in location.absent or ():
             data = None if value.kind is Kind.NULL else np.zeros(column.size, np.int64)
-            _join(column.kinds, value.kind, absent, data)
-        if where.or_null:
-            _join(column.kinds, Kind.NULL, np.ones(column.size, bool), None)
+            _add_values(column.kinds, value.kind, absent, data)
+        if location.may_be_null:
+            _add_values(column.kinds, Kind.NULL, np.ones(column.size, bool), None)
         return column
 
 
-def _join(kinds: dict[Kind, tuple[Mask, Any]], kind: Kind, member: Mask, data: Any) -> None:
-    """Add values to a kind; where it is new, with their data (an absent time counts as 0)."""
+def _add_values(kinds: dict[Kind, tuple[Mask, Any]], kind: Kind, member: Mask, data: Any) -> None:
+    """Add values to a kind. ``data`` is used only if the kind is new (an absent time is 0)."""
     known = kinds.get(kind)
     kinds[kind] = (member, data) if known is None else (known[0] | member, known[1])
 
 
-def _worded(column: pa.Array, words: Mapping[int, str]) -> pa.Array:
+def _replace_words(column: pa.Array, words: Mapping[int, str]) -> pa.Array:
     values = pc.index_in(column, pa.array(list(words), column.type))
     return pc.coalesce(pa.array(list(words.values())).take(values), column.cast(pa.string()))
 
@@ -149,15 +150,15 @@ def _mask(array: pa.Array) -> Mask:
     return found
 
 
-def _encoded(column: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
-    """Places among the distinct values, null last; and the distinct values."""
+def _encode(column: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
+    """Indexes of the distinct values, with null last; and the distinct values."""
     encoded = column.dictionary_encode()
     codes = encoded.indices.fill_null(len(encoded.dictionary))
     return np.asarray(codes).astype(np.intp), encoded.dictionary
 
 
-def _lookup(maps: pa.MapArray, key: str) -> pa.Array:
-    """``map_lookup(…, 'first')``, thirty times faster: all keys are compared at once."""
+def _lookup_first(maps: pa.MapArray, key: str) -> pa.Array:
+    """``map_lookup(…, 'first')``, but thirty times faster, because it compares all keys in one call."""
     offsets = np.asarray(maps.offsets)
     start, stop = int(offsets[0]), int(offsets[-1])
     keys = maps.keys.slice(start, stop - start) if len(maps.keys) != stop - start else maps.keys
@@ -176,7 +177,7 @@ def _lookup(maps: pa.MapArray, key: str) -> pa.Array:
 
 
 def _readings(distinct: pa.Array, size: int) -> dict[Kind, tuple[Mask, Any]]:
-    """Vectorised :func:`conversions.readings`, with one place more for the absent value."""
+    """Vectorised :func:`conversions.readings`, with one more element for the absent value."""
     present = np.arange(size) < len(distinct)
     kinds: dict[Kind, tuple[Mask, Any]] = {Kind.STRING: (present, vectors.data(distinct, Kind.STRING, size))}
     booleans = np.append(_mask(pc.is_in(distinct, pa.array(["true", "false"]))), False)
@@ -199,15 +200,15 @@ def _readings(distinct: pa.Array, size: int) -> dict[Kind, tuple[Mask, Any]]:
     return kinds
 
 
-_LONGEST = "9223372036854775807"
+_LARGEST_LONG = "9223372036854775807"
 
 
 def _integers(distinct: pa.Array, size: int) -> tuple[Mask, NDArray[np.int64]]:
-    """Which texts Java renders a long as, and their numbers."""
+    """Mask of the texts of ``Long.toString``, and their numbers."""
     texts = pc.match_substring_regex(distinct, rf"\A(?:{INTEGER_TEXT})\z")
     digits = pc.utf8_ltrim(distinct, "-")
-    limit = pc.if_else(pc.starts_with(distinct, "-"), "9223372036854775808", _LONGEST)
-    small = pc.or_(pc.less(pc.utf8_length(digits), len(_LONGEST)), pc.less_equal(digits, limit))
+    limit = pc.if_else(pc.starts_with(distinct, "-"), "9223372036854775808", _LARGEST_LONG)
+    small = pc.or_(pc.less(pc.utf8_length(digits), len(_LARGEST_LONG)), pc.less_equal(digits, limit))
     member = np.append(_mask(pc.and_(texts, small)), False)
     numbers = np.zeros(size, np.int64)
     if member.any():
@@ -243,8 +244,8 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
         column = pc.coalesce(pa.array(list(words.values())).take(pc.index_in(column, pa.array(list(words)))), column)
     kind = next((kind for is_it, kind in _ARROW_KINDS if is_it(column.type)), None)
     if kind is None:
-        raise TypeError(f"column {own} is {column.type}: no type of a JMS property")
-    codes, distinct = _encoded(column)
+        raise TypeError(f"Column {own} has the type {column.type}, which no JMS property has.")
+    codes, distinct = _encode(column)
     size = len(distinct) + 1
     present = np.arange(size) < len(distinct)
     kinds = {kind: (present, vectors.data(distinct, kind, size))}
@@ -253,7 +254,7 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
 
 
 def _add_absent(kinds: dict[Kind, tuple[Mask, Any]], absent: Mask, value: Value) -> None:
-    """The places without a value have ``value``. Integral kinds share their data."""
+    """Set absent values to ``value``. Integral kinds share their data."""
     if value is NULL:
         kinds[Kind.NULL] = (absent, None)
         return

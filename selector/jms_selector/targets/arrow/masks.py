@@ -1,8 +1,8 @@
 """Selector -> Arrow masks, a whole batch at a time.
 
-:func:`keep` and :func:`masks` go over the connector's schema (properties as text, all typings tried),
-:func:`exact` over columns of Arrow's own types. A column is looked at once: it is dictionary-encoded, every
-condition is decided for the distinct values, and rows take their value's verdict.
+:func:`keep` and :func:`masks` evaluate rows of the connector's schema, where properties are texts of any type;
+:func:`exact` evaluates columns of Arrow types. Each column is dictionary-encoded once, every condition is evaluated on
+the distinct values, and each row has the outcome of its value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from jms_selector.errors import UnsupportedSelectorError
-from jms_selector.meaning.lenient import MAX_NAMES, lenient_dialect, prepared
-from jms_selector.meaning.plan import ANYTHING, junctions, negation_normal, specialise
+from jms_selector.meaning.lenient import MAX_NAMES, expand_selector, lenient_dialect
+from jms_selector.meaning.plan import NOT_COMPUTABLE, junction_children, plan_condition, to_negation_normal_form
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.parse import parse
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class Masks(NamedTuple):
-    """Per row, which outcomes are possible. A row in none of them: the broker throws."""
+    """The rows for which each outcome is possible. In a row without any, the broker throws."""
 
     true: Mask
     false: Mask
@@ -46,9 +46,9 @@ def keep(
     *,
     convert: bool | None = None,
 ) -> pa.BooleanArray:
-    """Rows of the schema that some typing of their texts matches. A dropped row cannot match."""
-    judge = _Judge.lenient(selector, batch, dialect, convert=convert)
-    if judge.root is None:
+    """Rows of the schema that match for some types of their texts. The other rows cannot match."""
+    evaluation = _BatchEvaluation.lenient(selector, batch, dialect, convert=convert)
+    if evaluation.root is None:
         return pa.array(np.ones(batch.num_rows, bool))
 
     def visit(node: Node, operands: list[Mask]) -> Mask:
@@ -58,11 +58,11 @@ def keep(
             case Or():
                 return reduce(np.logical_or, operands)
             case Not(operand):
-                return judge.rows(operand, "false")
-        return judge.rows(node, "true")
+                return evaluation.rows(operand, "false")
+        return evaluation.rows(node, "true")
 
-    # NOT stands above conditions only, and a walk ends there: it asks for the other mask.
-    return pa.array(fold(negation_normal(judge.root), visit, junctions))
+    # In negation normal form NOT has a condition as operand, so NOT selects the mask of FALSE.
+    return pa.array(fold(to_negation_normal_form(evaluation.root), visit, junction_children))
 
 
 def masks(
@@ -73,22 +73,24 @@ def masks(
     convert: bool | None = None,
 ) -> Masks:
     """The possible outcomes of each row of the schema: the vectorised :func:`lenient.outcomes`."""
-    return _fold_masks(_Judge.lenient(selector, batch, dialect, convert=convert), batch.num_rows, _lenient_and)
+    return _fold_masks(
+        _BatchEvaluation.lenient(selector, batch, dialect, convert=convert), batch.num_rows, _lenient_and
+    )
 
 
 def exact(
     selector: Selector | str, columns: pa.RecordBatch | pa.Table, dialect: str | Dialect = "spec"
 ) -> pa.BooleanArray:
     """True, False or null (unknown, or the broker throws) for rows whose columns are the properties, typed."""
-    found = _fold_masks(_Judge.typed(selector, columns, dialect), columns.num_rows, _broker_and)
+    found = _fold_masks(_BatchEvaluation.typed(selector, columns, dialect), columns.num_rows, _broker_and)
     return pa.array(found.true, mask=~(found.true | found.false))
 
 
 # --- logic on masks --------------------------------------------------------------------------------
 
 
-def _fold_masks(judge: "_Judge", rows: int, conjunction: Any) -> Masks:
-    if judge.root is None:
+def _fold_masks(evaluation: "_BatchEvaluation", rows: int, conjunction: Any) -> Masks:
+    if evaluation.root is None:
         return Masks(np.ones(rows, bool), np.zeros(rows, bool), np.zeros(rows, bool))
 
     def visit(node: Node, operands: list[Masks]) -> Masks:
@@ -96,15 +98,15 @@ def _fold_masks(judge: "_Judge", rows: int, conjunction: Any) -> Masks:
             case And():
                 return reduce(conjunction, operands)
             case Or():
-                return _inverted(reduce(conjunction, map(_inverted, operands)))
+                return _negate_masks(reduce(conjunction, map(_negate_masks, operands)))
             case Not():
-                return _inverted(operands[0])
-        return Masks(*(judge.rows(node, outcome) for outcome in Masks._fields))
+                return _negate_masks(operands[0])
+        return Masks(*(evaluation.rows(node, outcome) for outcome in Masks._fields))
 
-    return fold(judge.root, visit, conditions)
+    return fold(evaluation.root, visit, conditions)
 
 
-def _inverted(one: Masks) -> Masks:
+def _negate_masks(one: Masks) -> Masks:
     return Masks(one.false, one.true, one.unknown)
 
 
@@ -114,46 +116,48 @@ def _lenient_and(left: Masks, right: Masks) -> Masks:
 
 
 def _broker_and(left: Masks, right: Masks) -> Masks:
-    """As the broker's AND goes: the right side is not looked at after FALSE, nor after an exception."""
-    went_on = left.true | left.unknown
+    """The broker's AND, which does not evaluate the right side after FALSE or after an exception."""
+    evaluated_further = left.true | left.unknown
     unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
-    return Masks(left.true & right.true, left.false | (went_on & right.false), unknown)
+    return Masks(left.true & right.true, left.false | (evaluated_further & right.false), unknown)
 
 
 # --- conditions on columns ------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Judge:
+class _BatchEvaluation:
     root: Node | None
     dialect: Dialect
     convert: bool
     rows_total: int
     found: Any
-    """Name -> candidates."""
+    """Function: name -> candidates."""
 
-    most: int
+    max_names: int
     exact: bool = False
     cache: dict[str, Candidates] = field(default_factory=dict)
     tables: dict[int, tuple[Node, Any, NDArray[np.intp] | None]] = field(default_factory=dict)
 
     @classmethod
-    def lenient(cls, selector: Selector | str, batch: Any, dialect: str | Dialect, *, convert: bool | None) -> "_Judge":
+    def lenient(
+        cls, selector: Selector | str, batch: Any, dialect: str | Dialect, *, convert: bool | None
+    ) -> "_BatchEvaluation":
         rules = lenient_dialect(dialect)
         selector = parse(selector) if isinstance(selector, str) else selector
         columns = SchemaColumns(batch, rules)
         converting = selector.convert if convert is None else convert
-        return cls(prepared(selector), rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
+        return cls(expand_selector(selector), rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
 
     @classmethod
-    def typed(cls, selector: Selector | str, table: Any, dialect: str | Dialect) -> "_Judge":
+    def typed(cls, selector: Selector | str, table: Any, dialect: str | Dialect) -> "_BatchEvaluation":
         rules = lenient_dialect(dialect)
         selector = parse(selector) if isinstance(selector, str) else selector
 
         def candidates(name: str) -> Candidates:
             return typed_column(table, name, rules)
 
-        return cls(prepared(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10, exact=True)
+        return cls(expand_selector(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10, exact=True)
 
     def rows(self, node: Node, outcome: str) -> Mask:
         """The rows for which ``outcome`` of one condition is possible."""
@@ -164,48 +168,50 @@ class _Judge:
         return mask if codes is None else mask[codes]
 
     def _table(self, node: Node) -> tuple[Masks, NDArray[np.intp] | None]:
-        """Outcomes in the space of distinct values for one name, else of rows; and the way from there."""
+        """For a condition on one name: outcomes of its distinct values, and codes. Else: outcomes of rows, and None."""
         used = names(node)
-        if len(used) > self.most:
-            return self._all(self.rows_total), None
+        if len(used) > self.max_names:
+            return self._all_outcomes(self.rows_total), None
         columns = {name: self._candidates(name) for name in used}
         if len(used) == 1:
             column = columns[used[0]]
-            return self._judged(node, columns, column.size), column.codes
-        spread = {name: _spread(column) for name, column in columns.items()}
-        return self._judged(node, spread, self.rows_total), None
+            return self._outcomes_of_condition(node, columns, column.size), column.codes
+        spread = {name: _expand_to_rows(column) for name, column in columns.items()}
+        return self._outcomes_of_condition(node, spread, self.rows_total), None
 
     def _candidates(self, name: str) -> Candidates:
         if name not in self.cache:
             self.cache[name] = self.found(name)
         return self.cache[name]
 
-    def _judged(self, node: Node, columns: Mapping[str, Candidates], size: int) -> Masks:
+    def _outcomes_of_condition(self, node: Node, columns: Mapping[str, Candidates], size: int) -> Masks:
         possible = Masks(*(np.zeros(size, bool) for _ in Masks._fields))
         for column in columns.values():
-            if column.anything is not None:
+            if column.undecided is not None:
                 for mask in possible:
-                    np.logical_or(mask, column.anything, out=mask)
+                    np.logical_or(mask, column.undecided, out=mask)
         done: dict[Any, list[Mask]] = {}
         for kinds, member in _assignments(columns, size):
-            plan = specialise(node, kinds, self.dialect, convert=self.convert)
+            plan = plan_condition(node, kinds, self.dialect, convert=self.convert)
             done.setdefault(plan, []).append(member)
         for plan, members in done.items():
             member = reduce(np.logical_or, members)
-            anything = plan is ANYTHING
-            if anything and self.exact:
-                raise UnsupportedSelectorError(f"No column of types can answer {render(node)}.")
-            outcomes = self._all(size) if anything else Masks(*vectors.test(plan, _operands(columns), size))
+            undecided = plan is NOT_COMPUTABLE
+            if undecided and self.exact:
+                raise UnsupportedSelectorError(f"Typed columns cannot be evaluated on {render(node)}.")
+            outcomes = (
+                self._all_outcomes(size) if undecided else Masks(*vectors.evaluate_plan(plan, _operands(columns), size))
+            )
             for mask, outcome in zip(possible, outcomes, strict=True):
                 np.logical_or(mask, member & outcome, out=mask)
         return possible
 
-    def _all(self, size: int) -> Masks:
+    def _all_outcomes(self, size: int) -> Masks:
         return Masks(*(np.ones(size, bool) for _ in Masks._fields))
 
 
 def _assignments(columns: Mapping[str, Candidates], size: int) -> Iterator[tuple[dict[str, Kind], Mask]]:
-    """Every assignment of kinds that some value has, and the values that may have it."""
+    """Every assignment of kinds to names that some value may have, and the mask of these values."""
     chosen: list[tuple[dict[str, Kind], Mask]] = [({}, np.ones(size, bool))]
     for name, column in columns.items():
         chosen = [
@@ -224,9 +230,9 @@ def _operands(columns: Mapping[str, Candidates]) -> Mapping[tuple[str, Kind], An
     }
 
 
-def _spread(column: Candidates) -> Candidates:
-    """From distinct values to rows, for a condition on two columns."""
+def _expand_to_rows(column: Candidates) -> Candidates:
+    """Candidates of rows instead of distinct values, for a condition on two columns."""
     codes = column.codes
     kinds = {kind: (member[codes], vectors.take(data, codes)) for kind, (member, data) in column.kinds.items()}
-    anything = None if column.anything is None else column.anything[codes]
-    return Candidates(np.arange(len(codes)), len(codes), kinds, anything)
+    undecided = None if column.undecided is None else column.undecided[codes]
+    return Candidates(np.arange(len(codes)), len(codes), kinds, undecided)

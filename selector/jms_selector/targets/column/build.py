@@ -1,8 +1,8 @@
 """Selector -> Spark ``Column`` over the connector's schema, for batch and streaming queries.
 
-The column is true for each row that some typing of its texts matches, like :func:`jms_selector.arrow.keep`. Where
-``property_types`` states the types, the column is exact. It is made of built-in functions, so Spark compiles it, and
-none of them throws under ANSI mode. The first call imports pyspark.
+The column is true for each row that matches for some types of its texts, like :func:`jms_selector.arrow.keep`. Where
+``property_types`` states the types, the column is exact. Spark compiles the column, because it consists of built-in
+functions; none of them throws under ANSI mode. The first call imports pyspark.
 """
 
 from functools import reduce
@@ -10,8 +10,15 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
-from jms_selector.meaning.lenient import MAX_NAMES, STATED, Source, lenient_dialect, prepared, source
-from jms_selector.meaning.plan import ANYTHING, Plan, junctions, negation_normal, specialise
+from jms_selector.meaning.lenient import (
+    MAX_NAMES,
+    TRUSTED_TYPES,
+    NameLocation,
+    expand_selector,
+    lenient_dialect,
+    locate,
+)
+from jms_selector.meaning.plan import NOT_COMPUTABLE, Plan, junction_children, plan_condition, to_negation_normal_form
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.parse import parse
@@ -35,18 +42,18 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CONDITIONS", "column"]
 
 MAX_CONDITIONS = 50
-"""Conditions, and the ANDs, ORs and NOTs between them, that Spark is given as an expression.
+"""Conditions in a selector that becomes a Spark expression.
 
-Its compiler gives up at some hundreds, and its analyser walks an expression on the JVM's stack; a longer
-selector is evaluated by an Arrow function instead.
+Spark's compiler fails at some hundreds, and its analyser recurses over the expression. An Arrow function evaluates a
+longer selector.
 """
 
 
 MAX_OPERATORS, MAX_PRODUCTS = 4, 1
-"""Operators, and multiplications among them, of one condition that Spark is given as an expression.
+"""Operators, and multiplications among them, in one condition of a selector that becomes a Spark expression.
 
-An operator that wraps as Java's does names its operands several times, so the expression grows by a factor with each:
-``x * x * x * x > 0`` took the driver's whole heap.
+An operator that wraps as in Java repeats its operands, so the expression grows by a factor with each operator:
+``x * x * x * x > 0`` filled the driver's heap.
 """
 
 
@@ -54,41 +61,41 @@ def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert
     """A boolean column, never null: ``df.where(column("color = 'red' AND weight > 2500"))``.
 
     A row is kept if the selector is true for some value with the row's text, of the stated type where
-    ``property_types`` has one. ``dialect``: whose rules (see docs/selectors.md), the specification's here.
+    ``property_types`` has one. ``dialect`` selects the rules (see docs/selectors.md).
     """
     rules = lenient_dialect(dialect)
     selector = parse(selector) if isinstance(selector, str) else selector
     converting = selector.convert if convert is None else convert
-    root = prepared(selector)
-    if root is not None and _too_large(root):
-        return _by_arrow(selector, root, rules, convert=converting)
+    root = expand_selector(selector)
+    if root is not None and _exceeds_limits(root):
+        return _column_by_arrow_function(selector, root, rules, convert=converting)
     built: Column = _Builder(rules, convert=converting).build(root)
     return built
 
 
-def _too_large(root: Node) -> bool:
-    """Whether Spark's compiler could not take the selector as one expression."""
-    asked = [node for node in postorder(root, conditions) if not isinstance(node, And | Or | Not)]
-    return len(asked) > MAX_CONDITIONS or any(map(_calculates_too_much, asked))
+def _exceeds_limits(root: Node) -> bool:
+    """Whether the selector is too large for one Spark expression."""
+    tested = [node for node in postorder(root, conditions) if not isinstance(node, And | Or | Not)]
+    return len(tested) > MAX_CONDITIONS or any(map(_exceeds_operator_limits, tested))
 
 
-def _calculates_too_much(condition: Node) -> bool:
+def _exceeds_operator_limits(condition: Node) -> bool:
     operators: list[str] = []
     for node in postorder(condition):
         operators += node.operators if isinstance(node, Arithmetic) else "-" if isinstance(node, Negative) else ""
     return len(operators) > MAX_OPERATORS or operators.count("*") > MAX_PRODUCTS
 
 
-def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool) -> "Column":
+def _column_by_arrow_function(selector: Selector, root: Node, dialect: Dialect, *, convert: bool) -> "Column":
     import pyarrow as pa
     from pyspark.sql import functions
     from pyspark.sql.pandas.functions import arrow_udf
 
-    headers = {where.name for name in names(root) if (where := source(dialect, name)).kind}
+    headers = {location.name for name in names(root) if (location := locate(dialect, name)).kind}
     columns, dialect_name = sorted({"properties", "property_types", *headers}), dialect.name
 
     def keep(rows: pa.Array) -> pa.Array:
-        from jms_selector.targets.arrow import masks  # on the executor
+        from jms_selector.targets.arrow import masks  # imported on the executor
 
         batch = pa.RecordBatch.from_arrays(rows.flatten(), names=columns)
         return masks.keep(selector, batch, dialect_name, convert=convert)
@@ -100,7 +107,7 @@ def _by_arrow(selector: Selector, root: Node, dialect: Dialect, *, convert: bool
 
 class _Builder:
     def __init__(self, dialect: Dialect, *, convert: bool) -> None:
-        # pyspark takes longer to import than all of this package, and most callers do not need it.
+        # Imported here: pyspark takes longer to import than this whole package, and most callers do not need it.
         from pyspark.sql import functions
 
         from jms_selector.targets.column.expressions import Expressions
@@ -109,7 +116,7 @@ class _Builder:
         self.dialect = dialect
         self.convert = convert
         self.expressions = Expressions()
-        # A selector often asks the same of one property, and every Column costs calls into the JVM.
+        # Conditions of a selector often share expressions, and every new Column costs calls into the JVM.
         self.members: dict[tuple[str, frozenset[Kind]], Any] = {}
         self.operands: dict[tuple[str, Kind], Any] = {}
 
@@ -124,84 +131,86 @@ class _Builder:
                 return self.condition(node.operand, "false")
             return self.condition(node, "true")
 
-        return fold(negation_normal(root), visit, junctions)
+        return fold(to_negation_normal_form(root), visit, junction_children)
 
     def condition(self, node: Node, outcome: str) -> Any:
         """Whether ``outcome`` is possible for one condition."""
         used = names(node)
-        sources = {name: source(self.dialect, name) for name in used}
-        if len(used) > MAX_NAMES or not all(where.shown for where in sources.values()):
+        locations = {name: locate(self.dialect, name) for name in used}
+        if len(used) > MAX_NAMES or not all(location.visible for location in locations.values()):
             return self._literal(truth=True)
         plans: dict[Plan, list[tuple[Kind, ...]]] = {}
-        for kinds in product(*(self.kinds(where) for where in sources.values())):
-            plan = specialise(node, dict(zip(used, kinds, strict=True)), self.dialect, convert=self.convert)
+        for kinds in product(*(self.kinds(location) for location in locations.values())):
+            plan = plan_condition(node, dict(zip(used, kinds, strict=True)), self.dialect, convert=self.convert)
             plans.setdefault(plan, []).append(kinds)
-        cases = [self.case(plan, kinds, list(sources.values()), outcome) for plan, kinds in plans.items()]
-        unstated = [~self._present(where) for where in sources.values() if where.absent is None]
+        cases = [self.case(plan, kinds, list(locations.values()), outcome) for plan, kinds in plans.items()]
+        unstated = [~self._present(location) for location in locations.values() if location.absent is None]
         possible = [case for case in cases if case is not None] + unstated
         return _balanced(possible, both=False) if possible else self._literal(truth=False)
 
-    def case(self, plan: Plan, kinds: list[tuple[Kind, ...]], sources: list[Source], outcome: str) -> Any:
-        """Rows that may be of some of these kinds, and for which their plan has the outcome."""
-        if plan is ANYTHING:
+    def case(self, plan: Plan, kinds: list[tuple[Kind, ...]], locations: list[NameLocation], outcome: str) -> Any:
+        """Rows whose values may have some of these kinds, and for which the plan of these kinds has the outcome."""
+        if plan is NOT_COMPUTABLE:
             possible: Any = self._literal(truth=True)
         else:
             possible = self.expressions.test(plan, self.operand, outcome)
-        if possible is None or not sources:
+        if possible is None or not locations:
             return possible
         rows = [
-            _balanced([self._member(where, group) for where, group in zip(sources, groups, strict=True)], both=True)
-            for groups in _rectangles(kinds)
+            _balanced(
+                [self._member(location, group) for location, group in zip(locations, groups, strict=True)], both=True
+            )
+            for groups in _group_kinds(kinds)
         ]
         return _balanced(rows, both=False) & possible
 
-    # --- a name's kinds -----------------------------------------------------------------------------
+    # --- kinds of a name ----------------------------------------------------------------------------
 
-    def kinds(self, where: Source) -> list[Kind]:
-        """Every kind a value of the name may have."""
-        found = [where.kind] if where.kind else [Kind.STRING, Kind.BOOLEAN, *BITS, Kind.FLOAT, Kind.DOUBLE]
-        found += [value.kind for value in where.absent or ()]
-        if where.or_null or (where.kind is None and self.dialect.null_texts):
+    def kinds(self, location: NameLocation) -> list[Kind]:
+        """Every kind that a value of the name may have."""
+        found = [location.kind] if location.kind else [Kind.STRING, Kind.BOOLEAN, *BITS, Kind.FLOAT, Kind.DOUBLE]
+        found += [value.kind for value in location.absent or ()]
+        if location.may_be_null or (location.kind is None and self.dialect.null_texts):
             found.append(Kind.NULL)
         return list(dict.fromkeys(found))
 
-    def _member(self, where: Source, kinds: frozenset[Kind]) -> Any:
-        key = where.name, kinds
+    def _member(self, location: NameLocation, kinds: frozenset[Kind]) -> Any:
+        key = location.name, kinds
         if key not in self.members:
-            self.members[key] = self.member(where, kinds)
+            self.members[key] = self.member(location, kinds)
         return self.members[key]
 
-    def member(self, where: Source, kinds: frozenset[Kind]) -> Any:
-        """Rows whose value may be of one of ``kinds``."""
+    def member(self, location: NameLocation, kinds: frozenset[Kind]) -> Any:
+        """Rows whose value may have one of ``kinds``."""
         forms = []
-        if kinds & {value.kind for value in where.absent or ()}:
-            forms.append(~self._present(where))
-        if Kind.NULL in kinds and where.or_null:
+        if kinds & {value.kind for value in location.absent or ()}:
+            forms.append(~self._present(location))
+        if Kind.NULL in kinds and location.may_be_null:
             return self._literal(truth=True)
-        if where.kind:
-            forms += [self._present(where)] if where.kind in kinds else []
+        if location.kind:
+            forms += [self._present(location)] if location.kind in kinds else []
         else:
-            forms += self._forms(where, kinds)
+            forms += self._member_conditions(location, kinds)
         return _balanced(forms, both=False) if forms else self._literal(truth=False)
 
-    def _forms(self, where: Source, kinds: frozenset[Kind]) -> list[Any]:
-        text = self._text(where)
-        stated = self.functions.col("property_types")[where.name]
-        others = sorted(STATED - {str(kind) for kind in kinds})
+    def _member_conditions(self, location: NameLocation, kinds: frozenset[Kind]) -> list[Any]:
+        text = self._text(location)
+        stated = self.functions.col("property_types")[location.name]
+        others = sorted(TRUSTED_TYPES - {str(kind) for kind in kinds})
         fits = self.functions.coalesce(~stated.isin(others), self._literal(truth=True))
         forms = []
         if Kind.STRING in kinds:
             forms.append(text.isNotNull())
-        elif found := self._readable(text, kinds):
+        elif found := self._match_texts_of_kinds(text, kinds):
             forms.append(_balanced(found, both=False))
         if Kind.NULL in kinds and self.dialect.null_texts:
-            untyped = self.functions.coalesce(~stated.isin(sorted(STATED)), self._literal(truth=True))
+            untyped = self.functions.coalesce(~stated.isin(sorted(TRUSTED_TYPES)), self._literal(truth=True))
             null = self.functions.coalesce(text.isin(sorted(self.dialect.null_texts)), self._literal(truth=False))
             return [*(form & fits for form in forms), null & untyped]
         return [form & fits for form in forms]
 
-    def _readable(self, text: Any, kinds: frozenset[Kind]) -> list[Any]:
-        """Texts that Java renders a value of one of ``kinds`` as. False where there is no text."""
+    def _match_texts_of_kinds(self, text: Any, kinds: frozenset[Kind]) -> list[Any]:
+        """Conditions on a text that may be the Java text of a value of ``kinds``. False without a text."""
         found = []
         integral = [kind for kind in BITS if kind in kinds]
         if integral:
@@ -223,32 +232,32 @@ class _Builder:
         return self.operands[name, kind]
 
     def read(self, name: str, kind: Kind) -> Any:
-        """The value of a name, read as ``kind``."""
-        where = source(self.dialect, name)
+        """The value of a name as ``kind``."""
+        location = locate(self.dialect, name)
         functions = self.functions
-        if where.words is not None:
-            worded = functions.col(where.name).cast("string")
-            for mode, word in where.words.items():
-                worded = functions.when(functions.col(where.name) == mode, word).otherwise(worded)
+        if location.words is not None:
+            worded = functions.col(location.name).cast("string")
+            for mode, word in location.words.items():
+                worded = functions.when(functions.col(location.name) == mode, word).otherwise(worded)
             return worded
-        if where.kind is Kind.LONG:
-            return functions.coalesce(functions.unix_millis(functions.col(where.name)), functions.lit(0))
-        if where.kind:
-            return functions.col(where.name)
-        return self.expressions.read(self._text(where), kind)
+        if location.kind is Kind.LONG:
+            return functions.coalesce(functions.unix_millis(functions.col(location.name)), functions.lit(0))
+        if location.kind:
+            return functions.col(location.name)
+        return self.expressions.read(self._text(location), kind)
 
-    def _text(self, where: Source) -> Any:
-        return self.functions.col("properties")[where.name]
+    def _text(self, location: NameLocation) -> Any:
+        return self.functions.col("properties")[location.name]
 
-    def _present(self, where: Source) -> Any:
-        return self.functions.col(where.name).isNotNull() if where.kind else self._text(where).isNotNull()
+    def _present(self, location: NameLocation) -> Any:
+        return self.functions.col(location.name).isNotNull() if location.kind else self._text(location).isNotNull()
 
     def _literal(self, *, truth: bool) -> Any:
         return self.functions.lit(truth)
 
 
-def _rectangles(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ...]]:
-    """Assignments of one or two kinds as few products of sets: {(int, int), (long, int)} is {int, long} × {int}."""
+def _group_kinds(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ...]]:
+    """Assignments of one or two kinds as a few products of sets: {(int, int), (long, int)} is {int, long} × {int}."""
     if len(pairs[0]) == 1:
         return [(frozenset(kind for (kind,) in pairs),)]
     rows: dict[Kind, set[Kind]] = {}
@@ -261,7 +270,7 @@ def _rectangles(pairs: list[tuple[Kind, ...]]) -> list[tuple[frozenset[Kind], ..
 
 
 def _balanced(parts: list[Any], *, both: bool) -> Any:
-    """AND or OR as a tree of little depth: 3,000 terms are 12 levels."""
+    """AND or OR as a balanced tree: 3,000 terms are 12 levels deep."""
     while len(parts) > 1:
         pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
         parts = [reduce(lambda a, b: a & b if both else a | b, pair) for pair in pairs]

@@ -1,7 +1,7 @@
-"""A plan as Spark expressions: Java's arithmetic, order and LIKE from functions that never throw.
+"""Plan -> Spark expressions: Java's arithmetic, order and LIKE, made of functions that never throw.
 
-Spark's own operators coerce strings, throw on overflow and on division by zero, and take NaN for equal to
-itself; none of that is left to chance here (measured on Spark 4.3 with ANSI mode on).
+Spark's own operators coerce strings, throw on overflow and on division by zero, and treat NaN as equal to itself. The
+expressions avoid these cases (measured on Spark 4.3 with ANSI mode on).
 """
 
 import math
@@ -16,6 +16,7 @@ from jms_selector.meaning.plan import (
     Calculation,
     Comparison,
     Constant,
+    ConstantOutcome,
     Matching,
     Membership,
     Minus,
@@ -24,7 +25,6 @@ from jms_selector.meaning.plan import (
     Plan,
     Truth,
     ValuePlan,
-    Verdict,
 )
 from jms_selector.meaning.rules import Outcome
 from jms_selector.syntax.kinds import Kind
@@ -47,10 +47,10 @@ Read = Callable[[str, Kind], Any]
 
 
 class Expressions:
-    """Plans -> columns; ``read`` gives the value of a name at a kind."""
+    """Plans -> columns. Callers pass ``read``: name and kind -> column of the value."""
 
     def read(self, text: Any, kind: Kind) -> Any:
-        """A text that is known to be of ``kind``'s form."""
+        """The value of a text that is known to have the form of ``kind``."""
         if kind is Kind.STRING:
             return text
         if kind is Kind.BOOLEAN:
@@ -58,8 +58,8 @@ class Expressions:
         return text.try_cast(_TYPES.get(kind, "bigint"))
 
     def test(self, plan: Plan, read: Read, outcome: str) -> Any:
-        """Where the condition has the outcome; None where it never has."""
-        if isinstance(plan, Verdict):
+        """The rows in which the condition has the outcome; None if there are none."""
+        if isinstance(plan, ConstantOutcome):
             wanted = Outcome.TRUE if outcome == "true" else Outcome.FALSE
             return F.lit(True) if plan.outcome is wanted else None  # noqa: FBT003
         truth = self._truth(plan, read)
@@ -70,7 +70,7 @@ class Expressions:
             case Comparison():
                 return self._comparison(plan, read)
             case Matching(operand, tokens, negated):
-                found = _matched(self.value(operand, read), tokens)
+                found = _match_pattern(self.value(operand, read), tokens)
                 return ~found if negated else found
             case Membership(operand, values, negated):
                 found = self.value(operand, read).isin(list(values))
@@ -89,21 +89,21 @@ class Expressions:
             case Operand(name, kind):
                 return read(name, kind)
             case Minus(kind, operand):
-                return _minus(_at(self.value(operand, read), kind), kind)
+                return _negate(_cast(self.value(operand, read), kind), kind)
             case Calculation(operator, kind, left, right):
-                a, b = (_at(self.value(side, read), kind) for side in (left, right))
+                a, b = (_cast(self.value(side, read), kind) for side in (left, right))
                 return _floating(operator, a, b) if kind in _FLOATING else _integral(operator, a, b, kind)
 
     def _comparison(self, plan: Comparison, read: Read) -> Any:
         basis, operator = plan.basis, plan.operator
         left, right = self.value(plan.left, read), self.value(plan.right, read)
         if not basis.parse:
-            return _compared(operator, left, right, plan)
+            return _compare(operator, left, right, plan)
         text = left if basis.parse == "left" else right
-        number = _parsed(text, basis.kind)
+        number = _parse_text(text, basis.kind)
         pair = (number, right) if basis.parse == "left" else (left, number)
         unequal = F.lit(operator == "<>")
-        return F.when(number.isNull(), unequal).otherwise(_compared(operator, *pair, plan))
+        return F.when(number.isNull(), unequal).otherwise(_compare(operator, *pair, plan))
 
 
 # --- comparisons ------------------------------------------------------------------------------------
@@ -118,28 +118,32 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _compared(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
+def _compare(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
     kind = plan.basis.kind
     if kind is Kind.STRING and operator not in {"=", "<>"}:
-        # Java orders UTF-16 units; so do the bytes of their big-endian form.
+        # Java orders by UTF-16 units, and so do the bytes of UTF-16BE.
         left, right = F.encode(left, "UTF-16BE"), F.encode(right, "UTF-16BE")
     if kind in _FLOATING:
         left, right = left.cast(_TYPES[kind]), right.cast(_TYPES[kind])
-        return _ordered(operator, left, right, plan) if plan.total_order else _ieee(operator, left, right, plan)
+        return (
+            _compare_in_total_order(operator, left, right, plan)
+            if plan.total_order
+            else _compare_as_ieee(operator, left, right, plan)
+        )
     return _OPERATORS[operator](left, right)
 
 
-def _ieee(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
-    """Spark takes NaN for equal to itself and above all numbers; IEEE has it unequal to everything."""
+def _compare_as_ieee(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
+    """Compare as IEEE 754, where NaN equals nothing. In Spark NaN equals NaN and is above all numbers."""
     found = _OPERATORS[operator](left, right)
-    nan = _or_none(*(F.isnan(side) for side, given in ((left, plan.left), (right, plan.right)) if _may_be_odd(given)))
+    nan = _any_of(*(F.isnan(side) for side, given in ((left, plan.left), (right, plan.right)) if _may_be_nan(given)))
     if nan is None:
         return found
     return (found | nan) if operator == "<>" else (found & ~nan)
 
 
-def _ordered(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
-    """``compareTo``: Spark's order but for the zeros, which it takes for equal."""
+def _compare_in_total_order(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
+    """Compare as ``compareTo``, which is Spark's order except that -0.0 < 0.0."""
     found = _OPERATORS[operator](left, right)
     zero = [_literal_of(side) for side in (plan.left, plan.right)]
     if any(value is not None and value != 0 for value in zero):
@@ -148,7 +152,7 @@ def _ordered(operator: str, left: Any, right: Any, plan: Comparison) -> Any:
     return F.when((left == 0) & (right == 0), _OPERATORS[operator](left_sign, right_sign)).otherwise(found)
 
 
-def _may_be_odd(plan: ValuePlan) -> bool:
+def _may_be_nan(plan: ValuePlan) -> bool:
     return not isinstance(plan, Constant) and getattr(plan, "kind", None) in _FLOATING
 
 
@@ -156,14 +160,14 @@ def _literal_of(plan: ValuePlan) -> Any:
     return plan.value if isinstance(plan, Constant) else None
 
 
-def _or_none(*columns: Column) -> Any:
+def _any_of(*columns: Column) -> Any:
     if not columns:
         return None
     return columns[0] if len(columns) == 1 else columns[0] | columns[1]
 
 
-def _parsed(text: Any, kind: Kind) -> Any:
-    """``valueOf`` of the Java class; null where it throws."""
+def _parse_text(text: Any, kind: Kind) -> Any:
+    """``valueOf`` of the Java class of ``kind``; null where it throws."""
     if kind is Kind.BOOLEAN:
         return F.lower(text) == "true"
     if kind in _FLOATING:
@@ -179,11 +183,11 @@ def _parsed(text: Any, kind: Kind) -> Any:
 # --- arithmetic -------------------------------------------------------------------------------------
 
 
-def _at(value: Any, kind: Kind) -> Any:
+def _cast(value: Any, kind: Kind) -> Any:
     return value.cast(_TYPES[kind])
 
 
-def _minus(value: Any, kind: Kind) -> Any:
+def _negate(value: Any, kind: Kind) -> Any:
     return F.lit(-1.0).cast(_TYPES[kind]) * value if kind in _FLOATING else _integral("-", F.lit(0), value, kind)
 
 
@@ -207,27 +211,27 @@ def _quotient(a: Any, b: Any) -> Any:
     return F.call_function("div", a, b)
 
 
-def _flipped(value: Any) -> Any:
-    """2^63 more or less: the same bits but the sign."""
+def _flip_sign_bit(value: Any) -> Any:
+    """The value with the other sign bit, which adds or subtracts 2^63."""
     return value.bitwiseXOR(F.lit(_MINIMUM).cast("bigint"))
 
 
 def _wrapped_sum(a: Any, b: Any) -> Any:
-    """Where the sum leaves the range, both operands moved by 2^63 give it wrapped."""
-    return F.coalesce(F.try_add(a, b), F.try_add(_flipped(a), _flipped(b)))
+    """The sum, wrapped: if it overflows, the sum of both operands moved by 2^63 is the wrapped sum."""
+    return F.coalesce(F.try_add(a, b), F.try_add(_flip_sign_bit(a), _flip_sign_bit(b)))
 
 
 def _wrapped_difference(a: Any, b: Any) -> Any:
-    return F.coalesce(F.try_subtract(a, b), F.try_subtract(_flipped(a), _flipped(b)))
+    return F.coalesce(F.try_subtract(a, b), F.try_subtract(_flip_sign_bit(a), _flip_sign_bit(b)))
 
 
 def _wrapped_product(a: Any, b: Any) -> Any:
-    """From 16-bit digits of ``b``: shifts drop what does not fit, as Java's multiplication does."""
+    """The product, wrapped: from 16-bit digits of ``b``, whose shifts drop the bits that overflow."""
     low = F.lit(0xFFFF).cast("bigint")
     parts = []
     for shift in (0, 16, 32, 48):
         digit = F.shiftright(b, shift).bitwiseAND(low)
-        # A 64-bit a by a 16-bit digit may overflow too: take a in halves.
+        # The product of a 64-bit a and a 16-bit digit may overflow too, so multiply the halves of a.
         small = a.bitwiseAND(F.lit(0xFFFFFFFF).cast("bigint")) * digit
         large = F.shiftleft(F.shiftright(a, 32) * digit, 32)
         parts.append(F.shiftleft(_wrapped_sum(small, large), shift))
@@ -254,7 +258,7 @@ def _floating(operator: str, a: Any, b: Any) -> Any:
 # --- texts ------------------------------------------------------------------------------------------
 
 
-def _matched(text: Any, tokens: tuple[Token, ...]) -> Any:
+def _match_pattern(text: Any, tokens: tuple[Token, ...]) -> Any:
     """LIKE by equality, prefix or suffix where the pattern allows, else by a Java regular expression."""
     match tokens:
         case ():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jms_selector.meaning.conversions import readings
 from jms_selector.syntax.dialects import ARTEMIS, SPEC
 from jms_selector.syntax.kinds import Kind
-from jms_selector.targets.arrow.candidates import SchemaColumns, _lookup, _readings, typed_column
+from jms_selector.targets.arrow.candidates import SchemaColumns, _lookup_first, _readings, typed_column
 
 TEXTS = ["5", "-5", "128", "99999", "3000000000", "9223372036854775807", "9223372036854775808", "-9223372036854775808"]
 TEXTS += [
@@ -53,12 +53,12 @@ _maps = st.lists(
 def test_lookup_takes_the_first_entry_of_a_key(rows, start):
     maps = pa.array(rows, pa.map_(pa.string(), pa.string())).slice(start)
     expected = [next((v for k, v in row or [] if k == "a"), None) for row in rows[start:]]
-    assert _lookup(maps, "a").to_pylist() == expected
+    assert _lookup_first(maps, "a").to_pylist() == expected
 
 
-def test_every_row_with_the_same_entries_has_a_short_way():
+def test_lookup_in_rows_with_equal_numbers_of_entries():
     maps = pa.array([[("a", str(n)), ("b", "x")] for n in range(5)], pa.map_(pa.string(), pa.string()))
-    assert _lookup(maps, "a").to_pylist() == ["0", "1", "2", "3", "4"]
+    assert _lookup_first(maps, "a").to_pylist() == ["0", "1", "2", "3", "4"]
 
 
 def test_absence_by_dialect():
@@ -70,8 +70,8 @@ def test_absence_by_dialect():
 
     for name in ("JMSCorrelationID", "AMQSize"):
         column = known.candidates(name)
-        assert rows(column, column.anything) == [True]
-    assert SchemaColumns(batch, SPEC).candidates("JMSCorrelationID").anything is None
+        assert rows(column, column.undecided) == [True]
+    assert SchemaColumns(batch, SPEC).candidates("JMSCorrelationID").undecided is None
     time = known.candidates("JMSTimestamp")
     assert rows(time, time.kinds[Kind.LONG][0]) == rows(time, time.kinds[Kind.NULL][0]) == [True]
     assert known.candidates("JMSXDeliveryCount").kinds[Kind.NULL][0].all()

@@ -84,15 +84,15 @@ def test_typed_columns_are_exact(text, seed, dialect):
     try:
         found = masks.exact(selector, table, dialect)
     except UnsupportedSelectorError:
-        return  # strings joined, or a division that may be NULL beside unlike types
+        return  # for concatenated strings, or a division that may be NULL beside other types
     assert found.to_pylist() == expected
 
 
-def test_missing_columns_are_null_and_odd_ones_refused():
+def test_missing_columns_are_null_and_columns_of_other_types_refused():
     table = pa.table({"a": pa.array([1, None], pa.int32()), "t": pa.array([[1], [2]])})
     assert masks.exact("a = 1 OR z = 1", table).to_pylist() == [True, None]
     assert masks.exact("a IS NULL", table).to_pylist() == [False, True]
-    with pytest.raises(TypeError, match="no type of a JMS property"):
+    with pytest.raises(TypeError, match=r"t .*list"):
         masks.exact("t = 1", table)
 
 

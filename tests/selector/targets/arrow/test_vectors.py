@@ -9,7 +9,7 @@ from jms_selector.meaning.plan import Calculation, Comparison, Constant, Matchin
 from jms_selector.meaning.rules import Basis
 from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.like import compile_like, matcher
-from jms_selector.targets.arrow.vectors import test as masks
+from jms_selector.targets.arrow.vectors import evaluate_plan as masks
 
 LONGS = [0, 1, -1, 2, -7, 2147483647, -2147483648, (1 << 63) - 1, -(1 << 63), 5]
 INTS = [n for n in LONGS if -(1 << 31) <= n < 1 << 31]

@@ -141,7 +141,7 @@ def test_a_long_calculation_does_not_blow_up_the_plan(spark, text):
     assert kept.count() == 1
 
 
-def test_an_arrow_function_says_what_the_expression_says(spark, messages):
+def test_the_arrow_function_and_the_expression_agree(spark, messages):
     """The form of a long selector, for one that has both."""
     rows = [selector_strategies.row_of(m, types=place % 2 == 0) for place, m in enumerate(messages)]
     df = frame(spark, rows)

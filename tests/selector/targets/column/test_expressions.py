@@ -127,7 +127,7 @@ def test_texts_read_as_numbers(spark, kind):
             assert value == expected, (text, operator)
 
 
-def test_a_null_of_a_division_is_seen(spark):
+def test_a_division_by_zero_is_null(spark):
     frame = spark.createDataFrame([(5, 0), (5, 2)], "a bigint, b bigint").coalesce(1)
     division = Calculation("/", Kind.LONG, Operand("a", Kind.LONG), Operand("b", Kind.LONG))
     columns = {"null": Expressions().test(NullTest(division, False), read, "true")}
