@@ -18,7 +18,7 @@ from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 pytestmark = pytest.mark.broker
 
 NOW_MS = int(time.time() * 1000)
-OLD_MS, YOUNG_MS = NOW_MS - KEEP_WRITES_MS - 60_000, NOW_MS - KEEP_WRITES_MS + 60_000
+OLD_MS, YOUNG_MS = NOW_MS - KEEP_WRITES_MS - 3_600_000, NOW_MS - KEEP_WRITES_MS + 3_600_000
 
 
 def entry(batch, written_ms=NOW_MS):
