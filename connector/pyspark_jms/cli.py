@@ -97,10 +97,7 @@ def _add_broker(commands: _Commands) -> None:
         metavar="WORD",
         help="password; other users of the machine can see it, but not the environment variable JMS_BROKER_PASSWORD",
     )
-    add("--tls-cert", metavar="PEM", help="certificate; --port then accepts TLS only")
-    add("--tls-key", metavar="PEM", help="key of the certificate, if it is in another file")
-    add("--tls-client-ca", metavar="PEM", help="require client certificates of this authority")
-    add("--plain-port", type=int, metavar="PORT", help="with --tls-cert: a second port without TLS")
+    _add_tls(parser)
     add(
         "--max-delivery-attempts",
         default=10,
@@ -114,6 +111,14 @@ def _add_broker(commands: _Commands) -> None:
         action="store_true",
         help="use the garbage collector and compiler of a server; also increase --heap",
     )
+
+
+def _add_tls(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--tls-cert", metavar="PEM", help="certificate; --port then accepts TLS only")
+    add("--tls-key", metavar="PEM", help="key of the certificate, if it is in another file")
+    add("--tls-client-ca", metavar="PEM", help="require client certificates of this authority")
+    add("--plain-port", type=int, metavar="PORT", help="with --tls-cert: a second port without TLS")
 
 
 def _run_broker(options: argparse.Namespace) -> int:

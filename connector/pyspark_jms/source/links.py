@@ -82,8 +82,8 @@ class QueueFigures(Protocol):
     def close(self) -> None: ...
 
 
-class SourceLink(Protocol):
-    """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
+class Connected(Protocol):
+    """What is known of a connection, and how it ends."""
 
     @property
     def dialect(self) -> BrokerDialect: ...
@@ -96,14 +96,44 @@ class SourceLink(Protocol):
         """Name and version that the broker gave."""
 
     @property
-    def subscription(self) -> Subscription: ...
-
-    @property
     def is_down(self) -> bool: ...
 
     @property
     def received_bytes(self) -> int:
         """All bytes of the connection: they grow while one large message arrives."""
+
+    def check(self) -> None:
+        """Raise the error that ended the connection."""
+
+    def check_messages(self) -> None:
+        """The same, and ``MessageTooLargeError`` for a message that stops the query."""
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None:
+        """Close a connection that is lost, without a word to the broker."""
+
+
+class Unmappable(Protocol):
+    """Messages that will not become rows."""
+
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+        """Of the block's first messages, those that decoding cannot map, and why."""
+
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
+
+    def oversized_dead_letter(self, message: Any, reason: str) -> DeadLetter:
+        """``message``: one of ``take_oversized``."""
+
+    def message_id(self, identifier: bytes) -> str:
+        """A message's id for a log line."""
+
+
+class SourceLink(Connected, Unmappable, Protocol):
+    """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
+
+    @property
+    def subscription(self) -> Subscription: ...
 
     @property
     def has_timestamps(self) -> bool:
@@ -125,12 +155,6 @@ class SourceLink(Protocol):
         subscription of that name. Call it after ``subscribe``.
         """
 
-    def check(self) -> None:
-        """Raise the error that ended the connection."""
-
-    def check_messages(self) -> None:
-        """The same, and ``MessageTooLargeError`` for a message that stops the query."""
-
     def waiting(self) -> tuple[int, int]:
         """Messages, and bytes, that were received and not taken."""
 
@@ -148,29 +172,11 @@ class SourceLink(Protocol):
     def probe(self) -> str:
         """Ask for a sign of life; its receipt does not say that no message is on its way."""
 
-    def close(self) -> None: ...
-
-    def drop(self) -> None:
-        """Close a connection that is lost, without a word to the broker."""
-
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """When a message was sent, in milliseconds since 1970; None if it does not say so."""
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
-
-    # --- messages that will not become rows -----------------------------------------------------
-
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
-        """Of the block's first messages, those that decoding cannot map, and why."""
-
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
-
-    def oversized_dead_letter(self, message: Any, reason: str) -> DeadLetter:
-        """``message``: one of ``take_oversized``."""
-
-    def message_id(self, identifier: bytes) -> str:
-        """A message's id for a log line."""
 
 
 class SourceProtocol(Protocol):

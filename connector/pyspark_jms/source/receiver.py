@@ -59,31 +59,37 @@ class Receiver:
         self._progress = Progress(options)
         self._diverter = Diverter(options, protocol, stop.pause)
         self._subscriptions = Subscriptions(options, protocol, stop.pause)
-        self._watch: QueueFigures | None = None
-        try:
-            self._subscriptions.open(selector_digest, options.connection.reconnect_timeout if restarted else 0.0)
-            self._in_memory, self._ledger = self._ledgers(protocol, sequence)
-        except BaseException:
-            self._subscriptions.close()
-            raise
-        counts = self._progress.counts
-        self._upkeep = Upkeep(self._subscriptions, self._ledger, store, counts)
-        self._intake = Intake(
-            options,
-            subscriptions=self._subscriptions,
-            ledger=self._ledger,
-            store=store,
-            upkeep=self._upkeep,
-            diverter=self._diverter,
-            counts=counts,
-            drain=draining,
-        )
+        self._in_memory, self._ledger = self._open(protocol, sequence, selector_digest, restarted=restarted)
+        self._upkeep = Upkeep(self._subscriptions, self._ledger, store, self._progress.counts)
+        self._intake = self._new_intake(draining)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._admission = Admission(options, time.monotonic, draining=drain)
         self._watch = self._watch_queues(protocol)
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
+
+    def _new_intake(self, drain: Drain | None) -> Intake:
+        return Intake(
+            self._options,
+            subscriptions=self._subscriptions,
+            ledger=self._ledger,
+            store=self._store,
+            upkeep=self._upkeep,
+            diverter=self._diverter,
+            counts=self._progress.counts,
+            drain=drain,
+        )
+
+    def _open(
+        self, protocol: SourceProtocol, sequence: int, selector_digest: str | None, *, restarted: bool
+    ) -> tuple[Ledger | None, DeliveryLedger]:
+        try:
+            self._subscriptions.open(selector_digest, self._options.connection.reconnect_timeout if restarted else 0.0)
+            return self._ledgers(protocol, sequence)
+        except BaseException:
+            self._subscriptions.close()
+            raise
 
     def _ledgers(self, protocol: SourceProtocol, start: int) -> tuple[Ledger | None, DeliveryLedger]:
         """The ledger, and the same if it keeps its messages in memory."""
