@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-check: lint types layers mirror reference ## the static checks: style, types, layers, a test file for every module, pages up to date
+check: lint types layers mirror sizes reference ## the static checks: style, types, layers, a test file for every module, sizes, pages up to date
 
 lint: $(READY)
 	$(BIN)/ruff check .
