@@ -9,7 +9,7 @@ WORKERS := -n 2 --dist worksteal
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror reference format test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
+.PHONY: help setup check lint types layers mirror sizes reference format test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-check: lint types layers mirror reference ## the static checks: style, types, layers, a test file for every module, pages up to date
+check: lint types layers mirror sizes reference ## the static checks: style, types, layers, a test file for every module, sizes, pages up to date
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -36,6 +36,9 @@ layers: $(READY)
 
 mirror: $(READY)
 	$(BIN)/python tools/mirror.py
+
+sizes: $(READY)
+	$(BIN)/python tools/sizes.py
 
 reference: $(READY)
 	$(BIN)/python tools/reference.py --check

@@ -78,6 +78,10 @@ def _add_broker(commands: _Commands) -> None:
         "is the default password.",
     )
     parser.set_defaults(run=_run_broker)
+    _add_broker_options(parser)
+
+
+def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     shown = "(default: %(default)s)"
     add("--dir", default="artemis-data", help=f"folder for messages, configuration and broker.log {shown}")

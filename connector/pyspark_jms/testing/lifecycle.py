@@ -47,6 +47,7 @@ class OwnBroker(ABC):
         self.host, self.user, self.password = host, user, password
         self.port = port or free_port(host)
         self.directory = Path(directory or tempfile.mkdtemp(prefix="broker-")).resolve()
+        self.log = self.directory / "broker.log"
         self._start_timeout = start_timeout
         self._lock: IO[str] | None = None
         self._forget = (lambda: None) if directory else _removal(self, self.directory)
@@ -54,10 +55,6 @@ class OwnBroker(ABC):
     @property
     def url(self) -> str:
         return f"stomp://{self.host}:{self.port}"
-
-    @property
-    def log(self) -> Path:
-        return self.directory / "broker.log"
 
     @property
     @abstractmethod
@@ -72,7 +69,7 @@ class OwnBroker(ABC):
         if self.running:
             return self
         self._fetch()
-        self._claim()
+        self._lock = _claim(self.directory, self.host, self._ports())
         try:
             self._configure()
             if self.log.exists():  # one earlier log is kept; an error then quotes this start only
@@ -142,25 +139,6 @@ class OwnBroker(ABC):
         """Kill the process, if there is one, and forget it."""
 
     # --- starting ------------------------------------------------------------------------------
-
-    def _claim(self) -> None:
-        """Take folder and ports, or say who has them: a broker itself might wait for its lock for ever."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        lock = (self.directory / "embedded.lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise EmbeddedBrokerError(
-                f"Another broker runs in {self.directory}.", "Stop it, or choose another directory."
-            ) from None
-        taken = [port for port in self._ports() if not is_free(self.host, port)]
-        if taken:
-            lock.close()
-            raise EmbeddedBrokerError(
-                f"Port {taken[0]} of {self.host} is in use.", "Choose another port, or 0 for any free one."
-            )
-        self._lock = lock
 
     def _wait_until_ready(
         self, deadline: float, port: int, *, tls: bool = False, virtual_host: str | None = None
@@ -263,6 +241,24 @@ class JavaBroker(OwnBroker):
 
     def _release(self, _reference: Any) -> None:
         self.gateway.detach(_reference)
+
+
+def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:
+    """Lock the folder and check the ports, or raise an error that names them: a broker itself might wait for ever."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = (directory / "embedded.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise EmbeddedBrokerError(
+            f"Another broker runs in {directory}.", "Stop it, or choose another directory."
+        ) from None
+    taken = [port for port in ports if not is_free(host, port)]
+    if taken:
+        lock.close()
+        raise EmbeddedBrokerError(f"Port {taken[0]} of {host} is in use.", "Choose another port, or 0 for a free one.")
+    return lock
 
 
 def _cause(error: Py4JError) -> str:

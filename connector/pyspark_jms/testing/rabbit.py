@@ -105,20 +105,7 @@ class InstalledRabbit(OwnBroker):
         ]
         (self.directory / "rabbitmq.conf").write_text("\n".join([*settings, ""]))
         (self.directory / "enabled_plugins").write_text("[rabbitmq_stomp].\n")
-        (self.directory / "definitions.json").write_text(json.dumps(self._definitions()))
-
-    def _definitions(self) -> dict[str, object]:
-        return {
-            "vhosts": [{"name": "/"}],
-            "users": [
-                {"name": user.name, "password_hash": _hashed(user.password), "tags": "administrator"}
-                for user in self._users
-            ],
-            "permissions": [
-                {"user": user.name, "vhost": "/", "configure": user.configure, "write": user.write, "read": user.read}
-                for user in self._users
-            ],
-        }
+        (self.directory / "definitions.json").write_text(json.dumps(_definitions(self._users)))
 
     def _launch(self, deadline: float) -> None:
         server = _server()
@@ -230,6 +217,19 @@ def _server() -> Path | None:
         return _SERVER
     found = shutil.which("rabbitmq-server")
     return None if found is None else Path(found)
+
+
+def _definitions(users: Sequence[RabbitUser]) -> dict[str, object]:
+    return {
+        "vhosts": [{"name": "/"}],
+        "users": [
+            {"name": user.name, "password_hash": _hashed(user.password), "tags": "administrator"} for user in users
+        ],
+        "permissions": [
+            {"user": user.name, "vhost": "/", "configure": user.configure, "write": user.write, "read": user.read}
+            for user in users
+        ],
+    }
 
 
 def _hashed(password: str) -> str:

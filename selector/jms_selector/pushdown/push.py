@@ -79,11 +79,7 @@ class _Pair:
 
 
 def push(
-    selector: Selector | str,
-    dialect: str | Dialect,
-    *,
-    convert: bool = False,
-    text_values: bool = False,
+    selector: Selector | str, dialect: str | Dialect, *, convert: bool = False, text_values: bool = False
 ) -> Pushdown:
     """Split a selector between a broker and its reader.
 
