@@ -76,7 +76,7 @@ def _selectors(dialect: Dialect) -> str:
 
 
 def _window(dialect: Dialect) -> str:
-    most = f", at most {dialect.largest_window:,}" if dialect.largest_window < _UNBOUNDED else ""
+    most = f", at most {dialect.max_window:,}" if dialect.max_window < _UNBOUNDED else ""
     unit = "messages, one for 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "bytes"
     return f"`{dialect.window_header}`, {unit}{most}"
 
@@ -88,7 +88,7 @@ def _delay(dialect: Dialect) -> str:
 
 def _message_id(dialect: Dialect) -> str:
     given = "JMSMessageID" in dialect.message_headers.values()
-    return _yes(dialect.jms_message_id, "if the producer gave one" if given else "no")
+    return _yes(dialect.message_id_is_jms, "if the producer gave one" if given else "no")
 
 
 def _maps(dialect: Dialect) -> str:
@@ -97,17 +97,21 @@ def _maps(dialect: Dialect) -> str:
     return "with their content" if dialect.transform_headers else "without their content"
 
 
+def _reads_without_counting(dialect: Dialect) -> bool:
+    return dialect.unsubscribe_keeps_delivery_count or dialect.browse_headers is not None
+
+
 def _stops(dialect: Dialect) -> str:
-    if dialect.unsubscribe_is_free:
+    if dialect.unsubscribe_keeps_delivery_count:
         return "none"
-    return "one of each message in flight" + ("" if dialect.attempts_limited else "; there is no limit")
+    return "one of each message in flight" + ("" if dialect.limits_redelivery else "; there is no limit")
 
 
 _UNBOUNDED = (1 << 31) - 1
 _NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep one row of all"
 
 _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
-    ("measured on", lambda d: d.measured_on),
+    ("measured on", lambda d: d.tested_versions),
     ("queue → Spark", _guarantee),
     ("a message is known again (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
     ("`JMSMessageID`", _message_id),
@@ -116,11 +120,11 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("rows of `transaction=none` are confirmed", lambda d: "each" if d.send_receipts else "all at the end"),
     ("a repeated task is not sent again", lambda d: _yes(d.duplicate_id_header is not None, "refused")),
     ("selectors", _selectors),
-    ("several queries share a durable subscription", lambda d: _yes(d.durable.shared, "refused")),
+    ("several queries share a durable subscription", lambda d: _yes(d.durable_subscriptions.shared, "refused")),
     ("what is in flight is bounded by", _window),
     ("delivery attempts that a stop costs", _stops),
-    ("an acknowledged message stays away after `kill -9` of the broker", lambda d: _yes(d.honest_ack_receipts)),
-    ("`spark.read` counts no delivery", lambda d: _yes(d.unsubscribe_is_free or d.browse_headers is not None)),
+    ("an acknowledged message stays away after `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),
+    ("`spark.read` counts no delivery", lambda d: _yes(_reads_without_counting(d))),
     ("time to live", lambda d: _yes(bool(d.send_headers.expiration or d.send_headers.time_to_live))),
     ("delivery delay", _delay),
     ("maps, streams and objects of our own", lambda d: "in envelopes" if d.envelopes else "no"),

@@ -44,7 +44,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
     named = stage.access | {"broker": stage.name, "queue": "q"}
     journal = spark.readStream.format("jms").options(**named, journalLocation=str(tmp_path))
     if stage.dialect.stable_id_separator is None:
-        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*message ids that stay the same"):
+        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*journalLocation"):
             journal.load()
     else:
         journal.load()

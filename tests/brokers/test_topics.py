@@ -165,7 +165,9 @@ def instead(spark, stage, topic, folder):
 @pytest.mark.parametrize("checkpoint", ["the same", "another"])
 def test_a_changed_selector_is_noticed_before_anything_is_lost(stage, topic, reading, checkpoint):
     """By the checkpoint, on every broker that has selectors; by Artemis itself also without it."""
-    if stage.dialect.selector_dialect is None or (checkpoint == "another" and not stage.dialect.durable.keeps_filter):
+    if stage.dialect.selector_dialect is None or (
+        checkpoint == "another" and not stage.dialect.durable_subscriptions.ignores_changed_selector
+    ):
         return
     client = f"c{topic[2:]}"
     folders = ("one", "one") if checkpoint == "the same" else ("one", "two")
@@ -182,16 +184,16 @@ def test_a_changed_selector_is_noticed_before_anything_is_lost(stage, topic, rea
 
 @slow
 def test_a_selector_of_a_shared_subscription_needs_a_client_id_where_it_would_be_ignored(spark, stage, topic, tmp_path):
-    if stage.dialect.durable.unnamed is None:
+    if stage.dialect.durable_subscriptions.destination_without_client_id is None:
         return
     options = {"subscriptionName": topic, "sharedSubscription": "true", "selector": "colour = 'red'"}
-    with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*Give clientId"):
+    with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*clientId"):
         run_available(stream_of(spark, stage, topic, **options), tmp_path, "noop")
 
 
 @slow
 def test_a_subscription_to_another_topic_is_not_taken_for_this_one(stage, topic, reading):
-    if not stage.dialect.durable.keeps_filter:
+    if not stage.dialect.durable_subscriptions.ignores_changed_selector:
         return
     client = f"c{topic[2:]}"
     assert reading(**durable(client=client)) == []

@@ -27,7 +27,7 @@ PARTS = [
 ]
 NASTY = st.one_of(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), st.text(max_size=8))
 WITHOUT_NUL = NASTY.map(lambda text: text.replace("\0", "\n"))
-OURS = {*ARTEMIS.reserved_properties, *ARTEMIS.noise, "n"}
+OURS = {*ARTEMIS.reserved_properties, *ARTEMIS.ignored_headers, "n"}
 STOMP_NAMES = st.one_of(
     WITHOUT_NUL.filter(bool),
     st.sampled_from(["subscription", "message-id", "ack", "redelivered", "timestamp", "MESSAGE"]),

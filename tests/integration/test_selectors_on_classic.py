@@ -272,7 +272,7 @@ def browsed(classic, selector):
     consumer = Consumer(settings, subscription)
     try:
         blocks = []
-        while not any(identifier.endswith(CLASSIC.browse_end) for block in blocks for identifier in block.ids):
+        while not any(identifier.endswith(CLASSIC.browse_end_id) for block in blocks for identifier in block.ids):
             consumer.connection.changed.pause(0.2)
             consumer.connection.check()
             blocks += consumer.take()

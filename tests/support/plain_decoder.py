@@ -143,7 +143,7 @@ def _roles(headers, dialect, body_type):
             roles[dialect.message_headers[name]] = (name, value)
             if not _understood(name, value, body_type):
                 properties.setdefault(name, value)
-        elif name not in dialect.noise:
+        elif name not in dialect.ignored_headers:
             properties.setdefault(dialect.property_names.get(name, name), value)
     return roles, properties
 

@@ -47,6 +47,6 @@ def guarantee_findings(dialect: Dialect, findings: Iterable[Finding]) -> Iterato
 def _shared(dialect: Dialect) -> str:
     return (
         "several queries can share a subscription"
-        if dialect.durable.shared
+        if dialect.durable_subscriptions.shared
         else "one query at a time can read a subscription"
     )

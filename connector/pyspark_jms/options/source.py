@@ -18,7 +18,7 @@ from pyspark_jms.options.values import (
     parse_values,
 )
 from pyspark_jms.stomp.dialects import DIALECTS, dialect_named
-from pyspark_jms.stomp.dialects.addresses import reads_too
+from pyspark_jms.stomp.dialects.addresses import may_receive
 from pyspark_jms.stomp.dialects.base import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged, require_stable_ids
 
@@ -263,7 +263,7 @@ def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "ba
 
 
 def _refuse_reading_dead_letters(sources: tuple[str, ...], dead_letter_queue: str) -> None:
-    source = next((name for name in sources if reads_too(name, dead_letter_queue)), None)
+    source = next((name for name in sources if may_receive(name, dead_letter_queue)), None)
     if source is not None:
         raise OptionConflictError(
             f"Queue {dead_letter_queue} is both read and deadLetterQueue."

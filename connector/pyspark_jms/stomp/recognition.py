@@ -17,9 +17,6 @@ __all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redeliver
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Bytes of header lines that may change in the store of a broker with ``unstable_characters``."""
 
-_CHANGES = (b"subscription:", b"message-id:", b"ack:", b"redelivered:")
-"""Header lines that differ in a redelivery, of every broker; a producer's property of such a name goes with them."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Ignored:
@@ -60,8 +57,8 @@ def fingerprints_of(segment: Segment) -> list[bytes]:
 
 
 def _ignored(dialect: Dialect) -> _Ignored:
-    volatile = tuple(f"{name}:".encode() for name in sorted(dialect.volatile_headers))
-    return _Ignored(_UNSTABLE if dialect.unstable_characters else b"", _CHANGES + volatile)
+    lines = tuple(f"{name}:".encode() for name in sorted(dialect.volatile_headers))
+    return _Ignored(_UNSTABLE if dialect.unstable_characters else b"", lines)
 
 
 def _fingerprint(ignored: _Ignored, block: MessageBlock, index: int) -> bytes:

@@ -77,14 +77,14 @@ class StompSourceLink(Consumer):
         """None also where the producer switched timestamps off (0)."""
         header = self.dialect.header_of("JMSTimestamp")
         sent = None if header is None else header_of(block, index, header)
-        return int(sent) * self.dialect.timestamp_ms or None if sent is not None and sent.isdigit() else None
+        return int(sent) * self.dialect.timestamp_unit_ms or None if sent is not None and sent.isdigit() else None
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
     def require_unchanged(self) -> None:
-        asked = self.subscription
-        if asked.durable is not None and asked.durable.client_id is not None and self.dialect.durable.keeps_filter:
+        asked, headers = self.subscription, self.dialect.durable_subscriptions
+        if asked.durable is not None and asked.durable.client_id is not None and headers.ignores_changed_selector:
             require_as_asked(self._settings, asked.durable, asked.destination, asked.selector)
 
     # --- messages that will not become rows -----------------------------------------------------

@@ -22,7 +22,6 @@ from pyspark_jms.stomp.dialects.base import Dialect
 __all__ = ["destination_lines", "header_lines"]
 
 _PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
-_LONGEST_LIFE_MS = (1 << 32) - 1  # 49 days: RabbitMQ takes no more
 _FALSE = pa.scalar(value=False)
 _LATEST = np.iinfo(np.int64).max
 
@@ -89,7 +88,7 @@ def _parse_destination(octets: bytes) -> Destination | None:
 
 def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
     spelled = dialect.addresses.spelled(destination, sending=True, by_row=by_row)
-    headers = {"destination": spelled} | dialect.send_types[destination.kind]
+    headers = {"destination": spelled} | dialect.send_destination_headers[destination.kind]
     return b"".join(fixed_line(name, value) for name, value in headers.items())
 
 
@@ -110,7 +109,7 @@ def header_lines(
     pieces += _text_line(rows, "content_type", names.content_type)
     pieces += _expiration_lines(rows, dialect, defaults, now_ms)
     if names.timestamp is not None:
-        pieces.append(fixed_line(names.timestamp, str(now_ms // dialect.timestamp_ms)))
+        pieces.append(fixed_line(names.timestamp, str(now_ms // dialect.timestamp_unit_ms)))
     pieces += _delivery_lines(rows, dialect, defaults, now_ms)
     return pieces
 
@@ -138,10 +137,13 @@ def _or_default(rows: Rows, name: str, default: int) -> Int64s:
 
 def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
     mode, priority = divmod(code, _PRIORITIES)
-    persistent = mode == DeliveryMode.PERSISTENT
-    headers = {"persistent": "true"} if persistent else {"persistent": "false", **dialect.non_persistent_headers}
-    if dialect.send_headers.priority:
-        headers[dialect.send_headers.priority] = str(priority)
+    names = dialect.send_headers
+    if mode == DeliveryMode.PERSISTENT:
+        headers = {names.persistent: "true"}
+    else:
+        headers = {names.persistent: "false", **dialect.non_persistent_headers}
+    if names.priority:
+        headers[names.priority] = str(priority)
     return b"".join(fixed_line(name, value) for name, value in headers.items())
 
 
@@ -204,7 +206,7 @@ def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_
     if names.time_to_live is None:
         return _number_line(rows, "JMSExpiration", names.expiration, instants)
     # What has expired already is sent with the shortest life there is: 0 would be for ever.
-    lives = np.where(instants > 0, np.clip(instants - now_ms, 1, _LONGEST_LIFE_MS), 0)
+    lives = np.where(instants > 0, np.clip(instants - now_ms, 1, dialect.max_time_to_live_ms), 0)
     return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
 
 

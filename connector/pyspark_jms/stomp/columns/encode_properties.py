@@ -27,8 +27,8 @@ from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
 
 __all__ = ["Properties", "left_out", "name_problem", "properties_of", "property_lines"]
 
-_STOMP_HEADERS = frozenset({"destination", "transaction", "receipt", "content-length", "content-type", "persistent"})
-"""STOMP 1.2 "SEND" and "Standard Headers", and ours: no dialect may leave these to a row."""
+_STOMP_HEADERS = frozenset({"destination", "transaction", "receipt", "content-length", "content-type"})
+"""STOMP 1.2 "SEND" and "Standard Headers": with every broker a row must not use these names."""
 
 _GROUP_SEQUENCE = b"JMSXGroupSeq"
 

@@ -25,7 +25,6 @@ _AFTER_LINES = 1 << 61
 _TEXT, _BYTES = (BODY_TYPES.index(kind.value).as_py() for kind in (BodyType.TEXT, BodyType.BYTES))
 _MAP, _OBJECT = (BODY_TYPES.index(kind.value).as_py() for kind in (BodyType.MAP, BodyType.OBJECT))
 _FALSE = pa.scalar(value=False, type=pa.bool_())
-_TRANSFORMED_MAP, _TRANSFORMED_OBJECT = "jms-map-xml", "jms-object-xml"
 _TRANSFORMED = "the broker turned the object into XML"
 _LOST_BODY = "the broker did not send the body: it is neither text nor bytes"
 _UNKNOWN_BODY = f"property {BODY_MARKER!r} names no body type"
@@ -51,7 +50,7 @@ class Headers:
         """Every column that is one header, and ``properties``: after ``body_types`` or ``leave_body_markers``."""
         roles = dict.fromkeys(self._dialect.message_headers.values())
         columns = {role: self._column(role) for role in roles if role[0] != "@"}
-        if self._dialect.jms_message_id:
+        if self._dialect.message_id_is_jms:
             columns["JMSMessageID"] = self.text("@message-id")
         return columns | {"property_types": self._property_types(), "properties": self._properties()}
 
@@ -108,7 +107,7 @@ class Headers:
         if "@stored-size" not in self._layout.roles:
             return {}
         stored, _ = integers(self.text("@stored-size"), 0, _MOST_STORED)
-        lost = 2 * sizes + self._dialect.stored_prefix < stored.fill_null(0).to_numpy()
+        lost = 2 * sizes + self._dialect.stored_text_overhead < stored.fill_null(0).to_numpy()
         return dict.fromkeys(np.flatnonzero(lost).tolist(), _LOST_BODY)
 
     def leave_body_markers(self) -> None:
@@ -124,25 +123,28 @@ class Headers:
                 last = self._lines.first[1:] - 1
                 found: Ints = np.where((line >= 0) & (line != last), _BYTES, _TEXT)
             case BodyRule.CONTENT_LENGTH:
-                is_text = (self._line("@content-length") < 0) | self._says("@message-type", "text")
-                found = np.where(is_text, _TEXT, _BYTES)
+                says_text = self._says("@message-type", self._dialect.text_message_type)
+                found = np.where((self._line("@content-length") < 0) | says_text, _TEXT, _BYTES)
                 found[self.transformed_maps()] = _MAP
-                found[self._says("@transformation", _TRANSFORMED_OBJECT)] = _OBJECT
+                found[self._has_transformed_object()] = _OBJECT
             case BodyRule.CONTENT_TYPE:
                 found = np.where(self._says("content_type", OCTET_STREAM), _BYTES, _TEXT)
         return found
 
     def transformed_maps(self) -> Bools:
         """Which frames hold a map as the broker's own transformation writes it."""
-        return self._says("@transformation", _TRANSFORMED_MAP)
+        return self._says("@transformation", self._dialect.transformed_map)
 
     def transformed_objects(self) -> dict[int, str]:
         """By row, why an object is not the one that was sent."""
-        rows = np.flatnonzero(self._says("@transformation", _TRANSFORMED_OBJECT))
+        rows = np.flatnonzero(self._has_transformed_object())
         return dict.fromkeys(rows.tolist(), _TRANSFORMED)
 
-    def _says(self, role: str, text: str) -> Bools:
-        if role not in self._layout.roles:
+    def _has_transformed_object(self) -> Bools:
+        return self._says("@transformation", self._dialect.transformed_object)
+
+    def _says(self, role: str, text: str | None) -> Bools:
+        if text is None or role not in self._layout.roles:
             return np.zeros(len(self), np.bool_)
         equal = pc.equal(self.text(role), pa.scalar(text, pa.string())).fill_null(_FALSE)
         says: Bools = equal.to_numpy(zero_copy_only=False)
@@ -161,7 +163,7 @@ class Headers:
         return texts
 
     def time(self, role: str, texts: pa.Array) -> pa.Array:
-        moments, wrong = times(texts, self._dialect.timestamp_ms if role == "JMSTimestamp" else 1)
+        moments, wrong = times(texts, self._dialect.timestamp_unit_ms if role == "JMSTimestamp" else 1)
         self._blame(role, wrong)
         return moments
 

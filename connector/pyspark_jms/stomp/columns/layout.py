@@ -84,11 +84,11 @@ def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dic
     """Role → line, and property → line, of the one frame that has ``names``."""
     known: dict[str, int] = {}
     for line, name in enumerate(names):
-        if name in dialect.message_headers and (name in dialect.last_counts or name not in known):
+        if name in dialect.message_headers and (name in dialect.last_occurrence_counts or name not in known):
             known[name] = line
     properties: dict[str, int] = {}
     for line, name in enumerate(names):
-        if known.get(name) != line and name not in dialect.noise:
+        if known.get(name) != line and name not in dialect.ignored_headers:
             properties.setdefault(dialect.property_names.get(name, name), line)
     roles: dict[str, int] = {}
     for name, role in dialect.message_headers.items():
@@ -111,7 +111,7 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
     table = _known_lines(rows, header, frames, dialect)
     known = header >= 0
     known[known] = table[rows[known], header[known]] == every[known]
-    noise = _position(encoded.dictionary, dialect.noise)[code] >= 0
+    noise = _position(encoded.dictionary, dialect.ignored_headers)[code] >= 0
     others = np.flatnonzero(~known & ~noise)
     keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
     key = keys.indices.to_numpy().astype(np.int64)[code[others]]
@@ -144,7 +144,7 @@ def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Int
     backwards = known[::-1]  # of assignments to one cell the last stays: the first line of that name
     table[rows[backwards], header[backwards]] = backwards
     for column, name in enumerate(dialect.message_headers):
-        if name in dialect.last_counts:
+        if name in dialect.last_occurrence_counts:
             mine = known[header[known] == column]
             table[rows[mine], column] = mine
     return table

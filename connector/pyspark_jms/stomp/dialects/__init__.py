@@ -1,6 +1,6 @@
-"""What a broker's STOMP means, as data. Knows frames and JMS, no socket, no Arrow, no Spark.
+"""How each broker's STOMP differs from the others', as data. Refuses to know sockets, Arrow and Spark.
 
-The only place that knows one broker from another: elsewhere there is no ``if broker == …``.
+The only folder that distinguishes brokers: elsewhere there is no ``if broker == …``.
 """
 
 from pyspark_jms.errors import UnknownBrokerError
@@ -12,11 +12,11 @@ from pyspark_jms.stomp.dialects.rabbitmq import RABBITMQ
 __all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "RABBITMQ", "Dialect", "dialect_named", "dialect_of_server"]
 
 DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ)}
-"""Every dialect by the name that option ``broker`` gives it."""
+"""Every dialect by its name, which is a value of option ``broker``."""
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of option ``broker``, which was checked before; a ``KeyError`` is a fault of ours."""
+    """The dialect for a value of option ``broker``. The options check the value, so a ``KeyError`` is a bug."""
     return DIALECTS[name]
 
 
@@ -26,6 +26,6 @@ def dialect_of_server(server: str | None) -> Dialect:
         if server and server.startswith(dialect.server_prefix):
             return dialect
     raise UnknownBrokerError(
-        f"The broker calls itself {server or 'nothing'!r}, which no dialect of this release knows.",
-        f"Known brokers: {', '.join(DIALECTS)}. If it is one of them, say so with option broker.",
+        f"The broker's CONNECTED frame has the server {server or 'nothing'!r}, which this release does not support.",
+        f"Supported brokers: {', '.join(DIALECTS)}. If it is one of them, set option broker.",
     )

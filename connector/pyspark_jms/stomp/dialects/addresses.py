@@ -1,4 +1,4 @@
-"""How a dialect spells destinations: ``Destination`` ↔ the text of the header ``destination``. Data, and one rule."""
+"""``Destination`` → the value of the header ``destination``: prefixes, encoding, and names that a broker misreads."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,82 +8,95 @@ from urllib.parse import quote
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 
-__all__ = ["Addresses", "Refused", "has_wildcards", "reads_too"]
+__all__ = ["Addresses", "RefusedName", "has_wildcards", "may_receive"]
 
 _ANY_WORDS = frozenset("#>")
+"""Wildcards for any number of words: ``#`` of Artemis, ``>`` of ActiveMQ Classic."""
+
 _MANAGED_WILDCARDS = frozenset("*#")
+"""Wildcards of Artemis, the only broker with management."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """Names that the broker would read as something else."""
+class RefusedName:
+    """A rule for names that must not reach the broker, because it would not take them for plain names."""
 
     pattern: str
-    because: str
-    """Goes on after the name."""
+    """A regular expression; a name in which it is found is refused."""
+
+    reason: str
+    """The rest of the error's sentence "The name NAME …"."""
 
     when_reading: bool = True
+    """Whether the rule holds for reading too, and not only for sending."""
+
     remedy: str = "Use another name."
+    """What the error tells the user to do."""
 
     def check(self, name: str) -> None:
         if re.search(self.pattern, name):
-            raise InvalidDestinationError(f"The name {name!r} {self.because}.", self.remedy)
+            raise InvalidDestinationError(f"The name {name!r} {self.reason}.", self.remedy)
 
 
-_OURS = Refused(
+_CONNECTOR_QUEUES = RefusedName(
     pattern=r"pyspark-jms\.(commits|management)(\.|:|$)",
-    because="is reserved for this connector's own queues, so rows must not name it",
+    reason="is reserved for this connector's own queues, so rows must not name it",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
+    """How a broker writes the names of queues and topics in the header ``destination``."""
+
     prefixes: Mapping[DestinationKind, str] = field(default_factory=lambda: dict.fromkeys(DestinationKind, ""))
+    """The prefix of a queue's name, and of a topic's (``/queue/``)."""
 
     percent_encoded: bool = False
-    """Whether a name is percent-encoded, as in a URL."""
+    """Whether names are percent-encoded, as in a URL."""
 
     queue_separator: str = ""
-    """Between an address and a queue of it, where a queue's name may have both; without both it is the queue's own."""
+    """Separates address and queue in a fully qualified queue name (``address::queue``). Empty: there are no such
+    names."""
 
-    wildcards: str = ""
-    """Characters of a topic that stay as they are for a reader, though names are percent-encoded."""
+    topic_wildcards: str = ""
+    """Wildcard characters that are not percent-encoded in the topic of a SUBSCRIBE."""
 
-    temporary: Mapping[DestinationKind, tuple[str, str]] = field(default_factory=dict)
-    """How names of temporary destinations begin, and the prefix they have instead."""
+    temporary_prefixes: Mapping[DestinationKind, tuple[str, str]] = field(default_factory=dict)
+    """For temporary destinations: the beginning of their names, and the prefix used in place of ``prefixes``."""
 
-    literal: Mapping[DestinationKind, tuple[str, ...]] = field(default_factory=dict)
-    """What begins so is the broker's own spelling, and goes as it is."""
+    native_prefixes: Mapping[DestinationKind, tuple[str, ...]] = field(default_factory=dict)
+    """A name that begins with one of these is written in the broker's own syntax, and is sent unchanged."""
 
-    refused: tuple[Refused, ...] = ()
+    refused_names: tuple[RefusedName, ...] = ()
+    """Names that the broker would take for something else."""
 
-    closed_to_rows: tuple[Refused, ...] = ()
-    """Names that an option may give, and a row may not: the broker acts on what is sent there."""
+    refused_in_rows: tuple[RefusedName, ...] = ()
+    """Names that an option may have and column ``destination`` may not: the broker acts on messages sent there."""
 
     def queue_of(self, name: str) -> str:
         """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
         return name.rpartition(self.queue_separator)[2] if self.queue_separator else name
 
     def spelled(self, destination: Destination, *, sending: bool, by_row: bool = False) -> str:
-        """The value of ``destination``; ``InvalidDestinationError`` for a name this broker would read otherwise.
+        """The value of the header ``destination``; ``InvalidDestinationError`` for a refused name.
 
-        ``by_row``: the column ``destination`` of a row gives the name, which may come from whoever sent a message.
+        ``by_row``: the name comes from column ``destination``, and so perhaps from the producer of another message.
         """
         name = destination.name
-        for rule in self.refused:
+        for rule in self.refused_names:
             if sending or rule.when_reading:
                 rule.check(name)
-        for rule in (*self.closed_to_rows, _OURS) if by_row else ():
+        for rule in (*self.refused_in_rows, _CONNECTOR_QUEUES) if by_row else ():
             rule.check(name)
-        if name.startswith(self.literal.get(destination.kind, ())):
+        if name.startswith(self.native_prefixes.get(destination.kind, ())):
             return name
-        begin, prefix = self.temporary.get(destination.kind, ("", ""))
-        if not (begin and name.startswith(begin)):
+        beginning, prefix = self.temporary_prefixes.get(destination.kind, ("", ""))
+        if not (beginning and name.startswith(beginning)):
             prefix = self.prefixes[destination.kind]
         if not self.percent_encoded:
             return prefix + name
-        pattern = destination.kind is DestinationKind.TOPIC and not sending
-        return prefix + quote(name, safe=self.wildcards if pattern else "")
+        may_be_pattern = destination.kind is DestinationKind.TOPIC and not sending
+        return prefix + quote(name, safe=self.topic_wildcards if may_be_pattern else "")
 
 
 def has_wildcards(queue: str) -> bool:
@@ -91,11 +104,11 @@ def has_wildcards(queue: str) -> bool:
     return not _MANAGED_WILDCARDS.isdisjoint(queue)
 
 
-def reads_too(read: str, queue: str) -> bool:
-    """Whether a reader of ``read`` may receive what is sent to ``queue``, on any of the brokers.
+def may_receive(read: str, queue: str) -> bool:
+    """Whether a consumer of ``read`` may receive messages sent to ``queue``, on any of the brokers.
 
-    ``read`` may have wildcards: ``*`` is one word, ``#`` (Artemis) and ``>`` (Classic) any number of them. Of
-    ``ADDRESS::QUEUE`` both parts count, for the address decides where a message goes.
+    ``read`` may have wildcards: ``*`` for one word, ``#`` (Artemis) and ``>`` (ActiveMQ Classic) for any number of
+    words. Both parts of ``ADDRESS::QUEUE`` are compared, because brokers route messages by the address.
     """
     patterns, names = {read, *read.split("::")}, {queue, *queue.split("::")}
     return any(_match(pattern.split("."), name.split(".")) for pattern in patterns for name in names)

@@ -1,35 +1,37 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, Refused
-from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
 from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT
-from pyspark_jms.stomp.dialects.subscription_headers import DurableWords
+from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["ARTEMIS"]
 
 ARTEMIS = Dialect(
     name="artemis",
     server_prefix="ActiveMQ-Artemis/",
-    measured_on="2.44.0, 2.55.0",
+    tested_versions="2.44.0, 2.55.0",
     addresses=Addresses(
         queue_separator="::",
-        closed_to_rows=(
-            # The default names. An acceptor may take a prefix off, "/queue/" for example, so they stand anywhere.
-            Refused(
+        refused_in_rows=(
+            # The default names, at any place in the name: an acceptor may remove a prefix such as "/queue/".
+            RefusedName(
                 pattern=r"activemq\.(management|notifications)(::|$)",
-                because="is reserved for management requests and notifications of Artemis, so rows must not name it",
+                reason="is reserved for management requests and notifications of Artemis, so rows must not name it",
             ),
         ),
     ),
-    # Always given: without it a new address becomes MULTICAST, and what is sent to it is confirmed and dropped.
+    # Without the type a new address becomes MULTICAST, and the broker confirms and drops messages sent to it.
     subscribe_headers={
         DestinationKind.QUEUE: {"subscription-type": "ANYCAST"},
         DestinationKind.TOPIC: {"subscription-type": "MULTICAST"},
     },
-    # Named by client-id and this, its queue is client-id.name. A fully qualified queue name needs neither, and takes no
-    # selector as MULTICAST.
-    durable=DurableWords(name_header="durable-subscription-name", unnamed="{}::{}", keeps_filter=True),
+    # A subscription with a client id has the queue CLIENTID.NAME. Without one, a fully qualified queue name reads it:
+    # as MULTICAST such a name takes no selector.
+    durable_subscriptions=DurableSubscriptionHeaders(
+        name_header="durable-subscription-name", destination_without_client_id="{}::{}", ignores_changed_selector=True
+    ),
     selector_dialect="artemis",
     window_header="consumer-window-size",
     message_headers={
@@ -52,13 +54,13 @@ ARTEMIS = Dialect(
         TYPES_MARKER: "@types",
         "_AMQ_LARGE_SIZE": "@stored-size",
     },
-    # Not stored: gone after a restart of the broker. A redelivery-delay sets it anew.
-    volatile_headers=frozenset({"_AMQ_SCHED_DELIVERY"}),
-    last_counts=frozenset({"ack"}),  # behind what the producer set
+    # The scheduled time is not stored: a restart of the broker removes it, and a redelivery-delay sets a new one.
+    volatile_headers=CHANGED_BY_DELIVERY | {"_AMQ_SCHED_DELIVERY"},
+    last_occurrence_counts=frozenset({"ack"}),  # after a property ``ack`` of the producer
     property_names={"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"},
-    # A SEND's own headers come back as properties (destination-type even twice); __AMQ_CID is the id of a
-    # Java producer's connection, _AMQ_LARGE_SIZE a large message's length, which a producer may have compressed.
-    noise=frozenset(
+    # The broker returns the headers of SEND as properties (destination-type even twice). __AMQ_CID is the id of a Java
+    # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed.
+    ignored_headers=frozenset(
         {
             "content-length",
             "destination",
@@ -72,10 +74,11 @@ ARTEMIS = Dialect(
             TYPES_MARKER,
         }
     ),
-    # BytesMessage: second header; sent over STOMP with content-length:0: among the properties; TextMessage:
-    # last header, or none when the text is empty. The frame has nothing else that would tell.
+    # content-length is the second header of a BytesMessage, stands among the properties if it was sent over STOMP with
+    # content-length:0, is the last header of a TextMessage, and is absent if the text is empty. Nothing else in the
+    # frame depends on the type.
     body_rule=BodyRule.CONTENT_LENGTH_NOT_LAST,
-    stored_prefix=5,
+    stored_text_overhead=5,
     reply_to_prefixes={
         "queue://": "queue://",
         "topic://": "topic://",
@@ -83,7 +86,7 @@ ARTEMIS = Dialect(
         "temp-topic://": "topic://",
     },
     stable_id_separator=",",
-    send_types={
+    send_destination_headers={
         DestinationKind.QUEUE: {"destination-type": "ANYCAST"},
         DestinationKind.TOPIC: {"destination-type": "MULTICAST"},
     },
@@ -100,11 +103,11 @@ ARTEMIS = Dialect(
         "AMQ_SCHEDULED_CRON",
         "_AMQ_GROUP_SEQUENCE",
     },
-    # Properties of such names are orders to its management, or steer how a message is routed.
+    # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
-    # What a consumer may find in a message: the id of a Java producer's connection, where a message of a dead-letter or
-    # expiry queue comes from, what bridges and AMQP add, the size of a large message. The broker drops a row whose
-    # duplicate id it knows, or refuses the transaction.
+    # Properties that a consumer may find: the id of a Java producer's connection, the origin of a message in a
+    # dead-letter or expiry queue, additions of bridges and AMQP, the size of a large message, and the duplicate id, by
+    # which the broker would drop the row or refuse its transaction.
     set_by_broker=frozenset(
         {
             "__AMQ_CID",
@@ -126,21 +129,22 @@ ARTEMIS = Dialect(
         }
     ),
     set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
-    # A COMMIT that is on its way when an address may not be created is carried out with the rest (447 of 1,500).
+    # A COMMIT that is on its way while a SEND is refused, because its address may not be created, commits the other
+    # rows (447 of 1,500).
     commit_checks_sends=False,
     envelopes=True,
     duplicate_id_header="_AMQ_DUPL_ID",
-    numbers_selector="convert_string_expressions:{}",
+    numeric_selector="convert_string_expressions:{}",
     management=ARTEMIS_MANAGEMENT,
     security_errors=(
         "Security Error occurred",
         "AMQ229032",  # user does not have permission
         "AMQ229031",  # unable to validate user
-        "AMQ339016",  # error creating subscription: no permission to consume; the frame gives no reason
+        "AMQ339016",  # error creating subscription: no permission to consume, though the frame gives no reason
     ),
     idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
-    in_use_errors=("AMQ339017",),  # error unsubscribing; the frame gives no reason, and knows no other
+    in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
     # The refused message, properties included.

@@ -1,4 +1,4 @@
-"""The questions a dialect answers. One frozen value per broker; a broker overrides what differs."""
+"""What a dialect describes: one frozen value for each broker, and a broker overrides only what differs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,23 @@ from enum import Enum
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.management import Management
-from pyspark_jms.stomp.dialects.subscription_headers import DurableWords
+from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
-__all__ = ["ASSUMED_MESSAGE_BYTES", "RESERVED_EVERYWHERE", "BodyRule", "Dialect", "SendHeaders", "WindowUnit"]
+__all__ = [
+    "ASSUMED_MESSAGE_BYTES",
+    "CHANGED_BY_DELIVERY",
+    "RESERVED_EVERYWHERE",
+    "BodyRule",
+    "Dialect",
+    "SendHeaders",
+    "WindowUnit",
+]
 
 ASSUMED_MESSAGE_BYTES = 4 << 10
-"""Where bytes must be told in messages or the other way round, before any message was seen: so many each."""
+"""The size of a message where bytes must be converted to messages before the first message arrives."""
+
+CHANGED_BY_DELIVERY = frozenset({"subscription", "message-id", "ack", "redelivered"})
+"""MESSAGE headers that differ between two deliveries of one message, on every broker."""
 
 RESERVED_EVERYWHERE = frozenset(
     {
@@ -39,14 +50,14 @@ RESERVED_EVERYWHERE = frozenset(
         "JMSType",
     }
 )
-"""Names that no broker takes for a property: what a SEND frame has itself, and the headers of JMS."""
+"""Names that no broker takes for a property: the headers of a SEND frame, and the headers of JMS."""
 
-_BEFORE_THE_ID = b","
-"""Between an id for ACK and the message's own, where they are two; no broker's id for ACK holds it."""
+_ID_SEPARATOR = b","
+"""Joins the id for ACK and the ``message-id`` where a broker has two; no broker's id for ACK contains it."""
 
 
 class BodyRule(Enum):
-    """How a MESSAGE frame tells text from bytes."""
+    """How a MESSAGE frame distinguishes text from bytes."""
 
     CONTENT_LENGTH_NOT_LAST = "bytes if the first content-length is not the last header, else text"
     CONTENT_LENGTH = "bytes if there is a content-length, unless amq-msg-type says text"
@@ -54,7 +65,7 @@ class BodyRule(Enum):
 
 
 class WindowUnit(Enum):
-    """What a broker counts that is in flight."""
+    """What a broker counts in its prefetch window."""
 
     BYTES = "bytes"
     MESSAGES = "messages"
@@ -62,224 +73,266 @@ class WindowUnit(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendHeaders:
-    """Names under which a SEND frame carries a JMS header. None: this broker has no such header."""
+    """The SEND headers that carry the headers of JMS. None: this broker has no such header."""
+
+    persistent: str = "persistent"
+    """JMSDeliveryMode: ``true`` for PERSISTENT, ``false`` for NON_PERSISTENT."""
 
     correlation_id: str | None = "correlation-id"
+    """JMSCorrelationID."""
+
     reply_to: str | None = "reply-to"
+    """JMSReplyTo, as ``Dialect.reply_to_prefixes`` writes it."""
+
     type: str | None = "type"
+    """JMSType."""
+
     priority: str | None = "priority"
+    """JMSPriority, 0 to 9."""
+
     expiration: str | None = "expires"
-    """Absolute, milliseconds since the epoch."""
+    """JMSExpiration: the time of expiration in milliseconds since the epoch."""
+
     time_to_live: str | None = None
-    """Relative, milliseconds: for a broker that has no absolute one."""
+    """The time to live in milliseconds, for a broker without a header for the time of expiration."""
+
     delivery_delay: str | None = None
-    """Relative, milliseconds."""
+    """The delivery delay in milliseconds."""
+
     delivery_time: str | None = None
-    """Absolute, milliseconds since the epoch."""
+    """JMSDeliveryTime: the earliest time of delivery in milliseconds since the epoch."""
+
     content_type: str | None = "content-type"
+    """The column ``content_type``."""
+
     timestamp: str | None = None
-    """The time of sending, for a broker that does not set it; in the unit of ``Dialect.timestamp_ms``."""
+    """The time of sending, in units of ``Dialect.timestamp_unit_ms``. None: the broker sets JMSTimestamp itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
+    """Everything that distinguishes one broker's STOMP from another's."""
+
     name: str
-    """The value of option ``broker``."""
+    """The value of option ``broker`` that selects this dialect."""
 
     server_prefix: str
-    """How the ``server`` header of CONNECTED begins."""
+    """The beginning of the ``server`` header in CONNECTED, by which the broker is detected."""
 
-    measured_on: str
-    """The versions that what stands here was measured on."""
+    tested_versions: str
+    """The broker versions on which every value of this dialect was measured."""
 
     # --- destinations ------------------------------------------------------------------------
 
     addresses: Addresses = field(default=Addresses())
-    """How a queue and a topic are spelled in ``destination``."""
+    """How the header ``destination`` names a queue and a topic."""
 
     # --- subscribing -------------------------------------------------------------------------
 
     subscribe_headers: dict[DestinationKind, dict[str, str]]
-    """What SUBSCRIBE must say for a queue and for a topic, beyond what STOMP asks."""
+    """Headers that every SUBSCRIBE to a queue, or to a topic, must have beyond those of STOMP."""
 
     window_header: str
-    """The SUBSCRIBE header that bounds what the broker sends ahead of acknowledgements."""
+    """The SUBSCRIBE header that sets the prefetch window: how much the broker may deliver before an acknowledgement."""
 
     window_unit: WindowUnit = WindowUnit.BYTES
+    """The unit of ``window_header``."""
 
-    largest_window: int = (1 << 31) - 1  # an int of Java
+    max_window: int = (1 << 31) - 1  # an int of Java
+    """The largest window that the broker accepts, in ``window_unit``."""
 
-    unacknowledged: int | None = None
-    """So many messages come without an acknowledgement of others, however large the window. None: all of the window."""
+    max_unacknowledged: int | None = None
+    """The number of messages after which the broker waits for an acknowledgement, however large the window is. None:
+    only the window limits it."""
 
     selector_dialect: str | None
-    """The dialect of ``jms_selector`` that this broker's selectors are. None: its STOMP has none."""
+    """The name of the ``jms_selector`` dialect in which the broker evaluates selectors. None: its STOMP has no
+    selectors."""
 
-    durable: DurableWords
-    """How it names durable topic subscriptions."""
+    durable_subscriptions: DurableSubscriptionHeaders
+    """How frames name a durable topic subscription, and how the broker treats it."""
 
     browse_headers: Mapping[str, str] | None = None
-    """With these, SUBSCRIBE shows a queue and takes nothing from it. None: it cannot."""
+    """SUBSCRIBE headers that browse a queue: messages are shown and stay. None: the broker cannot browse."""
 
-    browse_end: bytes = b""
-    """The id, as a received block has it, of the MESSAGE that ends such a look."""
+    browse_end_id: bytes = b""
+    """The id, as a received block has it, of the MESSAGE by which the broker ends a browse."""
 
     transform_headers: Mapping[str, str] = field(default_factory=dict)
-    """With these, SUBSCRIBE requests map messages with their content, on a broker that needs the request."""
+    """SUBSCRIBE headers that make the broker send a MapMessage with its content. Empty: there are none."""
 
-    unsubscribe_is_free: bool = True
-    """Whether UNSUBSCRIBE gives messages back without counting a delivery attempt."""
+    unsubscribe_keeps_delivery_count: bool = True
+    """Whether UNSUBSCRIBE returns messages in flight to the queue without counting a delivery."""
 
-    attempts_limited: bool = True
-    """Whether a message that was delivered too often to STOMP clients goes to the dead-letter queue."""
+    limits_redelivery: bool = True
+    """Whether the broker moves a message to the dead-letter queue after too many deliveries to STOMP clients."""
 
     # --- acknowledging -----------------------------------------------------------------------
 
     ack_header: str | None = None
-    """The MESSAGE header whose value ACK takes. None: ``message-id``."""
+    """The MESSAGE header whose value an ACK names. None: ``message-id``."""
 
-    ack_burst: int | None = None
-    """ACKs to send before a receipt for them is waited for. None: no bound."""
+    max_acks_without_receipt: int | None = None
+    """The number of ACKs after which the client waits for a receipt before it sends more. None: no limit."""
 
-    honest_ack_receipts: bool = True
-    """Whether a message whose ACK was confirmed stays away when the broker is killed."""
+    ack_receipts_are_durable: bool = True
+    """Whether a message whose ACK has a receipt stays acknowledged when the broker process is killed."""
 
-    # --- MESSAGE frames: header name -> column of the schema -----------------------------------
+    # --- MESSAGE frames ------------------------------------------------------------------------
 
     message_headers: dict[str, str]
-    """Frame header -> schema column (or ``@name`` for what is not a column of its own)."""
+    """MESSAGE header → the column that it fills, or ``@name`` for a header that other columns are computed from. Where
+    two headers fill one column, the first one that a message has counts."""
 
-    last_counts: frozenset[str] = frozenset()
-    """Headers of which the last is the broker's own (STOMP 1.2 "Repeated Header Entries": the first one should be)."""
+    last_occurrence_counts: frozenset[str] = frozenset()
+    """Headers of which the last occurrence is the broker's. STOMP 1.2 "Repeated Header Entries" wants it to be the
+    first one."""
 
-    jms_message_id: bool = False
+    message_id_is_jms: bool = False
     """Whether ``message-id`` is the JMSMessageID."""
 
-    timestamp_ms: int = 1
-    """Milliseconds in one unit of the header that fills JMSTimestamp."""
+    timestamp_unit_ms: int = 1
+    """The unit of JMSTimestamp in frames, in milliseconds."""
 
     unstable_characters: bool = False
-    """Whether characters outside the Basic Multilingual Plane, and U+0000, change in headers when the broker stores
-    them: then they are not sent, and not looked at when a message is recognised."""
+    """Whether the broker's store changes characters outside the Basic Multilingual Plane, and U+0000, in headers. Rows
+    with such characters are refused, and such characters are ignored when a redelivery is recognised."""
 
-    volatile_headers: frozenset[str] = frozenset()
-    """Headers that a redelivered message may have gained or lost: not compared when it is recognised."""
+    volatile_headers: frozenset[str] = CHANGED_BY_DELIVERY
+    """MESSAGE headers that may differ between two deliveries of one message: ignored when a redelivery is
+    recognised."""
 
     property_names: dict[str, str]
-    """Frame header -> the JMS name of the property it carries (``_AMQ_GROUP_ID`` -> ``JMSXGroupID``)."""
+    """MESSAGE header → the JMS property that it carries, where the names differ (``_AMQ_GROUP_ID`` →
+    ``JMSXGroupID``)."""
 
-    noise: frozenset[str]
-    """Frame headers that are plumbing, ours or the broker's: neither a column nor a property."""
+    ignored_headers: frozenset[str]
+    """MESSAGE headers of the transport, the broker's or the connector's, that become neither a column nor a
+    property."""
 
     body_rule: BodyRule
-    """How text is told from bytes."""
+    """How text is distinguished from bytes."""
+
+    text_message_type: str | None = None
+    """The value of the ``@message-type`` header in a text message. None: the broker has no such header."""
+
+    transformed_map: str | None = None
+    """The value of the ``@transformation`` header in a MapMessage that the broker has rendered as XML."""
+
+    transformed_object: str | None = None
+    """The value of the ``@transformation`` header in an ObjectMessage that the broker has rendered as XML."""
 
     reply_to_prefixes: dict[str, str]
-    """Prefix of a ``reply-to`` value -> prefix of JMSReplyTo (``queue://`` both ways on Artemis)."""
+    """Prefix of a ``reply-to`` header → prefix of column JMSReplyTo (``/queue/`` → ``queue://``)."""
 
     stable_id_separator: str | None
-    """``message-id`` after this is the broker's own id, the same over redelivery; empty: all of it. None: no stable
-    id."""
+    """The part of ``message-id`` after this separator is the same in every delivery of a message. Empty: all of
+    ``message-id`` is. None: no part is, so redeliveries cannot be recognised."""
 
     # --- SEND frames -------------------------------------------------------------------------
 
-    send_types: dict[DestinationKind, dict[str, str]]
-    """What every SEND to a queue or a topic must say."""
+    send_destination_headers: dict[DestinationKind, dict[str, str]]
+    """Headers that every SEND to a queue, or to a topic, must have beside ``destination``."""
 
     non_persistent_headers: Mapping[str, str] = field(default_factory=dict)
-    """What a SEND of a non-persistent message must say besides."""
+    """Headers that a SEND of a NON_PERSISTENT message must have in addition."""
 
     send_headers: SendHeaders
-    """JMS header -> SEND header."""
+    """The SEND headers that carry the headers of JMS."""
+
+    max_time_to_live_ms: int = (1 << 63) - 1
+    """The largest time to live that the broker accepts, in milliseconds. A longer one is shortened to it."""
 
     send_property_names: dict[str, str]
-    """JMS property -> SEND header, where they differ (``JMSXGroupSeq`` -> ``_AMQ_GROUP_SEQUENCE``)."""
+    """JMS property → the SEND header that carries it, where the names differ (``JMSXGroupSeq`` →
+    ``_AMQ_GROUP_SEQUENCE``)."""
 
     reserved_properties: frozenset[str]
-    """Names a row's ``properties`` must not use: this broker reads them as a header of SEND, or drops them."""
+    """Property names that rows must not use: the broker takes them for a header of SEND, or drops them."""
 
     reserved_prefixes: tuple[str, ...] = ()
-    """A row's property whose name begins so is refused: this broker keeps such names for itself."""
+    """Prefixes of property names that rows must not use: the broker gives such properties a meaning of its own."""
 
     set_by_broker: frozenset[str] = frozenset()
-    """Properties that this broker sets in what it delivers. The sink leaves them out, so that a row can be written as
-    it was read; they come before the two fields above."""
+    """Properties that the broker sets in messages it delivers. The sink leaves them out without an error, so that a row
+    can be written as it was read, also where ``reserved_properties`` or ``reserved_prefixes`` has the name."""
 
     set_by_client: frozenset[str] = frozenset()
-    """Names with a reserved prefix by which a client speaks to this broker: sent as they are given."""
+    """Property names with a reserved prefix that a client is meant to set: rows may use them."""
 
     transactions: bool = True
-    """Whether a COMMIT is carried out as a whole, and its receipt says that it was."""
+    """Whether a COMMIT takes effect as a whole, and its receipt proves that it did."""
 
     commit_checks_sends: bool = True
-    """Whether a COMMIT fails when a SEND before it was refused, though the broker has not said so yet."""
+    """Whether COMMIT fails when a SEND of the transaction was refused and the ERROR has not arrived yet."""
 
     send_receipts: bool = False
-    """Whether rows outside of a transaction are each confirmed by a receipt: where nothing else confirms them."""
+    """Whether every SEND outside a transaction asks for a receipt, because nothing else confirms it."""
 
     marks_bytes: bool = False
-    """Whether bytes are sent with the marker of an envelope: this broker's messages are neither text nor bytes."""
+    """Whether a bytes body is sent with the envelope's marker, because the broker does not keep the type of a body."""
 
-    stored_prefix: int = 0
-    """Bytes that ``@stored-size`` has beyond a text, which this broker stores in UTF-16, two bytes for each unit."""
+    stored_text_overhead: int = 0
+    """The bytes that the ``@stored-size`` header counts beyond the text itself, which the broker stores in UTF-16."""
 
     envelopes: bool = False
-    """Whether a map, a stream, an object and a message without a body go in an envelope (docs/typed-messages.md): this
-    broker's STOMP has no words for them."""
+    """Whether maps, streams, objects and messages without a body are sent in an envelope (docs/typed-messages.md),
+    because the broker's STOMP has no such types."""
 
     duplicate_id_header: str | None = None
-    """The SEND header by which this broker drops a message, or refuses a transaction, that it had before. None: it
-    does not tell."""
+    """The SEND header with a duplicate id: the broker drops a message, or refuses a transaction, whose id it has
+    received before. None: the broker does not detect duplicates."""
 
-    numbers_selector: str = "{}"
-    """A selector in which a property that was sent over STOMP, always a text, compares as a number."""
+    numeric_selector: str = "{}"
+    """A template for a selector that compares properties sent over STOMP, which are always strings, as numbers."""
 
     management: Management | None = None
-    """How it answers questions about itself. None: it does not."""
+    """How the broker answers management requests. None: it does not."""
 
     # --- errors ------------------------------------------------------------------------------
 
     security_errors: tuple[str, ...] = field(default=())
-    """Texts in an ERROR frame's ``message`` that mean: the user is unknown or may not do this."""
+    """Parts of an ERROR frame's ``message`` by which it means: the user is unknown, or lacks a permission."""
 
     idle_errors: tuple[str, ...] = field(default=())
-    """… that mean: nothing came from us for too long, and the connection is closed. It can be made again."""
+    """The same for: the connection was idle for too long and is closed. The client may connect again."""
 
     send_errors: tuple[str, ...] = field(default=())
-    """… that mean: a SEND was refused, and the frame does not say whether for lack of permission or of space."""
+    """The same for: a SEND was refused. The frame does not tell a missing permission from a full address."""
 
     in_use_errors: tuple[str, ...] = field(default=())
-    """… that mean: another connection has this client id, or reads this durable subscription."""
+    """The same for: another connection uses this client id, or reads this durable subscription."""
 
     selector_errors: tuple[str, ...] = field(default=())
-    """… that mean: the selector is not valid."""
+    """The same for: the selector is invalid."""
 
     destination_errors: tuple[str, ...] = field(default=())
-    """… that mean: there is no such destination, and it may not be created."""
+    """The same for: the destination does not exist and may not be created."""
 
     message_in_error: str = ""
     """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""
 
     silent_end: str = ""
-    """What it may mean that the broker ends connections again and again and says nothing: the remedy."""
+    """The likely cause, and the remedy, when the broker closes connections again and again without an ERROR frame.
+    Empty: it always sends one."""
 
-    def window(self, octets: int, messages: int | None = None) -> int:
-        """What ``window_header`` says for so many bytes, or for so many messages where those are counted."""
-        wanted = octets
+    def window(self, size: int, messages: int | None = None) -> int:
+        """The value of ``window_header`` for so many bytes, or for so many messages where the broker counts those."""
+        wanted = size
         if self.window_unit is WindowUnit.MESSAGES:
-            wanted = octets // ASSUMED_MESSAGE_BYTES if messages is None else messages
-        return max(1, min(wanted, self.largest_window))
+            wanted = size // ASSUMED_MESSAGE_BYTES if messages is None else messages
+        return max(1, min(wanted, self.max_window))
 
     def ack_id(self, identifier: bytes) -> bytes:
-        """What ACK takes, of an id as a received block has it."""
-        return identifier if self.ack_header is None else identifier.partition(_BEFORE_THE_ID)[0]
+        """The id that an ACK names, from an id as a received block has it."""
+        return identifier if self.ack_header is None else identifier.partition(_ID_SEPARATOR)[0]
 
     def stable_id(self, identifier: bytes) -> bytes:
-        """The part that stays when the message comes again; only where there are stable ids."""
+        """The part of such an id that is the same in every delivery. Only for a dialect with stable ids."""
         assert self.stable_id_separator is not None
-        own = identifier if self.ack_header is None else identifier.partition(_BEFORE_THE_ID)[2]
+        own = identifier if self.ack_header is None else identifier.partition(_ID_SEPARATOR)[2]
         return own.partition(self.stable_id_separator.encode())[2] if self.stable_id_separator else own
 
     def header_of(self, column: str) -> bytes | None:
-        """The MESSAGE header that fills a column of the schema."""
+        """The first MESSAGE header that fills this column."""
         return next((name.encode() for name, target in self.message_headers.items() if target == column), None)

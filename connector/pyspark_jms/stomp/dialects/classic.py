@@ -1,58 +1,58 @@
 """Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, Refused
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
-from pyspark_jms.stomp.dialects.subscription_headers import DurableWords
+from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["CLASSIC"]
 
 CLASSIC = Dialect(
     name="classic",
     server_prefix="ActiveMQ/",
-    measured_on="6.3.1",
+    tested_versions="6.3.1",
     addresses=Addresses(
         prefixes={DestinationKind.QUEUE: "/queue/", DestinationKind.TOPIC: "/topic/"},
-        # What a temporary queue is called is known by this beginning only; sent to /queue/ID:… it goes nowhere.
-        temporary={
+        # Temporary queues are recognised only by this beginning. The broker drops messages sent to /queue/ID:….
+        temporary_prefixes={
             DestinationKind.QUEUE: ("ID:", "/remote-temp-queue/"),
             DestinationKind.TOPIC: ("ID:", "/remote-temp-topic/"),
         },
-        refused=(
-            Refused(pattern=",", because="has a comma: ActiveMQ Classic reads several destinations"),
-            Refused(pattern=r"\?", because="has a question mark: ActiveMQ Classic reads options behind it"),
-            Refused(pattern=r"^\s|\s$", because="begins or ends with a blank, which ActiveMQ Classic takes off"),
-            Refused(
+        refused_names=(
+            RefusedName(pattern=",", reason="has a comma, which separates destinations on ActiveMQ Classic"),
+            RefusedName(pattern=r"\?", reason="has a question mark, after which ActiveMQ Classic reads options"),
+            RefusedName(pattern=r"^\s|\s$", reason="begins or ends with white space, which ActiveMQ Classic removes"),
+            RefusedName(
                 pattern="[\U00010000-\U0010ffff\0]",
-                because="has a character outside the Basic Multilingual Plane, or U+0000, which its store spoils",
+                reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
             ),
-            Refused(pattern=r"[*>]", because="is a wildcard, which only a reader may use", when_reading=False),
+            RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only", when_reading=False),
         ),
-        closed_to_rows=(
-            Refused(
-                # Its plugins compare without case. ActiveMQ.DLQ, the dead-letter queue, is one like others.
+        refused_in_rows=(
+            RefusedName(
+                # The broker's plugins ignore case. ActiveMQ.DLQ, the dead-letter queue, is an ordinary queue.
                 pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
-                because="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
+                reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
             ),
         ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
-    durable=DurableWords(name_header="activemq.subscriptionName", shared=False),
+    durable_subscriptions=DurableSubscriptionHeaders(name_header="activemq.subscriptionName", shared=False),
     selector_dialect="classic",
     window_header="activemq.prefetchSize",
     window_unit=WindowUnit.MESSAGES,
-    # A queue pages in 200 messages at a time, and looks for more when something is acknowledged.
-    unacknowledged=200,
+    # A queue pages in 200 messages at a time, and pages in more only after an acknowledgement.
+    max_unacknowledged=200,
     browse_headers={"browser": "true"},
-    browse_end=b",0",  # it is the only MESSAGE without an ack
-    # The one of its transformations that keeps a map's values as they were (jms-json spoils -0.0 and "true").
+    browse_end_id=b",0",  # the only MESSAGE without a header ack
+    # The only transformation that keeps the values of a map (jms-json changes -0.0 and "true").
     transform_headers={"transformation": "jms-xml"},
-    unsubscribe_is_free=False,
-    attempts_limited=False,
+    unsubscribe_keeps_delivery_count=False,
+    limits_redelivery=False,
     ack_header="ack",
-    # It reads no ACK while it writes a MESSAGE. Many ACKs at once fill its socket, and on Linux 6.18 neither side
-    # came out of that again.
-    ack_burst=500,
+    # The broker reads no ACK while it writes a MESSAGE. Many ACKs at once fill its socket, and on Linux 6.18 both sides
+    # then waited for ever.
+    max_acks_without_receipt=500,
     message_headers={
         "message-id": "@message-id",
         "destination": "@destination",
@@ -73,11 +73,14 @@ CLASSIC = Dialect(
         BODY_MARKER: "@body",
         TYPES_MARKER: "@types",
     },
-    jms_message_id=True,
+    message_id_is_jms=True,
     unstable_characters=True,
     property_names={},
-    noise=frozenset({"content-length", "amq-msg-type", "transformation", BODY_MARKER, TYPES_MARKER}),
+    ignored_headers=frozenset({"content-length", "amq-msg-type", "transformation", BODY_MARKER, TYPES_MARKER}),
     body_rule=BodyRule.CONTENT_LENGTH,
+    text_message_type="text",
+    transformed_map="jms-map-xml",
+    transformed_object="jms-object-xml",
     reply_to_prefixes={
         "/queue/": "queue://",
         "/topic/": "topic://",
@@ -87,7 +90,7 @@ CLASSIC = Dialect(
         "/remote-temp-topic/": "topic://",
     },
     stable_id_separator="",
-    send_types={kind: {} for kind in DestinationKind},
+    send_destination_headers={kind: {} for kind in DestinationKind},
     send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY"),
     send_property_names={},
     send_receipts=True,
@@ -106,13 +109,13 @@ CLASSIC = Dialect(
         "AMQ_SCHEDULED_PERIOD",
         "AMQ_SCHEDULED_CRON",
     },
-    set_by_broker=frozenset({"original-destination"}),  # of what it moved to a dead-letter queue
+    set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
     envelopes=True,
     security_errors=("password is invalid", "is not authorized to"),
     in_use_errors=("already connected from", "Durable consumer is in use"),
     selector_errors=("InvalidSelectorException",),
     destination_errors=("DestinationDoesNotExistException", "Destination header", "No durable subscription exists"),
-    silent_end="ActiveMQ Classic ends a connection without a word when it cannot transform an ObjectMessage that is"
-    " next in the queue: take it off with a JMS client, or read with bodyType=text, where maps, streams and objects"
-    " arrive without their content.",
+    silent_end="ActiveMQ Classic closes a connection without an error when the next message of the queue is an"
+    " ObjectMessage that it cannot transform: remove that message with a JMS client, or read with bodyType=text, with"
+    " which maps, streams and objects arrive without their content.",
 )

@@ -10,15 +10,28 @@ __all__ = ["ARTEMIS_MANAGEMENT", "ConsumerList", "Management", "QueueAttributes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAttributes:
-    """Names of the attributes of a queue."""
+    """The broker's names of the attributes of a queue."""
 
     messages: str
+    """The number of messages in the queue, those in flight included."""
+
     delivering: str
+    """The number of messages in flight."""
+
     consumers: str
+    """The number of consumers."""
+
     scheduled: str
+    """The number of messages whose delivery time has not come."""
+
     paused: str
+    """Whether the delivery is paused."""
+
     address: str
+    """The address that routes messages to the queue."""
+
     filter: str
+    """The selector of the queue itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +39,31 @@ class ConsumerList:
     """The operation that lists consumers, and the keys of its JSON reply."""
 
     operation: str
+    """The operation."""
+
     of_queue: Mapping[str, str]
     """The filter for the consumers of one queue, without its value."""
+
     value_key: str
+    """The key of the filter's value."""
+
     rows_key: str
+    """The key of the list of consumers in the reply."""
+
     session_key: str
+    """The key of a consumer's session."""
+
     protocol_key: str
+    """The key of a consumer's protocol."""
+
     stomp: str
     """The protocol of a consumer over STOMP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
+    """The addresses and headers of a broker's management requests."""
+
     address: str
     """The address of requests. The broker itself consumes them."""
 
@@ -45,40 +71,64 @@ class Management:
     """The address of replies. It is a topic, so each client has its own subscription, which leaves no queue behind."""
 
     resource_header: str
+    """The request header that names the managed resource: a queue, an address, the broker."""
+
     attribute_header: str
+    """The request header that names the attribute to read."""
+
     operation_header: str
+    """The request header that names the operation to call."""
+
     success_header: str
-    """Header of a reply: ``true``, or the request failed."""
+    """The answer header that is ``true`` unless the request failed."""
 
     broker_resource: str
+    """The resource of the broker itself."""
+
     queue_resource: str
-    """Format of the resource of a queue."""
+    """A template of the resource of a queue, with the queue's name."""
 
     version: str
+    """The attribute of the broker with its version."""
+
     clock: str
-    """Attributes of the broker; the clock is in milliseconds since 1970."""
+    """The attribute of the broker with its time, in milliseconds since the epoch."""
+
     queue: QueueAttributes
+    """The attributes of a queue."""
 
     delete_queue: str
+    """The operation of the broker that deletes a queue."""
+
     address_settings: str
+    """The operation of the broker that shows the settings of an address."""
+
     list_messages: str
+    """The operation of a queue that lists its messages."""
+
     list_delivering: str
-    """Operations."""
+    """The operation of a queue that lists its messages in flight."""
+
     consumers: ConsumerList
+    """The operation of the broker that lists consumers."""
 
     delivery_attempts_key: str
+    """The key, in the settings of an address, of the maximum number of deliveries of a message."""
+
     dead_letter_key: str
-    """Keys of the address settings."""
+    """The key, in the settings of an address, of its dead-letter address."""
+
     default_delivery_attempts: int
-    """Of a version that leaves its default out of the address settings."""
+    """The maximum number of deliveries where the broker leaves its default out of the settings."""
 
     body_type_key: str
-    """Key of a listed message: the code of its body."""
+    """The key, in a listed message, of the code for the type of its body."""
+
     body_types: Mapping[int, BodyType]
-    """The broker's codes of bodies."""
+    """The broker's code for the type of a message's body → the body type."""
 
     losses: Mapping[BodyType, str]
-    """What happens over STOMP to a Java producer's body of this type, if the broker does not transfer it."""
+    """Body type → the rest of the sentence "Map bodies …", for bodies of Java producers that STOMP does not carry."""
 
 
 # Codes and losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").

@@ -1,55 +1,55 @@
 """RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, Refused
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
-from pyspark_jms.stomp.dialects.subscription_headers import DurableWords
+from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["RABBITMQ"]
 
 RABBITMQ = Dialect(
     name="rabbitmq",
     server_prefix="RabbitMQ/",
-    measured_on="3.10.8",
+    tested_versions="3.10.8",
     addresses=Addresses(
         prefixes={DestinationKind.QUEUE: "/queue/", DestinationKind.TOPIC: "/topic/"},
         percent_encoded=True,
-        wildcards="#*",  # encoded, they match nothing
-        temporary={DestinationKind.QUEUE: ("amq.gen-", "/reply-queue/")},
-        # A queue that was declared with arguments can only be read under the first of these, which declares nothing.
-        literal={DestinationKind.QUEUE: ("/amq/queue/",), DestinationKind.TOPIC: ("/exchange/",)},
-        refused=(
-            Refused(
+        topic_wildcards="#*",  # percent-encoded, they match nothing
+        temporary_prefixes={DestinationKind.QUEUE: ("amq.gen-", "/reply-queue/")},
+        # /amq/queue/ declares no queue, so it alone can read a queue that was declared with arguments.
+        native_prefixes={DestinationKind.QUEUE: ("/amq/queue/",), DestinationKind.TOPIC: ("/exchange/",)},
+        refused_names=(
+            RefusedName(
                 pattern="^/amq/queue/",
-                because="is for reading only: RabbitMQ confirms and drops what is sent there when the queue is missing",
+                reason="is for reading only: RabbitMQ confirms and drops what is sent to a missing queue there",
                 when_reading=False,
             ),
         ),
-        closed_to_rows=(
-            Refused(
+        refused_in_rows=(
+            RefusedName(
                 pattern="^/exchange/",
-                because="is an exchange, and a row names a queue or a topic",
-                remedy="Give the exchange as option topic.",
+                reason="is an exchange, but a row must name a queue or a topic",
+                remedy="Set option topic to the exchange.",
             ),
         ),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
-    durable=DurableWords(
+    durable_subscriptions=DurableSubscriptionHeaders(
         name_header="x-queue-name",
         subscribe_headers={"durable": "true", "auto-delete": "false"},
         unsubscribe_headers={"durable": "true"},
-        named_by_queue=True,
-        ended_by_reader=True,
-        readable_at="/amq/queue/{}",
+        name_is_queue=True,
+        ended_by_subscriber=True,
+        existing_destination="/amq/queue/{}",
     ),
-    # A header selector is taken, and ignored.
+    # The broker accepts a header selector, and ignores it.
     selector_dialect=None,
     window_header="prefetch-count",
     window_unit=WindowUnit.MESSAGES,
-    largest_window=65_535,  # 16 bits of AMQP: 65536 is 0, and that is no bound
-    unsubscribe_is_free=False,
-    attempts_limited=False,
-    honest_ack_receipts=False,
+    max_window=65_535,  # 16 bits in AMQP: the broker takes 65536 for 0, which is no limit
+    unsubscribe_keeps_delivery_count=False,
+    limits_redelivery=False,
+    ack_receipts_are_durable=False,
     message_headers={
         "message-id": "@message-id",
         "destination": "@destination",
@@ -68,10 +68,10 @@ RABBITMQ = Dialect(
         BODY_MARKER: "@body",
         TYPES_MARKER: "@types",
     },
-    timestamp_ms=1000,
-    # A time to live is not counted down: without the time of sending it says nothing of the expiration.
+    timestamp_unit_ms=1000,
+    # The header expiration is a time to live from the time of sending, not JMSExpiration: so it is a property.
     property_names={"expiration": "JMS_AMQP_TTL", "app-id": "JMSXAppID", "user-id": "JMSXUserID"},
-    noise=frozenset(
+    ignored_headers=frozenset(
         {
             "content-length",
             "receipt",
@@ -86,11 +86,12 @@ RABBITMQ = Dialect(
     body_rule=BodyRule.CONTENT_TYPE,
     reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "queue://"},
     stable_id_separator=None,
-    send_types={kind: {} for kind in DestinationKind},
-    # Without these, a SEND that is not persistent declares a queue that belongs to its connection and ends with it: the
-    # message is confirmed and gone. A durable queue of that name refuses the SEND.
+    send_destination_headers={kind: {} for kind in DestinationKind},
+    # Without these, a SEND that is not persistent declares a queue of its connection, which is deleted with the
+    # connection: the message is confirmed and lost. If there is a durable queue of that name, the SEND is refused.
     non_persistent_headers={"durable": "true", "auto-delete": "false", "exclusive": "false"},
     send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
+    max_time_to_live_ms=(1 << 32) - 1,  # 49 days
     send_property_names={},
     transactions=False,
     send_receipts=True,
@@ -114,7 +115,7 @@ RABBITMQ = Dialect(
         "CC",
         "BCC",
     },
-    # Of a time to live, and of what it moved to a dead-letter exchange.
+    # The time to live, and headers of messages moved to a dead-letter exchange.
     set_by_broker=frozenset(
         {
             "JMS_AMQP_TTL",
@@ -130,6 +131,6 @@ RABBITMQ = Dialect(
     ),
     envelopes=True,
     security_errors=("ACCESS_REFUSED", "Access refused for user", "access denied"),
-    idle_errors=("delivery acknowledgement on channel",),  # it waits 30 minutes for one
+    idle_errors=("delivery acknowledgement on channel",),  # the broker waits 30 minutes for an acknowledgement
     destination_errors=("NOT_FOUND", "inequivalent arg", "Invalid destination", "Unknown destination"),
 )

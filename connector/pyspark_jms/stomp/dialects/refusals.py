@@ -1,6 +1,6 @@
-"""What a dialect cannot do and was asked for → ``UnsupportedError`` with the reason and what to do instead.
+"""A feature that a dialect lacks → ``UnsupportedError`` with the reason and the alternative.
 
-Asked twice: by the options where the broker is named, so that ``load()`` says it, and when a broker has answered.
+Called twice: by the options when option ``broker`` is set, so that ``load()`` fails, and once the broker is detected.
 """
 
 from pyspark_jms.errors import UnsupportedError
@@ -17,58 +17,57 @@ __all__ = [
 
 
 def require_stable_ids(dialect: Dialect) -> str:
-    """For a journal. Returns what stands before the stable part of a ``message-id``."""
+    """For a journal. Returns the separator before the stable part of a ``message-id``."""
     if dialect.stable_id_separator is None:
         raise UnsupportedError(
-            f"{dialect.name} has no message ids that stay the same, so a journal could not recognise a message that"
-            " comes again.",
-            "Leave journalLocation out: at least once is what this broker allows.",
+            f"{dialect.name} gives a message a new id at each delivery, so a journal could not recognise a"
+            " redelivered message.",
+            "Leave journalLocation out: this broker allows at-least-once reads only.",
         )
     return dialect.stable_id_separator
 
 
 def require_durable(dialect: Dialect, subscription: DurableSubscription, *, selected: bool) -> None:
-    """``selected``: the broker is to evaluate a selector for it."""
-    if subscription.shared and not dialect.durable.shared:
+    """For option ``subscription``; ``selected``: a selector is pushed down to the broker."""
+    if subscription.shared and not dialect.durable_subscriptions.shared:
         raise UnsupportedError(
-            f"{dialect.name} lets one connection read a durable subscription, so it cannot be shared.",
-            "Use a virtual topic: a producer sends to topic VirtualTopic.X, and each group of readers has its option"
+            f"{dialect.name} lets only one connection read a durable subscription, so it cannot be shared.",
+            "Use a virtual topic: producers send to topic VirtualTopic.X, and each group of readers sets option"
             " queue=Consumer.GROUP.VirtualTopic.X.",
         )
-    if selected and dialect.durable.is_unnamed(subscription):
+    if selected and dialect.durable_subscriptions.is_named_by_destination(subscription):
         raise UnsupportedError(
             f"{dialect.name} ignores the selector of a shared subscription that has no client id.",
-            "Give clientId as well, the same in every query that shares it; or filter the DataFrame.",
+            "Set clientId, the same in every query that shares the subscription, or filter the DataFrame.",
         )
 
 
 def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
     """For minMessagesPerTrigger."""
-    most = dialect.unacknowledged
+    most = dialect.max_unacknowledged
     if least is not None and most is not None and least > most:
         raise UnsupportedError(
-            f"minMessagesPerTrigger is {least}, and {dialect.name} may send only {most} messages until one is"
+            f"minMessagesPerTrigger is {least}, but {dialect.name} delivers at most {most} messages before one is"
             " acknowledged: every batch would wait for maxTriggerDelay.",
-            f"Give {most} or less, or leave it out.",
+            f"Set it to at most {most}, or leave it out.",
         )
 
 
 def require_transactions(dialect: Dialect) -> None:
-    """For a sink whose rows go together or not at all."""
+    """For a sink that sends the rows of a task in one transaction."""
     if not dialect.transactions:
         raise UnsupportedError(
-            f"{dialect.name} confirms a transaction over STOMP that it has carried out in part, or not stored.",
-            "Give transaction=none: each row is then confirmed by itself. A task that fails leaves behind what was"
-            " confirmed, and its next attempt sends that again.",
+            f"{dialect.name} can confirm a STOMP transaction of which only a part took effect, or none was stored.",
+            "Set transaction=none: the broker then confirms each row. The confirmed rows of a failed task stay, and its"
+            " next attempt sends them again.",
         )
 
 
 def require_duplicate_detection(dialect: Dialect) -> str:
-    """For deliveryGuarantee=exactly-once. Returns the header of the duplicate id."""
+    """For exactly-once writes. Returns the header of the duplicate id."""
     if dialect.duplicate_id_header is None:
         raise UnsupportedError(
-            f"Broker {dialect.name} does not refuse a transaction that it had before, so"
-            " deliveryGuarantee=exactly-once cannot be kept.",
-            "Leave it out (at-least-once), or send through Artemis.",
+            f"{dialect.name} does not detect a repeated transaction, so deliveryGuarantee=exactly-once is impossible.",
+            "Leave it out, for at-least-once writes, or send through Artemis.",
         )
     return dialect.duplicate_id_header

@@ -1,4 +1,4 @@
-"""How a dialect names a durable topic subscription: the headers of SUBSCRIBE and UNSUBSCRIBE. Data, and two rules."""
+"""The headers of SUBSCRIBE and UNSUBSCRIBE for a durable topic subscription, as data of a dialect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,61 +6,68 @@ from urllib.parse import quote
 
 from pyspark_jms.jms.model import DurableSubscription
 
-__all__ = ["DurableWords"]
+__all__ = ["DurableSubscriptionHeaders"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DurableWords:
+class DurableSubscriptionHeaders:
+    """How a broker's frames name a durable topic subscription, and how the broker treats it."""
+
     name_header: str
-    """Of SUBSCRIBE, and of the UNSUBSCRIBE that ends it; without it UNSUBSCRIBE only stops reading."""
+    """The header with the subscription's name. In UNSUBSCRIBE it ends the subscription; without it UNSUBSCRIBE only
+    stops the delivery."""
 
     subscribe_headers: Mapping[str, str] = field(default_factory=dict)
-    unsubscribe_headers: Mapping[str, str] = field(default_factory=dict)
-    """What both say besides."""
+    """Further headers that SUBSCRIBE must have."""
 
-    named_by_queue: bool = False
-    """Whether the header takes the name of the queue, and not the subscription's own."""
+    unsubscribe_headers: Mapping[str, str] = field(default_factory=dict)
+    """Further headers that the UNSUBSCRIBE that ends the subscription must have."""
+
+    name_is_queue: bool = False
+    """Whether ``name_header`` takes the name of the subscription's queue (``clientId.name``) and not the name alone."""
 
     shared: bool = True
     """Whether several connections may read one subscription."""
 
-    unnamed: str | None = None
-    """How ``destination`` is spelled without a client id, of topic and queue; such a subscription takes no selector.
-    None: as with one."""
+    destination_without_client_id: str | None = None
+    """A template of ``destination``, with topic and queue, for a subscription without a client id. Such a subscription
+    has no ``name_header`` and takes no selector. None: it is named as one with a client id is."""
 
-    ended_by_reader: bool = False
-    """Whether UNSUBSCRIBE ends only what its connection has subscribed to."""
+    ended_by_subscriber: bool = False
+    """Whether only the connection that has subscribed can end the subscription."""
 
-    readable_at: str | None = None
-    """How ``destination`` is spelled to read an existing subscription's queue, refused where there is none. None: the
-    broker can be asked, or says so itself when a missing one is to end."""
+    existing_destination: str | None = None
+    """A template of ``destination``, with the queue, for a SUBSCRIBE that reads an existing subscription and is refused
+    if there is none. None: the broker reports a missing subscription by other means."""
 
-    keeps_filter: bool = False
-    """Whether a selector that differs from the subscription's own is silently ignored."""
+    ignores_changed_selector: bool = False
+    """Whether SUBSCRIBE with another selector silently keeps the subscription's first one."""
 
-    def is_unnamed(self, subscription: DurableSubscription) -> bool:
-        """Whether it is known by its queue alone."""
-        return subscription.client_id is None and self.unnamed is not None
+    def is_named_by_destination(self, subscription: DurableSubscription) -> bool:
+        """Whether ``destination`` names the subscription's queue, and no header names the subscription."""
+        return subscription.client_id is None and self.destination_without_client_id is not None
 
-    def destination(self, spelled: str, subscription: DurableSubscription) -> str:
-        """Of SUBSCRIBE; ``spelled`` is the topic's."""
-        if self.unnamed is None or not self.is_unnamed(subscription):
-            return spelled
-        return self.unnamed.format(spelled, subscription)
+    def destination(self, topic: str, subscription: DurableSubscription) -> str:
+        """The ``destination`` of SUBSCRIBE; ``topic`` is the topic as the dialect writes it."""
+        template = self.destination_without_client_id
+        if template is None or not self.is_named_by_destination(subscription):
+            return topic
+        return template.format(topic, subscription)
 
-    def existing(self, subscription: DurableSubscription) -> str | None:
-        """Of a SUBSCRIBE that never makes it."""
-        return None if self.readable_at is None else self.readable_at.format(quote(str(subscription), safe=""))
+    def destination_of_existing(self, subscription: DurableSubscription) -> str | None:
+        """The ``destination`` of a SUBSCRIBE that never creates the subscription."""
+        template = self.existing_destination
+        return None if template is None else template.format(quote(str(subscription), safe=""))
 
-    def subscribing(self, subscription: DurableSubscription) -> dict[str, str]:
-        """For SUBSCRIBE, which makes it or finds it."""
-        return {**self.subscribe_headers, **self._named(subscription)}
+    def for_subscribe(self, subscription: DurableSubscription) -> dict[str, str]:
+        """The headers of the SUBSCRIBE that creates the subscription, or finds it."""
+        return {**self.subscribe_headers, **self._name(subscription)}
 
-    def ending(self, subscription: DurableSubscription) -> dict[str, str]:
-        """For the UNSUBSCRIBE that ends it."""
-        return {**self.unsubscribe_headers, **self._named(subscription)}
+    def for_unsubscribe(self, subscription: DurableSubscription) -> dict[str, str]:
+        """The headers of the UNSUBSCRIBE that ends the subscription."""
+        return {**self.unsubscribe_headers, **self._name(subscription)}
 
-    def _named(self, subscription: DurableSubscription) -> dict[str, str]:
-        if self.is_unnamed(subscription):
+    def _name(self, subscription: DurableSubscription) -> dict[str, str]:
+        if self.is_named_by_destination(subscription):
             return {}
-        return {self.name_header: str(subscription) if self.named_by_queue else subscription.name}
+        return {self.name_header: str(subscription) if self.name_is_queue else subscription.name}

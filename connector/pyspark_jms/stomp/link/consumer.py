@@ -25,7 +25,7 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
     STOMP.
     """
     spelled = dialect.addresses.spelled(subscription.destination, sending=False)
-    durable, words = subscription.durable, dialect.durable
+    durable, words = subscription.durable, dialect.durable_subscriptions
     headers = {
         "id": _ID,
         "destination": words.destination(spelled, durable) if durable else spelled,
@@ -38,7 +38,7 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
     if subscription.browse and dialect.browse_headers is not None:
         headers |= dialect.browse_headers
     if durable:
-        headers |= words.subscribing(durable)
+        headers |= words.for_subscribe(durable)
     if subscription.selector is not None:
         headers["selector"] = subscription.selector
     return headers
@@ -87,7 +87,7 @@ class Consumer:
     def take(self) -> list[MessageBlock]:
         """The messages received since the last call. The mark with which some brokers end a browse is left out."""
         blocks = self.connection.take()
-        if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end:
+        if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end_id:
             self.browse_ended = True
             blocks[-1] = _without_last(blocks[-1])
         return blocks
@@ -95,10 +95,11 @@ class Consumer:
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send one ACK for each message, and return the receipt that confirms the last of them.
 
-        A broker with ``ack_burst`` gets that many at a time: their receipts are awaited here, except the last one.
+        A broker with ``max_acks_without_receipt`` gets that many at a time, and this method waits for every receipt
+        except the last one.
         """
         waiting = list(map(self.dialect.ack_id, ids))
-        burst = self.dialect.ack_burst or len(waiting)
+        burst = self.dialect.max_acks_without_receipt or len(waiting)
         while len(waiting) > burst:
             receipt = self._acknowledge(waiting[:burst])
             self.await_receipt(receipt)

@@ -98,7 +98,7 @@ def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed
     destination = Destination(DestinationKind.QUEUE, queue)
     headers = {
         "destination": dialect.addresses.spelled(destination, sending=True),
-        **dialect.send_types[DestinationKind.QUEUE],
+        **dialect.send_destination_headers[DestinationKind.QUEUE],
         "persistent": "true",
         **confirmed_by,
         "content-length": str(size),
@@ -127,8 +127,12 @@ def _sent_as(dialect: Dialect, name: str) -> str | None:
         return name
     if (column := dialect.message_headers.get(name)) is not None:
         return _headers_kept(dialect).get(column)
-    withheld = dialect.noise | dialect.set_by_broker | dialect.reserved_properties | dialect.property_names.keys()
-    if name in withheld or name in DEAD_LETTER_PROPERTIES or name.startswith(dialect.reserved_prefixes):
+    withheld = dialect.ignored_headers | dialect.set_by_broker | dialect.reserved_properties
+    if (
+        name in withheld | dialect.property_names.keys()
+        or name in DEAD_LETTER_PROPERTIES
+        or name.startswith(dialect.reserved_prefixes)
+    ):
         return None
     return name
 

@@ -79,7 +79,7 @@ def encode_lock(*, ledger: str, dialect: Dialect) -> bytes:
     All lock messages of a ledger are one message group, and a broker delivers a group to one consumer until that
     consumer ends (JMS 3.1 §3.5.9 JMSXGroupID). So one look-up has the lock, however many lock messages there are.
     """
-    headers = {"destination": lock_queue(ledger)} | dialect.send_types[DestinationKind.QUEUE]
+    headers = {"destination": lock_queue(ledger)} | dialect.send_destination_headers[DestinationKind.QUEUE]
     headers |= {"persistent": "false", "JMSXGroupID": "lock"}
     return encode_frame(Frame("SEND", tuple(headers.items())))
 
@@ -87,7 +87,7 @@ def encode_lock(*, ledger: str, dialect: Dialect) -> bytes:
 def _address(queue: str, dialect: Dialect, priority: int) -> dict[str, str]:
     name = dialect.send_headers.priority
     assert name is not None, "a dialect with duplicate detection has priorities"
-    return {"destination": queue} | dialect.send_types[DestinationKind.QUEUE] | {name: str(priority)}
+    return {"destination": queue} | dialect.send_destination_headers[DestinationKind.QUEUE] | {name: str(priority)}
 
 
 def parse_entry(frame: Frame) -> LedgerEntry | None:
@@ -152,7 +152,7 @@ def _abandoned(now_ms: int) -> str:
 def add_sentinel(selector: str, sentinel: str, dialect: Dialect) -> str:
     """The selector of a look-up's SUBSCRIBE: it also matches the look-up's own sentinel."""
     require_duplicate_detection(dialect)
-    return dialect.numbers_selector.format(f"{selector} OR sentinel = {_literal(sentinel)}")
+    return dialect.numeric_selector.format(f"{selector} OR sentinel = {_literal(sentinel)}")
 
 
 def _literal(text: str) -> str:

@@ -115,7 +115,7 @@ class Producer:
         (StompSession.unsubscribe, 2.0 to 2.55).
         """
         receipts = [self._connection.new_receipt()]
-        name, nonexistent = self.dialect.durable.name_header, receipts[0]
+        name, nonexistent = self.dialect.durable_subscriptions.name_header, receipts[0]
         data = encode_frame(Frame("UNSUBSCRIBE", (("id", nonexistent), (name, nonexistent), ("receipt", nonexistent))))
         if trial:
             receipts.append(self._connection.new_receipt())

@@ -57,18 +57,18 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     """
     connection = connect(settings)
     try:
-        words = connection.dialect.durable
+        words = connection.dialect.durable_subscriptions
         require_durable(connection.dialect, durable, selected=False)
-        if words.is_unnamed(durable):
+        if words.is_named_by_destination(durable):
             _delete_queue(settings, topic, durable)
             return
         _require_existing(settings, connection.dialect, topic, durable)
         asked = Subscription(destination=topic, window_bytes=1, durable=durable)
         read = subscribe_headers(asked, connection.dialect)
-        if words.ended_by_reader:
+        if words.ended_by_subscriber:
             connection.request("SUBSCRIBE", read)
         try:
-            connection.request("UNSUBSCRIBE", {"id": read["id"], **words.ending(durable)})
+            connection.request("UNSUBSCRIBE", {"id": read["id"], **words.for_unsubscribe(durable)})
         except InvalidDestinationError:
             raise _no_subscription(durable) from None
     finally:
@@ -90,7 +90,7 @@ def _require_existing(
     settings: ConnectionSettings, dialect: Dialect, topic: Destination, durable: DurableSubscription
 ) -> None:
     """For a broker that confirms the deletion of a subscription that does not exist."""
-    if (queue := dialect.durable.existing(durable)) is not None:
+    if (queue := dialect.durable_subscriptions.destination_of_existing(durable)) is not None:
         _require_readable(settings, queue, durable)
     elif dialect.management is not None:
         try:

@@ -299,7 +299,7 @@ def test_errors_do_not_show_what_a_row_holds():
 def test_another_dialect_names_its_own_headers():
     other = replace(
         ARTEMIS,
-        send_types={kind: {} for kind in ARTEMIS.send_types},
+        send_destination_headers={kind: {} for kind in ARTEMIS.send_destination_headers},
         send_headers=replace(ARTEMIS.send_headers, type="kind", priority=None),
         send_property_names={"JMSXGroupID": "group"},
     )

@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, Refused, reads_too
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName, may_receive
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}
@@ -31,24 +31,27 @@ def test_percent_encoding(name, wire):
 
 
 def test_temporary_names_have_a_prefix_of_their_own():
-    addresses = Addresses(prefixes=PREFIXED, temporary={QUEUE: ("ID:", "/temp/")})
+    addresses = Addresses(prefixes=PREFIXED, temporary_prefixes={QUEUE: ("ID:", "/temp/")})
     assert spelled(addresses, "queue://ID:1") == "/temp/ID:1"
     assert spelled(addresses, "queue://xID:1") == "/queue/xID:1"
     assert spelled(addresses, "topic://ID:1") == "/topic/ID:1"
 
 
 def test_the_broker_s_own_spelling_goes_as_it_is():
-    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, literal={QUEUE: ("/amq/queue/",)})
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, native_prefixes={QUEUE: ("/amq/queue/",)})
     assert spelled(addresses, "queue:///amq/queue/a%2Fb") == "/amq/queue/a%2Fb"
     assert spelled(addresses, "queue:///amq/other") == "/queue/%2Famq%2Fother"
     assert spelled(addresses, "topic:///amq/queue/a") == "/topic/%2Famq%2Fqueue%2Fa"
 
 
-def test_what_would_be_read_otherwise_is_refused():
+def test_a_name_that_the_broker_would_misread_is_refused():
     addresses = Addresses(
-        refused=(Refused(pattern=",", because="is two"), Refused(pattern=">", because="is many", when_reading=False))
+        refused_names=(
+            RefusedName(pattern=",", reason="is two"),
+            RefusedName(pattern=">", reason="is many", when_reading=False),
+        )
     )
-    with pytest.raises(InvalidDestinationError, match=r"'a,b' is two\. Use another name"):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'a,b' is two"):
         spelled(addresses, "queue://a,b", sending=False)
     with pytest.raises(InvalidDestinationError, match="'a>' is many"):
         spelled(addresses, "queue://a>")
@@ -56,18 +59,18 @@ def test_what_would_be_read_otherwise_is_refused():
 
 
 def test_a_reader_s_wildcards_stay_in_a_percent_encoded_topic():
-    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, wildcards="#*")
+    addresses = Addresses(prefixes=PREFIXED, percent_encoded=True, topic_wildcards="#*")
     assert spelled(addresses, "topic://a b.#.*", sending=False) == "/topic/a%20b.#.*"
     assert spelled(addresses, "topic://a.#") == "/topic/a.%23"
     assert spelled(addresses, "queue://a.#", sending=False) == "/queue/a.%23"
 
 
-def test_what_is_closed_to_rows_is_open_to_options():
-    closed = Refused(pattern="^admin$", because="acts", remedy="Ask somebody.")
-    addresses = Addresses(closed_to_rows=(closed,))
+def test_a_name_refused_in_rows_may_be_given_as_an_option():
+    closed = RefusedName(pattern="^admin$", reason="acts", remedy="Ask somebody.")
+    addresses = Addresses(refused_in_rows=(closed,))
     admin = Destination.parse("queue://admin")
     assert addresses.spelled(admin, sending=True) == "admin"
-    with pytest.raises(InvalidDestinationError, match=r"'admin' acts\. Ask somebody\."):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'admin' acts\. Ask somebody\."):
         addresses.spelled(admin, sending=True, by_row=True)
 
 
@@ -75,9 +78,7 @@ def test_what_is_closed_to_rows_is_open_to_options():
 def test_a_row_does_not_write_into_our_own_queues(name):
     destination = Destination(QUEUE, name)
     assert Addresses().spelled(destination, sending=True) == name
-    with pytest.raises(
-        InvalidDestinationError, match="reserved for this connector's own queues, so rows must not name it"
-    ):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*pyspark-jms"):
         Addresses().spelled(destination, sending=True, by_row=True)
 
 
@@ -94,4 +95,4 @@ def test_a_row_does_not_write_into_our_own_queues(name):
     ],
 )  # fmt: skip
 def test_what_a_reader_receives_too(read, queue, does):
-    assert reads_too(read, queue) is does
+    assert may_receive(read, queue) is does

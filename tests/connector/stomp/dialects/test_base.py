@@ -1,13 +1,19 @@
 """What every dialect must answer, whatever the broker."""
 
+import ast
 import dataclasses
+import inspect
+from itertools import pairwise
 
 import pytest
 
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import DIALECTS
-from pyspark_jms.stomp.dialects.base import SendHeaders
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
+from pyspark_jms.stomp.dialects.management import ConsumerList, Management, QueueAttributes
+from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 PLUMBING = {
     "@message-id",
@@ -35,18 +41,18 @@ def test_message_headers_lead_to_columns(dialect):
 def test_a_header_is_one_thing(dialect):
     assert not dialect.property_names.keys() & dialect.message_headers.keys()
     columns = {name for name, target in dialect.message_headers.items() if not target.startswith("@")}
-    assert not columns & dialect.noise
-    assert not dialect.property_names.keys() & dialect.noise
+    assert not columns & dialect.ignored_headers
+    assert not dialect.property_names.keys() & dialect.ignored_headers
 
 
 @every_dialect
 def test_both_kinds_of_destination(dialect):
-    assert {*dialect.subscribe_headers} == {*dialect.send_types} == {*DestinationKind}
+    assert {*dialect.subscribe_headers} == {*dialect.send_destination_headers} == {*DestinationKind}
 
 
 @every_dialect
 def test_what_a_send_sets_is_not_for_properties(dialect):
-    own = {name for headers in dialect.send_types.values() for name in headers}
+    own = {name for headers in dialect.send_destination_headers.values() for name in headers}
     own |= {name for name in dataclasses.astuple(dialect.send_headers) if name}
     own |= {*dialect.send_property_names.values(), "destination", "content-length", "receipt", "transaction"}
     assert own <= dialect.reserved_properties
@@ -84,3 +90,30 @@ def test_a_property_is_reserved_or_left_out_or_the_client_s(dialect):
     assert all(name.startswith(dialect.reserved_prefixes) for name in dialect.set_by_client)
     if dialect.duplicate_id_header is not None:
         assert dialect.duplicate_id_header in dialect.set_by_broker, "it is ours to set, one for each task"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        Addresses,
+        ConsumerList,
+        Dialect,
+        DurableSubscriptionHeaders,
+        Management,
+        QueueAttributes,
+        RefusedName,
+        SendHeaders,
+    ],
+)
+def test_every_field_is_documented(data):
+    [definition] = ast.parse(inspect.getsource(data)).body
+    undocumented = [
+        statement.target.id
+        for statement, following in pairwise([*definition.body, ast.Pass()])
+        if isinstance(statement, ast.AnnAssign) and not _is_text(following)
+    ]
+    assert undocumented == []
+
+
+def _is_text(statement):
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -25,7 +25,7 @@ def test_destinations(destination, wire):
 def test_a_queue_that_may_be_missing_is_not_sent_to():
     existing = Destination.parse("queue:///amq/queue/orders")
     assert RABBITMQ.addresses.spelled(existing, sending=False) == "/amq/queue/orders"
-    with pytest.raises(InvalidDestinationError, match="for reading only"):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*/amq/queue/"):
         RABBITMQ.addresses.spelled(existing, sending=True)
 
 
@@ -113,7 +113,7 @@ def test_a_topic_tells_what_was_sent_to():
 
 def test_a_row_names_no_exchange():
     exchange = Destination.parse("topic:///exchange/amq.fanout/k")
-    with pytest.raises(InvalidDestinationError, match=r"is an exchange.*Give the exchange as option topic"):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*amq.fanout/k.*exchange.*option topic"):
         RABBITMQ.addresses.spelled(exchange, sending=True, by_row=True)
     assert RABBITMQ.addresses.spelled(exchange, sending=True) == "/exchange/amq.fanout/k"
 

@@ -29,13 +29,16 @@ MINE, OURS = DurableSubscription("daily", "app"), DurableSubscription("daily", s
     ],
 )
 def test_what_a_durable_subscription_is_called(dialect, subscription, destination, subscribing, ending):
-    words = dialect.durable
+    words = dialect.durable_subscriptions
     assert words.destination("t", subscription) == destination
-    assert words.subscribing(subscription) == subscribing
-    assert words.ending(subscription) == ending
+    assert words.for_subscribe(subscription) == subscribing
+    assert words.for_unsubscribe(subscription) == ending
 
 
 def test_where_an_existing_one_can_be_read():
-    assert RABBITMQ.durable.existing(DurableSubscription("a/b", "app")) == "/amq/queue/app.a%2Fb"
-    assert ARTEMIS.durable.existing(MINE) is None
-    assert CLASSIC.durable.existing(MINE) is None
+    assert (
+        RABBITMQ.durable_subscriptions.destination_of_existing(DurableSubscription("a/b", "app"))
+        == "/amq/queue/app.a%2Fb"
+    )
+    assert ARTEMIS.durable_subscriptions.destination_of_existing(MINE) is None
+    assert CLASSIC.durable_subscriptions.destination_of_existing(MINE) is None
