@@ -1,4 +1,4 @@
-"""A real broker for a demo, a notebook or your own tests, with nothing but Python and Java."""
+"""Real brokers for demos, notebooks and tests. They need Python and Java only."""
 
 from pyspark_jms.testing.config import PERMISSIONS, AddressSettings, Tls, User
 from pyspark_jms.testing.embedded import EmbeddedArtemis

@@ -1,6 +1,6 @@
-"""The Java virtual machine of a JMS client: the embedded broker's own, or a new one beside a broker elsewhere.
+"""The Java virtual machine of a JMS client: that of the embedded broker, or a new one for any other broker.
 
-Broker or address in, a connection factory and the way to its JVM out. Knows no message.
+Broker or address -> JVM and a function that connects.
 """
 
 import shutil
@@ -25,7 +25,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class JvmBroker(Protocol):
-    """A broker whose virtual machine this process started: ``EmbeddedArtemis``, ``EmbeddedClassic``."""
+    """A broker in a virtual machine that this process started: ``EmbeddedArtemis``, ``EmbeddedClassic``."""
 
     user: str
     password: str
@@ -47,23 +47,23 @@ class ClientMachine:
     jvm: Any
     gateway: Any
     connect: Callable[[str | None, str | None], Any]
-    """User and password, None for the broker's own, to a started ``jakarta.jms.Connection``."""
+    """User and password (None: the broker's own) -> a ``jakarta.jms.Connection``."""
 
     alive: Callable[[], bool]
     close: Callable[[], None]
-    """End the machine, if it is not the broker's."""
+    """End the machine, unless it is the broker's."""
 
 
 def client_machine(broker: "JvmBroker | ExternalBroker | str") -> ClientMachine:
-    """``broker``: one that runs in this process, one that does not, or its address."""
+    """The machine for a client of ``broker``: a broker of this process, another broker, or its address."""
     if isinstance(broker, str):
-        broker = _external(broker)
+        broker = _parse_address(broker)
     if isinstance(broker, ExternalBroker):
-        return _own_machine(broker)
-    return _machine_of(broker)
+        return _start_machine(broker)
+    return _use_broker_machine(broker)
 
 
-def _machine_of(broker: JvmBroker) -> ClientMachine:
+def _use_broker_machine(broker: JvmBroker) -> ClientMachine:
     def connect(user: str | None, password: str | None) -> Any:
         return broker.connection_factory().createConnection(user or broker.user, password or broker.password)
 
@@ -79,7 +79,7 @@ def _machine_of(broker: JvmBroker) -> ClientMachine:
 # --- a broker of another process ---------------------------------------------------------------------
 
 
-def _external(url: str) -> ExternalBroker:
+def _parse_address(url: str) -> ExternalBroker:
     try:
         parts = urlsplit(url)
         named = parts.scheme in {"stomp", "tcp"} and parts.hostname and parts.port
@@ -87,14 +87,14 @@ def _external(url: str) -> ExternalBroker:
         named = None
     if not named:
         raise EmbeddedBrokerError(
-            f"{url} is no address that a Java client can connect to.",
-            "Write stomp://HOST:PORT of a `pyspark-jms broker`, or tcp://HOST:PORT of an Artemis acceptor for CORE."
-            " TLS is not supported here: open a port without it (--plain-port).",
+            f"{url} is not an address that a Java client can connect to.",
+            "Use stomp://HOST:PORT of a `pyspark-jms broker`, or tcp://HOST:PORT of an Artemis acceptor for CORE."
+            " TLS is not supported: open a port without TLS (--plain-port).",
         )
     return ExternalBroker(url)
 
 
-def _own_machine(broker: ExternalBroker) -> ClientMachine:
+def _start_machine(broker: ExternalBroker) -> ClientMachine:
     _require_listening(broker)
     folder = Path(tempfile.mkdtemp(prefix="jms-client-"))
     machine = JavaMachine(broker_classpath(), log=folder / "client.log")
@@ -105,7 +105,7 @@ def _own_machine(broker: ExternalBroker) -> ClientMachine:
 
     def connect(user: str | None, password: str | None) -> Any:
         with machine.killed_after(2 * _CONNECT_SECONDS):
-            return _connected(machine, broker, user or broker.user, password or broker.password)
+            return _create_connection(machine, broker, user or broker.user, password or broker.password)
 
     try:
         machine.connect()
@@ -116,32 +116,32 @@ def _own_machine(broker: ExternalBroker) -> ClientMachine:
 
 
 def _require_listening(broker: ExternalBroker) -> None:
-    """A machine takes a second to start: not for a port where nobody is."""
+    """Fail without the second that a machine takes to start if no broker listens on the port."""
     try:
         socket.create_connection((broker.host, broker.port), _CONNECT_SECONDS).close()
     except OSError as error:
         raise EmbeddedBrokerError(
             f"No broker listens at {broker.host}:{broker.port}: {error.strerror or error}.",
-            "Start one: pyspark-jms broker.",
+            "Start a broker: pyspark-jms broker.",
         ) from None
 
 
-def _connected(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
+def _create_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
     url = f"tcp://{broker.host}:{broker.port}?callTimeout={int(_CONNECT_SECONDS * 1000)}&initialConnectAttempts=1"
     try:
         factory = machine.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory(url)
         return factory.createConnection(user, password)
     except Py4JJavaError as error:
-        # Its text is to be had only while the machine lives.
+        # The text of the exception must be read while the machine runs.
         reason = str(error.java_exception.getMessage())
         if "Security" in str(error.java_exception.getClass().getSimpleName()):
             raise EmbeddedBrokerError(
-                f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Give JmsClient user and password."
+                f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Pass user and password to JmsClient."
             ) from None
     except Py4JError:
         reason = "no answer"
     raise EmbeddedBrokerError(
-        "Only the embedded broker and `pyspark-jms broker` let a Java client in at their STOMP port;"
+        "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port;"
         f" {broker.host}:{broker.port} does not: {reason}.",
-        "Give the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
+        "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
     ) from None

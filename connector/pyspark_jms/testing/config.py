@@ -1,4 +1,4 @@
-"""What a test asks of the broker -> Artemis' own ``broker.xml`` and logging file. Pure text, no I/O."""
+"""Settings of a test -> Artemis' ``broker.xml`` and logging file. No I/O."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +22,16 @@ PERMISSIONS = frozenset(
         "send",
     }
 )
-"""Artemis' names. A user of production queues usually has ``send``, ``consume`` and ``browse`` only."""
+"""Artemis' names of permissions. Users in production usually have ``send``, ``consume`` and ``browse`` only."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One more user; the broker's own may do everything.
+    """An additional user. The broker's own user has all permissions.
 
-    ``at`` restricts single addresses: ``User("reader", "pw", at={"orders": {"consume"}})`` may only consume
-    from ``orders`` and has ``permissions`` everywhere else. Keys are Artemis matches (``orders.#``), and as in
-    Artemis only the most specific match of an address counts.
+    ``at`` sets the permissions for single addresses: ``User("reader", "pw", at={"orders": {"consume"}})`` can only
+    consume from ``orders``, and has ``permissions`` for all other addresses. Keys are Artemis matches (``orders.#``).
+    As in Artemis, only the most specific match of an address applies.
     """
 
     name: str
@@ -42,12 +42,12 @@ class User:
     def __post_init__(self) -> None:
         unknown = set(self.permissions).union(*self.at.values()) - PERMISSIONS
         if unknown:
-            raise ValueError(f"no such permission: {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown permissions: {', '.join(sorted(unknown))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressSettings:
-    """Artemis address settings for ``match``; what is None is inherited from the less specific match."""
+    """Artemis address settings for ``match``. A setting that is None is inherited from the less specific match."""
 
     match: str
     max_delivery_attempts: int | None = None
@@ -70,7 +70,7 @@ class AddressSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """PEM files. ``client_ca`` makes the broker ask every client for a certificate of that authority."""
+    """PEM files. With ``client_ca`` the broker requires client certificates of that authority."""
 
     cert: str | Path
     key: str | Path | None = None
@@ -92,9 +92,9 @@ class Acceptor:
         return f"<acceptor name={quoteattr(self.name)}>{escape(uri)}</acceptor>"
 
 
-# What `artemis create` writes, but for: no disk-usage limit and no critical analyzer (a laptop's full disk or
-# sleep must not stop a test), a faster look for expired messages, an acceptor for clients in the broker's JVM,
-# and a journal that collects writes for 0.4 ms instead of 3.3 (in ns): every receipt waits for that.
+# The result of `artemis create`, except: no disk-usage limit and no critical analyzer (a laptop's full disk or sleep
+# must not stop a test), a shorter period for expired messages, an acceptor for clients in the broker's JVM, and a
+# journal that collects writes for 0.4 ms instead of 3.3 ms (the setting is in ns), because every receipt waits for it.
 _BROKER = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <persistence-enabled>true</persistence-enabled>
   <journal-type>NIO</journal-type>
@@ -129,8 +129,8 @@ java.util.logging.SimpleFormatter.format=%1$tF %1$tT.%1$tL %4$s [%3$s] %5$s%6$s%
 def broker_xml(
     directory: Path, acceptors: Iterable[Acceptor], users: Sequence[User], settings: Iterable[AddressSettings]
 ) -> str:
-    # auto-delete off and no default routing type, as `artemis create` has it: a broker that is kinder than
-    # the real ones would hide a SEND without destination-type.
+    # No auto-delete and no default routing type, as with `artemis create`: a default routing type would hide a SEND
+    # without destination-type.
     base = "<auto-delete-queues>false</auto-delete-queues><auto-delete-addresses>false</auto-delete-addresses>"
     general, *others = settings
     return _BROKER.format(

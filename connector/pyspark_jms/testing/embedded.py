@@ -1,4 +1,4 @@
-"""A real Apache Artemis in a Java virtual machine of its own. Needs Python, Java, and once a package registry."""
+"""An Apache Artemis broker in its own Java virtual machine. Needs Python and Java, and a package registry once."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from pyspark_jms.testing.ports import free_port
 
 __all__ = ["EmbeddedArtemis"]
 
-# Measured: the serial collector and the first compiler alone start fastest and take 140 MB. Under load that
-# broker pauses for seconds, so a benchmark takes the machine a server would run on.
+# Measured: with the serial collector and only the first compiler, the broker starts fastest and takes 140 MB. Under
+# load that broker pauses for seconds, so a benchmark uses the options of a server.
 _DEMO_MACHINE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _BENCHMARK_MACHINE = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100")
 
@@ -29,10 +29,10 @@ class EmbeddedArtemis(JavaBroker, Broker):
                 brokerUrl=broker.url, user=broker.user, password=broker.password, queue="orders"
             )
 
-    ``directory`` keeps the data (None: a temporary one, removed at the end); ``port`` 0 is any free one, the
-    same over restarts. With ``tls`` that port speaks TLS, and ``plain_port`` opens a second one without.
-    ``benchmark`` takes a server's collector and compiler; give it a ``heap`` of a gigabyte or more.
-    ``acceptor_options`` are Artemis' own (``{"connectionTtl": "5000"}``).
+    ``directory`` stores the data (None: a temporary folder, removed at the end). ``port`` 0 selects a free port, which
+    stays the same after restarts. With ``tls`` that port accepts TLS, and ``plain_port`` opens a second port without
+    TLS. ``benchmark`` uses a server's collector and compiler and needs a ``heap`` of a gigabyte or more.
+    ``acceptor_options`` are options of Artemis (``{"connectionTtl": "5000"}``).
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
     ) -> None:
         super().__init__(directory, port, user, password, host=host, start_timeout=start_timeout)
         if tls is not None and tls.client_ca is not None and plain_port is None:
-            plain_port = 0  # readiness has to be asked by somebody without a client certificate
+            plain_port = 0  # the readiness probe has no client certificate
         self.plain_port = free_port(host) if plain_port == 0 else plain_port
         self._tls = tls
         self._users = (User(user, password), *users)
@@ -71,7 +71,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
 
     @property
     def plain_url(self) -> str | None:
-        """The way in without TLS, where there is one."""
+        """The URL without TLS; None if there is no port without TLS."""
         if self._tls is None:
             return self.url
         return f"stomp://{self.host}:{self.plain_port}" if self.plain_port else None
@@ -82,7 +82,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         return self._server
 
     def connection_factory(self) -> Any:
-        """Jakarta JMS: for clients in the broker's own machine."""
+        """A Jakarta JMS connection factory for clients in the broker's virtual machine."""
         return self.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
 
     # --- starting ----------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         self._embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager(login, accounts))
         self._embedded.start()
         self._server = self._embedded.getActiveMQServer()
-        if not self._server.isActive():  # how it says, for instance, that a port was taken
+        if not self._server.isActive():  # for instance because a port is in use
             raise EmbeddedBrokerError("The broker did not become active.", tail(self.log))
 
     def _await_ready(self, deadline: float) -> None:
@@ -147,7 +147,7 @@ def _general_settings(max_delivery_attempts: int) -> AddressSettings:
 
 
 def _tls_options(tls: Tls, directory: Path) -> dict[str, str]:
-    """Artemis takes PEM, but key and certificate in one file."""
+    """The acceptor's TLS options. Artemis needs key and certificate in one PEM file."""
     store = directory / "tls.pem"
     store.touch(mode=0o600)
     store.write_text("\n".join(Path(file).read_text() for file in (tls.key, tls.cert) if file))

@@ -1,4 +1,4 @@
-"""A real Apache ActiveMQ Classic in a Java virtual machine of its own, with the manners of ``EmbeddedArtemis``."""
+"""An Apache ActiveMQ Classic broker in its own Java virtual machine, with the interface of ``EmbeddedArtemis``."""
 
 import contextlib
 import os
@@ -15,12 +15,12 @@ __all__ = ["EmbeddedClassic"]
 
 _NAME = "embedded"
 _ADVISORIES = "ActiveMQ.Advisory.>"
-"""Topics of the broker's own that every client touches."""
+"""The broker's advisory topics, which every client uses."""
 
 _READ = frozenset({"consume", "browse"})
 _WRITE = frozenset({"send"})
 _ADMIN = frozenset({"createAddress", "createDurableQueue", "createNonDurableQueue"})
-"""Artemis' names of permissions, by what Classic calls them. What is not listed, Classic does not know."""
+"""Artemis' names of permissions for each permission of Classic. Classic has no equivalent of the others."""
 
 
 class EmbeddedClassic(JavaBroker):
@@ -31,8 +31,8 @@ class EmbeddedClassic(JavaBroker):
                 brokerUrl=broker.url, user=broker.user, password=broker.password, queue="orders"
             )
 
-    Stored in KahaDB, synced as in production. Permissions of ``users`` add up: what the most specific match does not
-    give, a wider one may. ``scheduler``: whether messages may be delayed, which Classic leaves off by default.
+    The broker stores messages in KahaDB and syncs as in production. A user's permissions are the union of all matches
+    of an address. ``scheduler`` enables delayed delivery, which Classic disables by default.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EmbeddedClassic(JavaBroker):
         return self._service
 
     def connection_factory(self) -> Any:
-        """Jakarta JMS: for clients in the broker's own machine."""
+        """A Jakarta JMS connection factory for clients in the broker's virtual machine."""
         return self.jvm.org.apache.activemq.ActiveMQConnectionFactory(f"vm://{_NAME}?create=false")
 
     # --- starting ------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class EmbeddedClassic(JavaBroker):
         self._service = service
         service.start()
         if not service.waitUntilStarted():
-            raise EmbeddedBrokerError("The broker did not start.", f"Its log is {self.log}.")
+            raise EmbeddedBrokerError("The broker did not start.", f"See its log {self.log}.")
 
     def _plugins(self, jvm: Any) -> Any:
         security = jvm.org.apache.activemq.security
@@ -93,7 +93,7 @@ class EmbeddedClassic(JavaBroker):
             accounts.add(security.AuthenticationUser(user.name, user.password, user.name))
         for match in [">", *sorted({match for user in self._users for match in user.at})]:
             for set_destination in ("setQueue", "setTopic"):
-                entries.add(self._entry(jvm, match.replace("#", ">"), set_destination, self._may(match)))
+                entries.add(self._entry(jvm, match.replace("#", ">"), set_destination, self._permitted_users(match)))
         everybody = [user.name for user in self._users]
         entries.add(self._entry(jvm, _ADVISORIES, "setTopic", (everybody, everybody, everybody)))
         plugins = self.gateway.new_array(jvm.org.apache.activemq.broker.BrokerPlugin, 2)
@@ -101,8 +101,8 @@ class EmbeddedClassic(JavaBroker):
         plugins[1] = security.AuthorizationPlugin(security.DefaultAuthorizationMap(entries))
         return plugins
 
-    def _may(self, match: str) -> tuple[list[str], ...]:
-        """Who may read, write and create there."""
+    def _permitted_users(self, match: str) -> tuple[list[str], ...]:
+        """The users that can read, write and create at ``match``."""
         given = {user.name: set(user.permissions if match == ">" else user.at.get(match, ())) for user in self._users}
         return tuple([name for name in given if given[name] & needed] for needed in (_READ, _WRITE, _ADMIN))
 
@@ -122,37 +122,37 @@ class EmbeddedClassic(JavaBroker):
         super()._end()
         self._service = None
 
-    # --- what a test asks ------------------------------------------------------------------------
+    # --- queues ----------------------------------------------------------------------------------
 
-    def _found(self, queue: str) -> Any:
+    def _find_queue(self, queue: str) -> Any:
         destinations = self.server.getBroker().getDestinationMap()
         found = destinations.get(self.jvm.org.apache.activemq.command.ActiveMQQueue(queue))
         while found is not None and str(found.getClass().getSimpleName()) != "Queue":
-            found = found.getNext()  # what guards it by permissions stands before it
+            found = found.getNext()  # the wrapper that checks permissions comes first
         return found
 
     @contextlib.contextmanager
     def _queue(self, name: str) -> Iterator[Any]:
-        found = self._found(name)
+        found = self._find_queue(name)
         if found is None:
-            raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "create_queue() makes one.")
+            raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "Create it with create_queue().")
         try:
             yield found
         finally:
             self._release(found)
 
     def has_queue(self, queue: str) -> bool:
-        return self._found(queue) is not None
+        return self._find_queue(queue) is not None
 
     def message_count(self, queue: str) -> int:
-        """Messages the queue holds, those in delivery included; 0 where there is no queue."""
+        """Messages on the queue, including those in delivery; 0 if the queue does not exist."""
         if not self.has_queue(queue):
             return 0
         with self._queue(queue) as found:
             return int(found.getDestinationStatistics().getMessages().getCount())
 
     def delivering_count(self, queue: str) -> int:
-        """Messages sent to consumers and not acknowledged yet."""
+        """Messages that are delivered and not acknowledged."""
         with self._queue(queue) as found:
             return int(found.getDestinationStatistics().getInflight().getCount())
 
@@ -161,7 +161,7 @@ class EmbeddedClassic(JavaBroker):
             return int(found.getDestinationStatistics().getConsumers().getCount())
 
     def delivery_counts(self, queue: str) -> list[int]:
-        """How often each of the first few hundred messages was delivered, head first."""
+        """The number of deliveries of each of the first few hundred messages, from the head."""
         with self._queue(queue) as found:
             return [int(message.getRedeliveryCounter()) for message in found.browse()]
 
@@ -174,10 +174,10 @@ class EmbeddedClassic(JavaBroker):
     def create_queue(self, name: str) -> None:
         context = self.server.getAdminConnectionContext()
         destination = self.jvm.org.apache.activemq.command.ActiveMQQueue(name)
-        self.server.getBroker().addDestination(context, destination, False)  # noqa: FBT003 - not a temporary one
+        self.server.getBroker().addDestination(context, destination, False)  # noqa: FBT003 - not temporary
 
     def purge(self, queue: str) -> int:
-        """Delete what waits in the queue; returns how many that were."""
+        """Delete the waiting messages and return their number."""
         count = self.message_count(queue)
         with self._queue(queue) as found:
             found.purge()

@@ -1,4 +1,4 @@
-"""Which broker a test talks to: the one ``JMS_BROKER_URL`` names, else an embedded one."""
+"""The broker of a test: the broker at ``JMS_BROKER_URL`` if set, else an embedded broker."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ __all__ = ["ExternalBroker", "broker"]
 
 
 class ExternalBroker(Broker):
-    """A running broker somebody else looks after. What needs its JVM is refused."""
+    """A running broker of another process. Methods that need the broker's JVM raise an error."""
 
     def __init__(self, url: str, user: str = "artemis", password: str = "artemis") -> None:
         first = urlsplit(url.partition(",")[0])
         if first.hostname is None or first.port is None:
-            raise EmbeddedBrokerError(f"JMS_BROKER_URL={url} is no address.", "Say stomp://HOST:PORT.")
+            raise EmbeddedBrokerError(f"JMS_BROKER_URL={url} is not an address.", "Use stomp://HOST:PORT.")
         self.host, self.port = first.hostname, first.port
         self.user, self.password = user, password
         self._url = url
@@ -48,8 +48,8 @@ class ExternalBroker(Broker):
 
     def _refuse(self) -> Never:
         raise EmbeddedBrokerError(
-            f"Only the embedded broker can answer this; JMS_BROKER_URL names {self.url}.",
-            "Unset JMS_BROKER_URL, or leave this test out.",
+            f"Only an embedded broker has this method, and the broker {self.url} is not embedded.",
+            "Unset JMS_BROKER_URL, or skip the test.",
         )
 
 

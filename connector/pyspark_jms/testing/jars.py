@@ -1,7 +1,7 @@
-"""The broker's jars, by coordinates, fetched once by the resolver that Spark itself uses for ``spark.jars.packages``.
+"""Downloads the broker's jars with the resolver that Spark uses for ``spark.jars.packages``.
 
-Where they come from is Ivy's and the user's affair: the same settings as Spark's are honoured. The
-resulting class path is cached, so only the first start on a machine needs a registry.
+The resolver uses the same settings as Spark. The class path is cached, so only the first start on a machine needs a
+registry.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 ARTEMIS_VERSION = "2.55.0"
-"""Pinned: the newest version whose server, STOMP and client jars were all found published."""
+"""The newest version whose server, STOMP and client jars are all published."""
 
 CLASSIC_VERSION = "6.3.1"
 
@@ -37,11 +37,11 @@ _PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-stomp-protocol:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-jakarta-client:{ARTEMIS_VERSION}",
-    "jakarta.jms:jakarta.jms-api:3.1.0",  # by name: Ivy alone picks 2.0.3, which lacks classes the client needs
+    "jakarta.jms:jakarta.jms-api:3.1.0",  # Ivy alone selects 2.0.3, which lacks classes of the client
     "org.slf4j:slf4j-jdk14:2.0.17",
 )
 
-# By name what Ivy leaves out; xstream and jettison are for the STOMP transformations of map messages.
+# Ivy omits some of these; xstream and jettison are for the STOMP transformations of map messages.
 _CLASSIC_PACKAGES = (
     *(
         f"org.apache.activemq:activemq-{module}:{CLASSIC_VERSION}"
@@ -54,15 +54,15 @@ _CLASSIC_PACKAGES = (
 )
 
 _RESOLVE_SECONDS = 600
-"""A cold download of 49 jars took 25 s; a slow line may need minutes, a silent one must end."""
+"""A download of 49 jars took 25 s. A slow connection may need minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverSettings:
-    """Spark's three keys. An environment variable wins over ``spark-defaults.conf``; None: Spark's default."""
+    """Three settings of Spark. An environment variable overrides ``spark-defaults.conf``; None: Spark's default."""
 
     ivy: str | None = None
-    """``spark.jars.ivy``, PYSPARK_JMS_IVY: the folder that keeps the jars."""
+    """``spark.jars.ivy``, PYSPARK_JMS_IVY: the folder for the jars."""
 
     ivy_settings: str | None = None
     """``spark.jars.ivySettings``, PYSPARK_JMS_IVY_SETTINGS: an Ivy settings file."""
@@ -93,23 +93,23 @@ def classic_classpath() -> list[str]:
 
 
 def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) -> list[str]:
-    """The jars of ``packages`` and what they need; asks Ivy only when ``cache`` does not know them."""
+    """The jars of ``packages`` and their dependencies. Runs Ivy only if they are not in ``cache``."""
     digest = hashlib.sha256(repr((packages, settings)).encode()).hexdigest()[:16]
     listing = cache / f"{digest}.classpath"
-    if jars := _known(listing):
+    if jars := _read_cached(listing):
         return jars
     cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / "resolve.lock"):
-        if jars := _known(listing):  # another process was faster
+        if jars := _read_cached(listing):  # another process has resolved them meanwhile
             return jars
-        jars = _ask_ivy(packages, settings, cache / "resolve.log")
+        jars = _run_ivy(packages, settings, cache / "resolve.log")
         unfinished = listing.with_suffix(".tmp")
         unfinished.write_text("\n".join(jars))
         unfinished.replace(listing)
     return jars
 
 
-def _known(listing: Path) -> list[str]:
+def _read_cached(listing: Path) -> list[str]:
     try:
         jars = listing.read_text().splitlines()
     except FileNotFoundError:
@@ -119,23 +119,25 @@ def _known(listing: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Ivy's own cache does not bear two resolvers at a time."""
+    """Lock, because Ivy's cache does not support concurrent resolvers."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _ask_ivy(packages: tuple[str, ...], settings: ResolverSettings, log: Path) -> list[str]:
+def _run_ivy(packages: tuple[str, ...], settings: ResolverSettings, log: Path) -> list[str]:
     log.unlink(missing_ok=True)
     machine = JavaMachine([str(spark_jars() / "*")], log=log)
     try:
         with machine.killed_after(_RESOLVE_SECONDS):
             return _resolve_in(machine.connect().jvm, packages, settings)
     except Py4JError as error:
-        cause = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else "Java went away"
+        cause = (
+            error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else "the Java virtual machine ended"
+        )
         raise EmbeddedBrokerError(
-            f"The broker's jars could not be fetched: {cause}.",
-            "The first start needs a package registry: check the network and proxy, or name your own with "
+            f"The broker's jars could not be downloaded: {cause}.",
+            "The first start needs a package registry. Check network and proxy, or set another registry with "
             f"PYSPARK_JMS_IVY_SETTINGS or PYSPARK_JMS_REPOSITORIES. {tail(log)}",
         ) from None
     finally:
@@ -146,8 +148,8 @@ def _resolve_in(jvm: Any, packages: tuple[str, ...], settings: ResolverSettings)
     defaults = _spark_defaults(jvm)
     ivy_settings = settings.ivy_settings or defaults.getProperty("spark.jars.ivySettings")
     paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(
-        True,  # with what the packages need  # noqa: FBT003
-        "",  # without exclusions
+        True,  # with dependencies  # noqa: FBT003
+        "",  # no exclusions
         ",".join(packages),
         settings.repositories or defaults.getProperty("spark.jars.repositories"),
         settings.ivy or defaults.getProperty("spark.jars.ivy"),

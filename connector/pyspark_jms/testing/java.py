@@ -1,7 +1,7 @@
-"""A Java virtual machine of our own, driven through py4j. Knows neither Artemis nor Ivy.
+"""A Java virtual machine of this process, used through py4j. Independent of Artemis and Ivy.
 
-The machine lives no longer than this process: it ends when its standard input closes, which the
-operating system does even for a parent that was killed.
+The machine ends with this process: it exits when its standard input closes, which the operating system does even if
+this process is killed.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from pyspark_jms.errors import EmbeddedBrokerError
 __all__ = ["MINIMUM_JAVA", "JavaMachine", "find_java", "spark_jars", "tail"]
 
 MINIMUM_JAVA = 17
-"""Artemis 2.55 and Spark 4 both ask for it."""
+"""Artemis 2.55 and Spark 4 need it."""
 
-_INSTALL = f"Install Java {MINIMUM_JAVA} or newer, or point JAVA_HOME at one."
+_INSTALL = f"Install Java {MINIMUM_JAVA} or newer, or set JAVA_HOME to one."
 _TAIL_LINES = 20
 _FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 
@@ -40,7 +40,7 @@ def spark_jars() -> Path:
 
 
 def find_java() -> str:
-    """The ``java`` that Spark would take: JAVA_HOME's, else the one on the PATH; refused when too old."""
+    """The ``java`` that Spark uses: that of JAVA_HOME, else the one on the PATH. An old version is an error."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if java is None:
@@ -55,13 +55,13 @@ def find_java() -> str:
 @functools.cache
 def _major_version(java: str) -> int:
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise EmbeddedBrokerError(f"{java} -version failed: {error}.", _INSTALL) from None
-    # "1.8.0_392" is Java 8, "17.0.15" and "21" are what they say.
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    # "1.8.0_392" is Java 8, "17.0.15" is Java 17.
+    match = re.search(r'version "(?:1\.)?(\d+)', output.stderr + output.stdout)
     if match is None:
-        raise EmbeddedBrokerError(f"{java} -version does not tell a version.", _INSTALL)
+        raise EmbeddedBrokerError(f"{java} -version prints no version.", _INSTALL)
     return int(match[1])
 
 
@@ -74,11 +74,11 @@ def tail(log: Path) -> str:
     return "\n".join([f"The end of {log}:", *(f"    {line}" for line in lines[-_TAIL_LINES:] or ["(empty)"])])
 
 
-class _OwnErrors(GatewayClient):  # type: ignore[misc]  # py4j has no types
-    """Raises what Java threw by itself.
+class _ExceptionClient(GatewayClient):  # type: ignore[misc]  # py4j has no types
+    """A client that raises Java's exceptions itself.
 
-    PySpark replaces py4j's own function for that, in every gateway of the process, by one that asks Spark's
-    machine what class the exception is: there the same number is some other object.
+    PySpark replaces py4j's function for exceptions in every gateway of the process. The replacement looks up the
+    exception in Spark's machine, where the same number is another object.
     """
 
     def send_command(self, command: str, *arguments: bool, **named: bool) -> Any:
@@ -91,11 +91,11 @@ class _OwnErrors(GatewayClient):  # type: ignore[misc]  # py4j has no types
 
 class _Gateway(JavaGateway):  # type: ignore[misc]
     def _create_gateway_client(self) -> GatewayClient:
-        return _OwnErrors(gateway_parameters=self.gateway_parameters)
+        return _ExceptionClient(gateway_parameters=self.gateway_parameters)
 
 
 class JavaMachine:
-    """One JVM with a py4j gateway. Everything Java prints goes to ``log``, nothing to our own streams."""
+    """One JVM with a py4j gateway. All output of Java goes to ``log``."""
 
     def __init__(self, classpath: Sequence[str], *, log: Path, options: Sequence[str] = ()) -> None:
         self._java = find_java()
@@ -115,7 +115,7 @@ class JavaMachine:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=self._log.parent,
-                start_new_session=True,  # a Ctrl-C in the terminal is for Python, which stops the broker cleanly
+                start_new_session=True,  # Ctrl-C in the terminal must reach only Python, which stops the broker cleanly
             )
 
     def connect(self) -> Self:
@@ -127,7 +127,7 @@ class JavaMachine:
             gateway_parameters=GatewayParameters(
                 port=int(port),
                 auth_token=token.decode(),
-                # Its finalizers would talk to a machine that may have been killed.
+                # Finalizers would use a machine that may have been killed.
                 enable_memory_management=False,
             )
         )
@@ -141,7 +141,7 @@ class JavaMachine:
 
     @property
     def gateway(self) -> Any:
-        assert self._gateway is not None, "connect() comes first"
+        assert self._gateway is not None, "call connect() first"
         return self._gateway
 
     @property
@@ -159,7 +159,7 @@ class JavaMachine:
         self._process.wait()
 
     def kill(self) -> None:
-        """End it at once, as a crash would, and leave nothing open."""
+        """Kill the machine, like a crash, and close all streams."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -170,7 +170,7 @@ class JavaMachine:
 
     @contextlib.contextmanager
     def killed_after(self, seconds: float) -> Iterator[None]:
-        """Bound what happens inside: a call into Java has no time limit of its own."""
+        """Kill the machine after a time limit, because calls into Java have none."""
         timer = threading.Timer(seconds, self._process.kill)
         timer.start()
         try:

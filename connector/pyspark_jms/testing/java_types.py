@@ -1,4 +1,4 @@
-"""What class a value has on the Java side. py4j turns a Byte, a Short and an Integer alike into an int."""
+"""Finds the Java class of a value. py4j converts a Byte, a Short and an Integer all to an int."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _JMS_NAMES = {"Integer": "int", "Character": "char", "byte[]": "bytes"}
 
 
 class JavaTypes:
-    """Calls a getter so that its result stays in a Java list, where its class can be asked for."""
+    """Calls a getter and stores the result in a Java list, where its class can be read."""
 
     def __init__(self, jvm: Any) -> None:
         self._jvm = jvm
@@ -47,7 +47,7 @@ class JavaTypes:
 
 
 def strings(enumeration: Any) -> list[str]:
-    """A ``java.util.Enumeration<String>``."""
+    """The elements of a ``java.util.Enumeration<String>``."""
     found = []
     while enumeration.hasMoreElements():
         found.append(str(enumeration.nextElement()))

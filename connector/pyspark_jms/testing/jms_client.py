@@ -1,6 +1,6 @@
-"""A Java JMS client, in the embedded broker's JVM or in one of its own: what a Java application would send and see.
+"""A Java JMS client in the embedded broker's JVM or in its own JVM: it sends and receives like a Java application.
 
-Python values in, Jakarta messages out, and back with the class every value has on the Java side.
+Python values -> Jakarta messages, and Jakarta messages -> Python values with the Java type of every value.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Typed(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> "Typed":
-        """The type a Python value has when it does not say."""
+        """A Python value with its default Java type."""
         match value:
             case Typed():
                 return value
@@ -56,14 +56,14 @@ class JmsMessage:
 
     body_type: BodyType
     body: Any
-    """str, bytes, dict, list; of an ObjectMessage its object's ``toString()``; None of a plain Message."""
+    """str, bytes, dict or list; for an ObjectMessage its object's ``toString()``; for a plain Message None."""
 
     properties: dict[str, Typed | None]
     message_id: str | None
     correlation_id: str | None
     type: str | None
     reply_to: str | None
-    """``queue://NAME`` or ``topic://NAME``; the bare name where the sender, as STOMP's may, did not say which."""
+    """``queue://NAME`` or ``topic://NAME``; only the name if the sender stated no type, as over STOMP."""
 
     destination: str | None
     delivery_mode: DeliveryMode
@@ -75,18 +75,18 @@ class JmsMessage:
 
 
 class JmsClient:
-    """One connection and one session, acknowledging what it receives::
+    """A client with one connection and one session that acknowledges automatically::
 
         with JmsClient(broker) as java:
             java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
             message = java.receive("orders")
 
-    ``broker`` is an ``EmbeddedArtemis`` or ``EmbeddedClassic`` of this process; or an Artemis of another process, as
-    ``ExternalBroker`` or by its address. Then the client has a Java virtual machine of its own:
-    ``JmsClient("stomp://localhost:61613")`` reaches a ``pyspark-jms broker``.
+    ``broker`` is an ``EmbeddedArtemis`` or ``EmbeddedClassic`` of this process, or an Artemis of another process as
+    ``ExternalBroker`` or address. For another process, the client starts its own Java virtual machine:
+    ``JmsClient("stomp://localhost:61613")`` connects to a ``pyspark-jms broker``.
 
-    Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``. What ``temporary_queue()`` made ends with
-    the client.
+    Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``. The broker deletes a
+    ``temporary_queue()`` when the client closes.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class JmsClient:
         time_to_live: int = 0,
         delivery_delay: int = 0,
     ) -> str:
-        """Send one message; returns its JMSMessageID. A ``body_type`` with body None is such a message, empty."""
+        """Send one message; returns its JMSMessageID. With ``body_type`` and body None, its body is empty."""
         message = self._message(body, body_type or _body_type(body))
         for name, value in (properties or {}).items():
             _set_property(message, name, value)
@@ -148,7 +148,7 @@ class JmsClient:
         message.setJMSType(type)
         if reply_to is not None:
             message.setJMSReplyTo(self._destination(reply_to))
-        if delivery_delay != self._delivery_delay:  # Classic refuses the call, whatever the value
+        if delivery_delay != self._delivery_delay:  # Classic refuses the call with every value
             self._producer.setDeliveryDelay(delivery_delay)
             self._delivery_delay = delivery_delay
         target = self._destination(destination)
@@ -158,7 +158,7 @@ class JmsClient:
         return message_id
 
     def temporary_queue(self) -> str:
-        """A new one, as ``queue://NAME``: where a requester usually waits for its answers."""
+        """Create a temporary queue, for instance for replies, and return ``queue://NAME``."""
         queue = self._session.createTemporaryQueue()
         destination = Destination(DestinationKind.QUEUE, str(queue.getQueueName()))
         self._temporary[destination] = queue
@@ -215,13 +215,13 @@ class JmsClient:
     # --- receiving ---------------------------------------------------------------------------
 
     def receive(self, destination: str, timeout: float = 5.0, *, selector: str | None = None) -> JmsMessage | None:
-        """The next message, or None when none came in time."""
+        """The next message; None if none is received within ``timeout`` seconds."""
         return self.receive_as(self._read, destination, timeout, selector=selector)
 
     def receive_as(
         self, read: Callable[[Any], _Read], destination: str, timeout: float = 5.0, *, selector: str | None = None
     ) -> _Read | None:
-        """What ``read`` makes of the next ``jakarta.jms.Message``, which it must not keep."""
+        """The result of ``read`` on the next ``jakarta.jms.Message``, which ``read`` must not store."""
         consumer = self._session.createConsumer(self._destination(destination), selector)
         try:
             message = consumer.receive(round(timeout * 1000))
@@ -292,7 +292,7 @@ def _body_type(body: Any) -> BodyType:
     match body:
         case None:
             return BodyType.MESSAGE
-        case JavaObject():  # first: a Java map or list is a Python one, too
+        case JavaObject():  # before Mapping and Sequence, because Java maps and lists match them
             return BodyType.OBJECT
         case str():
             return BodyType.TEXT
@@ -306,7 +306,7 @@ def _body_type(body: Any) -> BodyType:
 
 
 def _body_type_of(message: Any) -> BodyType:
-    """From ``ActiveMQTextMessage`` and its like; ``ActiveMQMessage`` is the one without a body."""
+    """The body type of ``ActiveMQTextMessage`` etc.; ``ActiveMQMessage`` has no body."""
     name = str(message.getClass().getSimpleName()).removeprefix("ActiveMQ").removesuffix("Message")
     return BodyType(name.lower() or "message")
 

@@ -1,6 +1,6 @@
-"""The life of a broker that is ours: its folder, its ports, start, stop, kill. Knows no broker by name.
+"""The life cycle of a broker of this process: folder, ports, start, stop, kill. Independent of the kind of broker.
 
-``OwnBroker`` is any process, ``JavaBroker`` one in a Java virtual machine of its own.
+``OwnBroker`` is a broker in any process, ``JavaBroker`` a broker in its own Java virtual machine.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ _STOP_SECONDS = 30
 
 
 class OwnBroker(ABC):
-    """``directory`` keeps the data (None: a temporary one, removed at the end); ``port`` 0 is any free one, the same
-    over restarts.
+    """``directory`` stores the data (None: a temporary folder, removed at the end). ``port`` 0 selects a free port,
+    which stays the same after restarts.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class OwnBroker(ABC):
         self.log = self.directory / "broker.log"
         self._start_timeout = start_timeout
         self._lock: IO[str] | None = None
-        self._forget = (lambda: None) if directory else _removal(self, self.directory)
+        self._remove_directory = (lambda: None) if directory else _make_removal(self, self.directory)
 
     @property
     def url(self) -> str:
@@ -65,14 +65,14 @@ class OwnBroker(ABC):
     def pid(self) -> int: ...
 
     def start(self) -> Self:
-        """Start and wait until a STOMP client is answered CONNECTED; what is stored is there again."""
+        """Start with the stored messages, and wait until the broker answers CONNECTED to a STOMP client."""
         if self.running:
             return self
         self._fetch()
         self._lock = _claim(self.directory, self.host, self._ports())
         try:
             self._configure()
-            if self.log.exists():  # one earlier log is kept; an error then quotes this start only
+            if self.log.exists():  # so an error quotes the log of this start only
                 self.log.replace(self.log.with_suffix(".log.1"))
             self._launch(time.monotonic() + self._start_timeout)
         except BaseException:
@@ -82,10 +82,10 @@ class OwnBroker(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop as an operator would; what is stored stays."""
+        """Stop cleanly. Stored messages stay."""
 
     def kill(self) -> None:
-        """Stop as a crash would (SIGKILL); what was acknowledged as stored stays."""
+        """Stop like a crash (SIGKILL). Messages that the broker confirmed stay."""
         self._end()
         if self._lock is not None:
             self._lock.close()
@@ -93,17 +93,17 @@ class OwnBroker(ABC):
 
     @abstractmethod
     def wait(self) -> None:
-        """Block until the broker's process ends, by whatever cause."""
+        """Block until the broker's process ends for any reason."""
 
     def restart(self) -> Self:
-        """Stop cleanly, unless it was killed before, and start on the same port and folder."""
+        """Stop cleanly, unless the broker was killed, and start with the same port and folder."""
         self.stop()
         return self.start()
 
     def close(self) -> None:
-        """Stop; a temporary folder goes too."""
+        """Stop, and remove a temporary folder."""
         self.stop()
-        self._forget()
+        self._remove_directory()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -117,26 +117,26 @@ class OwnBroker(ABC):
         state = "running" if self.running else "stopped"
         return f"<{type(self).__name__} {self.url} user={self.user} in {self.directory}, {state}>"
 
-    # --- what a broker fills in ----------------------------------------------------------------
+    # --- for subclasses -------------------------------------------------------------------------
 
     @abstractmethod
     def _fetch(self) -> None:
-        """Have what is needed to start, before anything is claimed."""
+        """Download what the broker needs, before folder and ports are claimed."""
 
     def _ports(self) -> tuple[int, ...]:
         return (self.port,)
 
     @abstractmethod
     def _configure(self) -> None:
-        """Write what the broker reads."""
+        """Write the broker's configuration files."""
 
     @abstractmethod
     def _launch(self, deadline: float) -> None:
-        """Start the process, and return when it is ready."""
+        """Start the process, and return when the broker is ready."""
 
     @abstractmethod
     def _end(self) -> None:
-        """Kill the process, if there is one, and forget it."""
+        """Kill the process, if there is one."""
 
     # --- starting ------------------------------------------------------------------------------
 
@@ -158,26 +158,26 @@ class OwnBroker(ABC):
 
     def _require_running(self) -> None:
         if not self.running:
-            raise EmbeddedBrokerError("The broker is not running.", "start() it first.")
+            raise EmbeddedBrokerError("The broker is not running.", "Call start() first.")
 
 
 class JavaBroker(OwnBroker):
-    """A broker whose own classes are driven through py4j."""
+    """A broker whose Java classes are called through py4j."""
 
     _machine: JavaMachine | None = None
     _java_options: Sequence[str] = ()
 
     @abstractmethod
     def _classpath(self) -> list[str]:
-        """The jars; the first call may fetch them."""
+        """The jars. The first call may download them."""
 
     @abstractmethod
     def _boot(self, jvm: Any) -> None:
-        """Make the broker's objects and start them."""
+        """Create and start the broker's objects."""
 
     @abstractmethod
     def _shut_down(self) -> None:
-        """Stop them."""
+        """Stop the broker's objects."""
 
     def _await_ready(self, deadline: float) -> None:
         self._wait_until_ready(deadline, self.port)
@@ -192,12 +192,12 @@ class JavaBroker(OwnBroker):
 
     @property
     def jvm(self) -> Any:
-        """The broker's own JVM: ``broker.jvm.java.lang.System``, and every class on its class path."""
+        """The broker's JVM: ``broker.jvm.java.lang.System``, and every class on its class path."""
         return self._running_machine.jvm
 
     @property
     def gateway(self) -> Any:
-        """The py4j gateway to it, for arrays and the like."""
+        """The py4j gateway to the broker's JVM, for instance for arrays."""
         return self._running_machine.gateway
 
     @property
@@ -231,7 +231,7 @@ class JavaBroker(OwnBroker):
                 self._await_ready(deadline)
         except Py4JError as error:
             fact = f"The broker did not start: {_cause(error)}."
-            self.kill()  # its log is complete then
+            self.kill()  # afterwards the log is complete
             raise EmbeddedBrokerError(fact, tail(self.log)) from None
 
     def _end(self) -> None:
@@ -257,17 +257,17 @@ def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:
     taken = [port for port in ports if not is_free(host, port)]
     if taken:
         lock.close()
-        raise EmbeddedBrokerError(f"Port {taken[0]} of {host} is in use.", "Choose another port, or 0 for a free one.")
+        raise EmbeddedBrokerError(f"Port {taken[0]} of {host} is in use.", "Choose another port, or 0 for a free port.")
     return lock
 
 
 def _cause(error: Py4JError) -> str:
-    """To be asked while Java still answers."""
+    """The text of a Java exception, which must be read while the machine runs."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString())
-    return "its virtual machine ended, or took too long and was killed"
+    return "its virtual machine ended, or was killed after the time limit"
 
 
-def _removal(broker: OwnBroker, directory: Path) -> Any:
-    """Removes a temporary folder on call, and at the latest when broker or process end."""
+def _make_removal(broker: OwnBroker, directory: Path) -> Any:
+    """A function that removes the folder; it is called at the latest when the broker or the process ends."""
     return weakref.finalize(broker, shutil.rmtree, directory, ignore_errors=True)

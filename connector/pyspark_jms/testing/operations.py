@@ -1,4 +1,4 @@
-"""What a test asks about queues: answered by the broker's own objects, in its JVM, through py4j."""
+"""Queue operations for tests. They call the broker's Java objects through py4j."""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ class DeadLetter:
     """One message of the dead-letter queue."""
 
     queue: str | None
-    """The queue it came from."""
+    """The queue on which the message was dead-lettered."""
 
     message_id: int | str
     """The broker's id in that queue: on Artemis the part of a STOMP ``message-id`` after the comma."""
@@ -31,17 +31,17 @@ class Broker(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """What option ``brokerUrl`` takes."""
+        """The value of option ``brokerUrl``."""
 
     @property
     @abstractmethod
     def jvm(self) -> Any:
-        """The broker's own JVM: ``broker.jvm.java.lang.System``, and every class of Artemis and Jakarta JMS."""
+        """The broker's JVM: ``broker.jvm.java.lang.System``, and every class of Artemis and Jakarta JMS."""
 
     @property
     @abstractmethod
     def gateway(self) -> Any:
-        """The py4j gateway to it, for arrays and the like."""
+        """The py4j gateway to the broker's JVM, for instance for arrays."""
 
     @property
     @abstractmethod
@@ -50,10 +50,10 @@ class Broker(ABC):
 
     @abstractmethod
     def _release(self, _reference: Any) -> None:
-        """Forget a Java object this process holds; py4j keeps it for ever otherwise."""
+        """Release a Java object, which py4j would otherwise keep for ever."""
 
     @contextlib.contextmanager
-    def _held(self, reference: Any) -> Iterator[Any]:
+    def _releasing(self, reference: Any) -> Iterator[Any]:
         try:
             yield reference
         finally:
@@ -62,25 +62,25 @@ class Broker(ABC):
 
     @contextlib.contextmanager
     def _queue(self, name: str) -> Iterator[Any]:
-        with self._held(self.server.locateQueue(name)) as queue:
+        with self._releasing(self.server.locateQueue(name)) as queue:
             if queue is None:
-                raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "create_queue() makes one.")
-            queue.flushExecutor()  # what a sender has a receipt for may still be on its way into the counts
+                raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "Create it with create_queue().")
+            queue.flushExecutor()  # the counts may lag behind the receipts
             yield queue
 
     def has_queue(self, queue: str) -> bool:
-        with self._held(self.server.locateQueue(queue)) as found:
+        with self._releasing(self.server.locateQueue(queue)) as found:
             return found is not None
 
     def message_count(self, queue: str) -> int:
-        """Messages the queue holds, those in delivery and those scheduled included; 0 where there is no queue."""
+        """Messages on the queue, including those in delivery and scheduled; 0 if the queue does not exist."""
         if not self.has_queue(queue):
             return 0
         with self._queue(queue) as found:
             return int(found.getMessageCount())
 
     def delivering_count(self, queue: str) -> int:
-        """Messages sent to consumers and not acknowledged yet."""
+        """Messages that are delivered and not acknowledged."""
         with self._queue(queue) as found:
             return int(found.getDeliveringCount())
 
@@ -89,29 +89,29 @@ class Broker(ABC):
             return int(found.getConsumerCount())
 
     def delivery_counts(self, queue: str) -> list[int]:
-        """How often each waiting message was delivered, head first; what is in delivery is not in the list."""
+        """The number of deliveries of each waiting message, from the head, without messages in delivery."""
         return [int(reference.getDeliveryCount()) for reference in self._waiting(queue)]
 
     def dead_letters(self, dead_letter_queue: str = "DLQ") -> list[DeadLetter]:
         letters = []
         for reference in self._waiting(dead_letter_queue):
-            with self._held(reference.getMessage()) as message:
+            with self._releasing(reference.getMessage()) as message:
                 letters.append(_dead_letter(message))
         return letters
 
     def _waiting(self, queue: str) -> Iterator[Any]:
-        """The message references of a queue, in order, paged ones too; each is good until the next."""
+        """The message references of a queue in order, including paged ones; each is valid until the next."""
         with (
             self._queue(queue) as found,
-            self._held(found.browserIterator()) as references,
+            self._releasing(found.browserIterator()) as references,
             contextlib.closing(references),
         ):
             while references.hasNext():
-                with self._held(references.next()) as reference:
+                with self._releasing(references.next()) as reference:
                     yield reference
 
     def create_queue(self, name: str, *, topic: bool = False) -> None:
-        """A durable queue of that address, or with ``topic`` the address that topic subscribers share."""
+        """Create a durable queue, or with ``topic`` the address of a topic."""
         core = self.jvm.org.apache.activemq.artemis.api.core
         if topic:
             address = self.jvm.org.apache.activemq.artemis.core.server.impl.AddressInfo(name)
@@ -121,16 +121,16 @@ class Broker(ABC):
             self.server.createQueue(configuration.setDurable(True), True)  # noqa: FBT003 - ignore if it exists
 
     def purge(self, queue: str) -> int:
-        """Delete what waits in the queue; returns how many that were."""
+        """Delete the waiting messages and return their number."""
         with self._queue(queue):
-            # The management object, not the queue: it returns when the journal has it, and the counts with it.
+            # The management object, unlike the queue, returns after journal and counts are updated.
             control = self.server.getManagementService().getResource(f"queue.{queue}")
-        with self._held(control):
+        with self._releasing(control):
             return int(control.removeAllMessages())
 
 
 def _dead_letter(message: Any) -> DeadLetter:
-    """A message that was sent to the queue by hand has no origin: its own id stands for itself."""
+    """A message that was sent directly to the dead-letter queue has no origin, so its own id is used."""
     queue = message.getObjectProperty("_AMQ_ORIG_QUEUE")
     origin = message.getObjectProperty("_AMQ_ORIG_MESSAGE_ID")
     return DeadLetter(

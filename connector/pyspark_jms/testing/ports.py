@@ -1,4 +1,4 @@
-"""Ports for a broker that must come back on the same one."""
+"""Free ports for brokers that keep their port when they restart."""
 
 import random
 import socket
@@ -8,10 +8,10 @@ from pyspark_jms.errors import EmbeddedBrokerError
 __all__ = ["free_port", "is_free"]
 
 _BELOW_EPHEMERAL = range(20_000, 32_768)
-"""Ports the operating system gives to nobody's outgoing connection (Linux starts at 32768, macOS at 49152).
+"""Ports below those of outgoing connections (Linux starts at 32768, macOS at 49152).
 
-A port from above could be taken while the broker is down for a restart; worse, a client that keeps
-connecting to it on the loopback interface ends up connected to itself.
+An outgoing connection could take a port of that range while the broker restarts. And a client that keeps connecting
+to such a port on the loopback interface may connect to itself.
 """
 
 _TRIES = 200
@@ -21,11 +21,11 @@ def free_port(host: str) -> int:
     for port in random.sample(_BELOW_EPHEMERAL, _TRIES):
         if is_free(host, port):
             return port
-    raise EmbeddedBrokerError(f"No free port found on {host}.", "Give port= explicitly.")
+    raise EmbeddedBrokerError(f"No free port found on {host}.", "Set port= explicitly.")
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there now; connections of an earlier one that linger do not count."""
+    """Whether a server can listen on the port. Lingering connections of an earlier server do not count."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,6 +1,6 @@
-"""A RabbitMQ of a test's own, from the ``rabbitmq-server`` that is installed: own ports, own folder, never the service.
+"""A RabbitMQ broker of a test, from the installed ``rabbitmq-server``, with its own ports and folder.
 
-Its Erlang asks a port mapper (epmd) for other nodes and would leave one running behind; here that is a child, too.
+Erlang needs a port mapper (epmd) and would leave it running, so the port mapper is a child process of this one.
 """
 
 import base64
@@ -25,7 +25,7 @@ from pyspark_jms.testing.ports import free_port, is_free
 __all__ = ["InstalledRabbit", "RabbitUser"]
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-"""Where Debian has it; what its PATH has insists on being root or a user of its own."""
+"""Debian's path. The script on the PATH requires root or the user rabbitmq."""
 
 _STOP_SECONDS = 60
 _END_SECONDS = 20
@@ -33,7 +33,7 @@ _END_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class RabbitUser:
-    """Regular expressions of names, as RabbitMQ has them: what the user may declare, send to and read from."""
+    """A user, with RabbitMQ's regular expressions of the names that the user can configure, write and read."""
 
     name: str
     password: str = field(repr=False)
@@ -43,7 +43,7 @@ class RabbitUser:
 
 
 class InstalledRabbit(OwnBroker):
-    """``with InstalledRabbit() as broker: …``; ``InstalledRabbit.installed()`` says whether there is one."""
+    """``with InstalledRabbit() as broker: …``; ``InstalledRabbit.installed()`` tests whether RabbitMQ is installed."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class InstalledRabbit(OwnBroker):
 
     @property
     def pid(self) -> int:
-        """Of the Erlang machine, not of the shell that started it."""
+        """The process id of the Erlang machine, not of the shell that started it."""
         self._require_running()
         return int((self.directory / "pid").read_text())
 
@@ -122,7 +122,7 @@ class InstalledRabbit(OwnBroker):
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
-                start_new_session=True,  # the shell and the machine it starts are one group, to be killed at once
+                start_new_session=True,  # shell and machine are one process group, which is killed as a whole
             )
         try:
             self._wait_until_ready(deadline, self.port, virtual_host="/")
@@ -144,10 +144,10 @@ class InstalledRabbit(OwnBroker):
     def _environment(self) -> dict[str, str]:
         folder = str(self.directory)
         return {
-            "HOME": folder,  # of the cookie
+            "HOME": folder,  # for the Erlang cookie
             "RABBITMQ_NODENAME": f"test{self.port}@localhost",
             "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq.conf",
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",  # the service's
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",  # not the file of the service
             "RABBITMQ_ENABLED_PLUGINS_FILE": f"{folder}/enabled_plugins",
             "RABBITMQ_MNESIA_BASE": f"{folder}/mnesia",
             "RABBITMQ_LOG_BASE": folder,
@@ -166,7 +166,7 @@ class InstalledRabbit(OwnBroker):
         if self._mapper is not None:
             self._mapper.kill()
             self._mapper.wait()
-            self._await_freed_ports()  # the machine is the shell's child, not ours to wait for
+            self._await_freed_ports()  # the machine is a child of the shell, so this process cannot wait for it
         self._process = self._mapper = None
 
     def _await_freed_ports(self) -> None:
@@ -174,7 +174,7 @@ class InstalledRabbit(OwnBroker):
         while time.monotonic() < deadline and not all(is_free(self.host, port) for port in self._ports()):
             time.sleep(0.02)
 
-    # --- what a test asks ------------------------------------------------------------------------
+    # --- queues ----------------------------------------------------------------------------------
 
     def amqp(self) -> Amqp:
         """A connection of another protocol: to ask, and to send what is not ours."""
@@ -192,7 +192,7 @@ class InstalledRabbit(OwnBroker):
         return True
 
     def message_count(self, queue: str) -> int:
-        """Messages that wait, those in delivery not among them; 0 where there is no queue."""
+        """Waiting messages, without those in delivery; 0 if the queue does not exist."""
         if not self.has_queue(queue):
             return 0
         with self.amqp() as amqp:
@@ -207,7 +207,7 @@ class InstalledRabbit(OwnBroker):
             amqp.declare(name, arguments)
 
     def purge(self, queue: str) -> int:
-        """Delete what waits in the queue; returns how many that were."""
+        """Delete the waiting messages and return their number."""
         with self.amqp() as amqp:
             return amqp.purge(queue)
 

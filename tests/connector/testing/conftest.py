@@ -1,4 +1,4 @@
-"""A raw STOMP client, so that the broker's tests do not lean on the connector they will later prove."""
+"""A raw STOMP client, so that the tests of the brokers do not depend on the connector."""
 
 import contextlib
 import datetime as dt
@@ -20,7 +20,7 @@ class RawStomp:
         self.buffer = b""
 
     def ask(self, frame):
-        """Send the frame, a NUL added, and return the broker's word on it; messages in between are dropped."""
+        """Send the frame and a NUL, and return the broker's answer; skip messages before it."""
         self.link.sendall(frame.encode() + b"\0")
         return self.next_frame("CONNECTED", "RECEIPT", "ERROR")
 
@@ -32,10 +32,10 @@ class RawStomp:
 
     def _frame(self):
         while b"\0" not in self.buffer:
-            octets = self.link.recv(65536)
-            if not octets:
+            data = self.link.recv(65536)
+            if not data:
                 return "END OF STREAM"
-            self.buffer += octets
+            self.buffer += data
         frame, _, self.buffer = self.buffer.partition(b"\0")
         return frame.decode().lstrip()
 
@@ -44,7 +44,7 @@ class RawStomp:
         return self.ask(head + text)
 
     def subscribe(self, queue):
-        """Subscribe; the receipt and the messages are for ``next_frame`` to tell apart, they race."""
+        """Subscribe. The receipt and the messages arrive in any order at ``next_frame``."""
         head = f"SUBSCRIBE\nid:1\ndestination:{queue}\nsubscription-type:ANYCAST\nack:client-individual\n"
         self.link.sendall(f"{head}receipt:s\n\n\0".encode())
 
@@ -67,7 +67,7 @@ def connect():
 
 @dataclass(frozen=True)
 class Certificates:
-    """An authority, and one certificate of it that serves as the broker's and as a client's."""
+    """An authority, and one certificate of it for both the broker and a client."""
 
     authority: str
     cert: str
@@ -92,8 +92,8 @@ def certificates(tmp_path_factory):
         "cert": leaf.public_bytes(pem),
         "key": key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     }
-    for name, octets in files.items():
-        (folder / f"{name}.pem").write_bytes(octets)
+    for name, data in files.items():
+        (folder / f"{name}.pem").write_bytes(data)
     return Certificates(**{name: str(folder / f"{name}.pem") for name in files})
 
 

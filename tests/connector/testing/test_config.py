@@ -53,7 +53,7 @@ def test_acceptor_is_an_artemis_uri():
     }
 
 
-def test_one_user_may_do_everything():
+def test_the_broker_user_has_all_permissions():
     assert _permissions(_core()) == {"#": dict.fromkeys(PERMISSIONS, "a")}
 
 
@@ -75,11 +75,11 @@ def test_restriction_of_every_address():
 
 @pytest.mark.parametrize("wrong", [{"permissions": {"sned"}}, {"at": {"orders": {"sned"}}}])
 def test_unknown_permission_is_refused(wrong):
-    with pytest.raises(ValueError, match="no such permission: sned"):
+    with pytest.raises(ValueError, match="sned"):
         User("a", "pw", **wrong)
 
 
-def test_settings_say_what_was_given_and_inherit_the_rest():
+def test_only_given_settings_are_written():
     small = AddressSettings(match="small.&", max_size_bytes=1000, address_full_policy="FAIL", auto_create_queues=False)
     settings = _settings(_core(settings=[_GENERAL, small]))
     assert settings == {

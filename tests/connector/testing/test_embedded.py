@@ -191,38 +191,38 @@ def test_tls_with_client_certificates_and_plain_at_once(fresh_broker, connect, c
     assert answer.startswith("CONNECTED")
 
 
-def test_a_folder_has_one_broker_and_a_temporary_one_goes_with_it():
+def test_a_folder_has_one_broker_and_a_temporary_folder_is_removed():
     with EmbeddedArtemis() as broker:
-        with pytest.raises(EmbeddedBrokerError, match="Another broker runs in"):
+        with pytest.raises(EmbeddedBrokerError, match=rf"\[JMS_EMBEDDED_BROKER\].*{broker.directory}"):
             EmbeddedArtemis(broker.directory).start()
         assert broker.directory.is_dir()
     assert not broker.directory.exists()
 
 
-def test_a_taken_port_is_told_before_anything_starts():
+def test_a_used_port_is_an_error_before_the_start():
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
-        pytest.raises(EmbeddedBrokerError, match=r"Port [0-9]+ of 127\.0\.0\.1 is in use"),
+        pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\] Port [0-9]+ of 127\.0\.0\.1 "),
     ):
         EmbeddedArtemis(port=taken.getsockname()[1]).start()
 
 
-def test_a_port_taken_meanwhile_is_told_too(monkeypatch):
+def test_a_port_that_is_used_during_the_start_is_an_error(monkeypatch):
     monkeypatch.setattr("pyspark_jms.testing.lifecycle.is_free", lambda *_: True)
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
-        pytest.raises(EmbeddedBrokerError, match=r"did not become active(.|\n)*Address already in use"),
+        pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\](.|\n)*Address already in use"),
     ):
         EmbeddedArtemis(port=taken.getsockname()[1]).start()
 
 
-def test_a_machine_that_cannot_start_quotes_its_log():
+def test_the_log_is_quoted_if_the_machine_cannot_start():
     with pytest.raises(EmbeddedBrokerError, match="Invalid maximum heap size: -Xmx1x") as caught:
         EmbeddedArtemis(heap="1x").start()
     assert str(caught.value).startswith("[JMS_EMBEDDED_BROKER] ")
 
 
-def test_a_configuration_artemis_refuses_quotes_its_log():
+def test_the_log_is_quoted_if_artemis_refuses_the_configuration():
     wrong = AddressSettings(match="x", address_full_policy="WHAT")
     with pytest.raises(EmbeddedBrokerError, match="'WHAT' is not facet-valid"):
         EmbeddedArtemis(address_settings=[wrong]).start()
@@ -241,14 +241,14 @@ def test_start_after_a_failed_one(tmp_path):
         EmbeddedArtemis(tmp_path, heap="1x").start()
     with EmbeddedArtemis(tmp_path) as broker:
         assert broker.running
-        assert broker.log.read_text() == "", "asking whether it is ready leaves no complaint"
+        assert broker.log.read_text() == "", "the readiness probe logs nothing"
     assert "Invalid maximum heap size" in broker.log.with_suffix(".log.1").read_text()
 
 
-def test_asking_a_stopped_broker(tmp_path):
+def test_a_stopped_broker_has_no_operations(tmp_path):
     broker = EmbeddedArtemis(tmp_path)
     for question in (lambda: broker.message_count("q"), lambda: broker.jvm, lambda: broker.pid):
-        with pytest.raises(EmbeddedBrokerError, match="not running"):
+        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*start\(\)"):
             question()
     broker.stop()
     broker.kill()

@@ -50,15 +50,15 @@ def repository(tmp_path):
     return ResolverSettings(ivy=str(tmp_path / "ivy"), ivy_settings=_ivy_settings(tmp_path, root.as_uri() + "/"))
 
 
-def test_resolves_with_dependencies_and_asks_once(repository, tmp_path, monkeypatch):
+def test_jars_are_resolved_with_dependencies_and_cached(repository, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     jars = resolve(_THING, repository, cache)
     assert sorted(Path(jar).name for jar in jars) == ["org.example_other-2.0.jar", "org.example_thing-1.0.jar"]
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert resolve(_THING, repository, cache) == jars, "known, so Java is not needed"
+    assert resolve(_THING, repository, cache) == jars, "cached jars need no Java"
     Path(jars[0]).unlink()
-    with pytest.raises(EmbeddedBrokerError, match="No java found"):
+    with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].* PATH"):
         resolve(_THING, repository, cache)
 
 
@@ -80,32 +80,32 @@ def test_settings_are_read_from_the_environment(monkeypatch):
     assert ResolverSettings.from_environment() == expected
 
 
-def test_two_first_starts_at_a_time_resolve_once(repository, tmp_path):
+def test_concurrent_first_starts_resolve_once(repository, tmp_path):
     program = (
         "import pathlib, sys\n"
         "from pyspark_jms.testing import jars\n"
-        "asked = jars._ask_ivy\n"
+        "run_ivy = jars._run_ivy\n"
         "def counting(*arguments):\n"
         "    print('asked', flush=True)\n"
-        "    return asked(*arguments)\n"
-        "jars._ask_ivy = counting\n"
+        "    return run_ivy(*arguments)\n"
+        "jars._run_ivy = counting\n"
         f"settings = jars.{repository!r}\n"
         f"print(len(jars.resolve({_THING!r}, settings, pathlib.Path({str(tmp_path / 'cache')!r}))))\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = sorted(process.communicate(timeout=60)[0].split() for process in both)
-    assert told == [["2"], ["asked", "2"]]
+    text = sorted(process.communicate(timeout=60)[0].split() for process in both)
+    assert text == [["2"], ["asked", "2"]]
 
 
-def test_unreachable_registry_is_told_with_the_remedy(tmp_path):
+def test_an_unreachable_registry_is_an_error_with_its_remedy(tmp_path):
     dead = f"http://localhost:{free_port('127.0.0.1')}/"
     settings = ResolverSettings(ivy=str(tmp_path / "ivy"), ivy_settings=_ivy_settings(tmp_path, dead))
     with pytest.raises(EmbeddedBrokerError) as caught:
         resolve(_THING, settings, tmp_path / "cache")
-    told = str(caught.value)
-    assert told.startswith("[JMS_EMBEDDED_BROKER] The broker's jars could not be fetched: ")
-    assert "org.example#thing;1.0" in told
-    assert "PYSPARK_JMS_IVY_SETTINGS" in told
+    text = str(caught.value)
+    assert text.startswith("[JMS_EMBEDDED_BROKER]")
+    assert "org.example#thing;1.0" in text
+    assert "PYSPARK_JMS_IVY_SETTINGS" in text
     assert not list((tmp_path / "cache").glob("*.classpath"))
 
 

@@ -93,9 +93,9 @@ def test_python_values_have_a_type(java, queue, value, typed):
 
 
 def test_values_without_a_jms_type_are_refused(java, queue):
-    with pytest.raises(TypeError, match="a set has no JMS type"):
+    with pytest.raises(TypeError, match="set"):
         java.send(queue, properties={"p": {1}})
-    with pytest.raises(TypeError, match="no JMS message holds a set"):
+    with pytest.raises(TypeError, match="set"):
         java.send(queue, {1})
 
 
@@ -126,13 +126,13 @@ def test_delayed_message(java, queue):
     assert message.delivery_time >= message.timestamp + 50
 
 
-def test_the_message_itself(java, queue):
+def test_receive_as_passes_the_java_message(java, queue):
     java.send(queue, "x", properties={"n": 7})
     assert java.receive_as(lambda message: message.getStringProperty("n"), queue) == "7"
     assert java.receive_as(lambda message: message, queue, timeout=0.05) is None
 
 
-def test_selector_and_nothing(java, queue):
+def test_a_selector_without_a_match_receives_nothing(java, queue):
     java.send(queue, "a", properties={"n": 1})
     java.send(queue, "b", properties={"n": 2})
     assert java.receive(queue, selector="n = 2").body == "b"

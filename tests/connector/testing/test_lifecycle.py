@@ -1,4 +1,4 @@
-"""A broker's life, with a process that is no broker. What real ones make of it, their own tests tell."""
+"""The life cycle of a broker, with a process that sleeps. The tests of each broker test the same with the broker."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from pyspark_jms.testing.lifecycle import OwnBroker
 
 
 class Sleeper(OwnBroker):
-    """A Python that sleeps. Its log says what happened."""
+    """A Python process that sleeps instead of a broker."""
 
     process = None
 
@@ -38,7 +38,7 @@ class Sleeper(OwnBroker):
         self.log.write_text("launched")
         self.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         if self.faulty:
-            raise EmbeddedBrokerError("It did not like it.")
+            raise EmbeddedBrokerError("Faulty launch.")
 
     def stop(self):
         if self.process is not None:
@@ -61,7 +61,7 @@ def test_start_stop_restart(tmp_path):
     with broker:
         first, port = broker.pid, broker.port
         assert broker.start() is broker
-        assert broker.pid == first, "it runs already"
+        assert broker.pid == first, "a running broker is not started again"
         broker.restart()
         assert broker.pid != first
         assert broker.port == port
@@ -70,7 +70,7 @@ def test_start_stop_restart(tmp_path):
     assert broker.log.with_suffix(".log.1").read_text() == "launched"
 
 
-def test_a_temporary_folder_goes_with_its_broker():
+def test_a_temporary_folder_is_removed_with_its_broker():
     with Sleeper() as broker:
         folder = broker.directory
         assert folder.is_dir()
@@ -78,7 +78,7 @@ def test_a_temporary_folder_goes_with_its_broker():
 
 
 def test_a_folder_has_one_broker(tmp_path):
-    with Sleeper(tmp_path), pytest.raises(EmbeddedBrokerError, match="Another broker runs in"):
+    with Sleeper(tmp_path), pytest.raises(EmbeddedBrokerError, match=rf"\[JMS_EMBEDDED_BROKER\].*{tmp_path}"):
         Sleeper(tmp_path).start()
     with Sleeper(tmp_path):
         pass
@@ -86,29 +86,29 @@ def test_a_folder_has_one_broker(tmp_path):
 
 def test_a_failed_start_leaves_nothing(tmp_path):
     broker = Sleeper(tmp_path, faulty=True)
-    with pytest.raises(EmbeddedBrokerError, match="did not like it"):
+    with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\] Faulty launch"):
         broker.start()
     assert not broker.running
     with Sleeper(tmp_path):
         pass
 
 
-def test_nobody_who_answers_is_not_waited_for_without_limit(tmp_path):
-    with Sleeper(tmp_path) as broker, pytest.raises(EmbeddedBrokerError, match="to a CONNECT"):
+def test_the_start_timeout_limits_the_wait_for_an_answer(tmp_path):
+    with Sleeper(tmp_path) as broker, pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].* CONNECT"):
         broker._wait_until_ready(time.monotonic() + 0.2, broker.port)
 
 
-def test_a_process_that_ended_is_not_waited_for_either(tmp_path):
+def test_the_wait_for_an_answer_ends_with_the_process(tmp_path):
     with Sleeper(tmp_path) as broker:
         broker.process.kill()
         broker.wait()
-        with pytest.raises(EmbeddedBrokerError, match="to a CONNECT"):
+        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].* CONNECT"):
             broker._wait_until_ready(time.monotonic() + 60, broker.port)
-        with pytest.raises(EmbeddedBrokerError, match="not running"):
+        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*start\(\)"):
             broker._require_running()
 
 
-def test_repr_says_where_and_not_the_password(tmp_path):
+def test_repr_has_the_url_but_no_password(tmp_path):
     broker = Sleeper(tmp_path)
     assert f"Sleeper {broker.url} user=me" in repr(broker)
     assert "sesame" not in repr(broker)

@@ -12,7 +12,7 @@ def test_right_and_wrong_password(broker):
     assert answer.startswith("ERROR\n")
 
 
-def test_nobody_there():
+def test_a_closed_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(ConnectionError):
@@ -20,6 +20,6 @@ def test_nobody_there():
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_somebody_who_does_not_answer(tls):
+def test_a_server_that_does_not_answer(tls):
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
         stomp_answer("127.0.0.1", server.getsockname()[1], "u", "p", tls=tls, timeout=0.2)
