@@ -61,7 +61,7 @@ def test_the_check_finds_no_problem(stage, capsys):
     assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
     assert f"dialect {stage.name}" in findings["broker"]["value"]
-    assert findings["body rule"]["value"] == "text and bytes are told apart"
+    assert findings["body rule"]["value"] == "text and bytes are distinguished"
     promised = {name: "no more than" not in findings[name]["value"] for name in ("reading, journal", "writing, ledger")}
     dialect = stage.dialect
     assert promised["reading, journal"] == (dialect.stable_id_separator is not None)

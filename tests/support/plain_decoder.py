@@ -251,21 +251,21 @@ def _body(octets, body_type, *, known, lost):
 def _elements(text, body_type):
     document = _pairs(text)
     if document is None or [key for key, _ in document] != [body_type] or not isinstance(document[0][1], list):
-        raise OddBodyError(f"body is no JSON of a {body_type}")
+        raise OddBodyError(f"body is not the JSON of a {body_type}")
     wanted = {"name", "type", "value"} if body_type == "map" else {"type", "value"}
     read = [_element(element, wanted) for element in document[0][1]]
     if None in read:
-        raise OddBodyError(f"body is no JSON of a {body_type}")
+        raise OddBodyError(f"body is not the JSON of a {body_type}")
     for number, (name, kind, value) in enumerate(read, 1):
         where = f"element {number} of the {body_type}"
         if body_type == "map" and not name:
             raise OddBodyError(f"{where} has no name")
         if body_type == "map" and name in [earlier for earlier, _, _ in read[: number - 1]]:
-            raise OddBodyError(f"{where} has the name of an earlier one")
+            raise OddBodyError(f"{where} has the same name as an earlier one")
         if kind not in {*PROPERTY_TYPES, "char", "bytes"}:
-            raise OddBodyError(f"{where} has no type of JMS")
+            raise OddBodyError(f"{where} has no JMS type")
         if value is not None and not _is_rendering(kind, value):
-            raise OddBodyError(f"{where} is no {kind}")
+            raise OddBodyError(f"{where} is not of type {kind}")
     values = [{"type": kind, "value": value} for _, kind, value in read]
     return [(name, value) for (name, _, _), value in zip(read, values, strict=True)] if body_type == "map" else values
 

@@ -1,7 +1,7 @@
-"""Pieces of one buffer → Arrow strings. The only caller of ``pa.Array.from_buffers``, which checks nothing.
+"""Pieces of one received buffer → Arrow strings, with every offset checked.
 
-A wrong offset given to Arrow does not raise, it ends the process; so every offset is checked here, whoever
-computed it. Knows neither frames nor JMS.
+``pa.Array.from_buffers`` checks nothing: a wrong offset does not raise, it ends the process. Refuses to know protocols
+and JMS.
 """
 
 from typing import Any, TypeAlias
@@ -14,10 +14,10 @@ from pyspark_jms.errors import IllegalStateError
 
 __all__ = [
     "MAX_BYTES",
-    "Bools",
-    "ByteArray",
     "Ints",
+    "Mask",
     "Pieces",
+    "Uint8s",
     "all_begin_with",
     "contents",
     "cut",
@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
-ByteArray: TypeAlias = npt.NDArray[np.uint8]
-Bools: TypeAlias = npt.NDArray[np.bool_]
+Uint8s: TypeAlias = npt.NDArray[np.uint8]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _SHORT = 32
 MAX_BYTES = (1 << 31) - 1
-"""Offsets of Arrow's ``string`` and ``binary`` are 32 bits wide, and Spark reads no wider ones."""
+"""The largest offset of Arrow's ``string`` and ``binary``, which have 32 bits; Spark reads no wider types."""
 
 
 def require_offsets(total: int) -> None:
-    """Refuse a column that 32-bit offsets cannot hold."""
+    """Refuse a column of more bytes than 32-bit offsets can address."""
     if total > MAX_BYTES:
         raise IllegalStateError(
             f"{total:,} bytes do not fit into one Arrow column ({MAX_BYTES:,}).",
@@ -44,7 +44,7 @@ def require_offsets(total: int) -> None:
 
 
 class Pieces:
-    """``buffer[starts[i]:ends[i]]`` as piece i, to be picked by number."""
+    """Piece i is ``buffer[starts[i]:ends[i]]``; pieces are taken by their numbers."""
 
     __slots__ = ("_array", "_offsets")
 
@@ -52,7 +52,7 @@ class Pieces:
         require_offsets(buffer.size)
         if not _inside(buffer.size, starts, ends):
             raise IllegalStateError("A piece lies outside its buffer.", "This is a fault of pyspark-jms: report it.")
-        # Element 2i is piece i, element 2i + 1 whatever lies between it and the next; that one is never picked.
+        # Element 2i is piece i. Element 2i + 1 is what lies between two pieces, and is never taken.
         offsets = np.empty(2 * len(starts) + 1, np.int32)
         offsets[:-1:2] = starts
         offsets[1:-1:2] = ends
@@ -62,12 +62,12 @@ class Pieces:
         self._array = pa.Array.from_buffers(pa.string(), 2 * len(starts), both)
 
     def take(self, which: Ints) -> pa.Array:
-        """A string column of the pieces ``which``, null where it is negative. Nothing says it is UTF-8."""
+        """A string column of the pieces ``which``, null where the number is negative. It is not checked for UTF-8."""
         absent = which < 0
         return self._array.take(pa.array(2 * which, mask=absent if absent.any() else None))
 
     def all_same(self, which: Ints) -> bool:
-        """Whether there are some, none is absent, and all are one short text. False: not known."""
+        """Whether there are pieces, no number is negative, and all pieces are the same short text. False: unknown."""
         if not len(which) or which.min() < 0:
             return False
         one, last = (self._array[2 * which[place]].as_buffer() for place in (0, -1))
@@ -79,18 +79,18 @@ class Pieces:
         return all_begin_with(one.to_pybytes(), np.frombuffer(self._array.buffers()[2], np.uint8), starts)
 
 
-def all_begin_with(text: bytes, octets: ByteArray, starts: Ints) -> bool:
-    """Whether ``text`` stands at each of ``starts``, of which there are some."""
-    words = np.ndarray((max(0, len(octets) - 7),), "<u8", octets.data, strides=(1,))
+def all_begin_with(text: bytes, data: Uint8s, starts: Ints) -> bool:
+    """Whether ``text`` is found at each of ``starts``, of which there is at least one."""
+    words = np.ndarray((max(0, len(data) - 7),), "<u8", data.data, strides=(1,))
     last = int(starts.max())
-    if last + len(text) > len(octets):
+    if last + len(text) > len(data):
         return False
     for begin in range(0, len(text), 8):
         part = text[begin : begin + 8]
         at = starts
-        if last + begin >= len(words):  # no whole word is left there
+        if last + begin >= len(words):  # less than eight bytes are left there
             near_end = starts + begin >= len(words)
-            if any(bytes(octets[place : place + len(part)]) != part for place in (starts[near_end] + begin).tolist()):
+            if any(bytes(data[place : place + len(part)]) != part for place in (starts[near_end] + begin).tolist()):
                 return False
             at = starts[~near_end]
         found = words[begin:][at] & np.uint64((1 << 8 * len(part)) - 1)
@@ -105,14 +105,14 @@ def _inside(size: int, starts: Ints, ends: Ints) -> bool:
     return bool(starts.min() >= 0 and ends.max() <= size and (starts <= ends).all())
 
 
-def cut(buffer: pa.Buffer, starts: Ints, ends: Ints, keep: Bools | None = None) -> pa.Array:
+def cut(buffer: pa.Buffer, starts: Ints, ends: Ints, keep: Mask | None = None) -> pa.Array:
     """A string column of ``buffer[starts[i]:ends[i]]``, null where ``keep`` is false."""
     every = np.arange(len(starts))
     return Pieces(buffer, starts, ends).take(every if keep is None else np.where(keep, every, -1))
 
 
 def contents(column: pa.Array) -> tuple[pa.Buffer, Ints]:
-    """The bytes of a freshly made string column, and where in them each value begins and the last one ends."""
+    """The bytes of a string column that is not a slice, and the positions in them of each value and of the end."""
     _, offsets, data = column.buffers()
     positions = np.frombuffer(offsets, np.int32)[: len(column) + 1]
     return (pa.py_buffer(b"") if data is None else data), positions.astype(np.int64)

@@ -1,9 +1,9 @@
 """JSON texts of envelopes (docs/typed-messages.md) → ``map`` and ``stream``, and the JSON of ``property_types``.
 
-The judge is Python's json, one text at a time: it says what a text holds, or why it cannot be read. Arrow's parser
-reads many texts at once; what it finds counts only where the judge would find the same, and a text that is odd in
-any way goes to the judge. So a message reads the same whatever messages are beside it.
-Knows JSON and the types of JMS, no frame.
+The reference is ``read_one``, which parses one text with Python's json and gives its elements or the reason why it
+cannot be read. Arrow's parser reads many texts at once: its result is used only where ``read_one`` would give the same,
+and every other text goes to ``read_one``. So a message reads the same whatever messages are beside it.
+Refuses to know protocols.
 """
 
 import json
@@ -16,84 +16,89 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from pyspark_jms.columns.cut import Bools, Ints, contents
+from pyspark_jms.columns.cut import Ints, Mask, contents
 from pyspark_jms.columns.first import is_first
 from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
 from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
 
-__all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "judge", "read_elements", "read_types"]
+__all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "read_elements", "read_one", "read_types"]
 
 EnvelopeKind: TypeAlias = Literal[BodyType.MAP, BodyType.STREAM]
 Element: TypeAlias = dict[str, str | None]
 
 _AT_ONCE = 256
-"""Texts that Arrow parses in one go; when one of them is odd, Python reads as many."""
+"""The number of texts that Arrow parses at once. If Arrow refuses one of them, Python reads them all."""
 
 _FEW = 16
-"""So few texts are faster read one by one."""
+"""Up to this number of texts, reading one by one is faster."""
 
 _MOST_BYTES = 1 << 30
-"""Of texts at once: Arrow counts the bytes in 31 bits."""
+"""The limit of texts that are parsed at once: Arrow counts their bytes in 31 bits."""
 
 _KEYS = {BodyType.MAP: ("name", "type", "value"), BodyType.STREAM: ("type", "value")}
 _LISTS = {kind: pa.list_(pa.struct([pa.field(key, pa.string()) for key in keys])) for kind, keys in _KEYS.items()}
 _NO_NAME = pa.scalar("", pa.string())
-_BEGIN, _OF, _END, _NO_GAP = (pa.scalar(octets, pa.binary()) for octets in (b'{"number":', b',"of":', b"}\n", b""))
+_BEGIN, _OF, _END, _NO_GAP = (pa.scalar(part, pa.binary()) for part in (b'{"number":', b',"of":', b"}\n", b""))
 
 
-class Unreadable(ValueError):  # noqa: N818 - never raised to a user: a row tells it
-    """Why a text cannot be read, in words that quote nothing of it."""
+class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error has its text
+    """The reason why a text cannot be read. It quotes nothing of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
+    """The maps or streams of a column of texts."""
+
     column: pa.Array
-    """As the schema has it; null where a text cannot be read."""
+    """The column of the schema; null where a text cannot be read."""
+
     reasons: dict[int, str]
+    """The reason, by row, for each text that cannot be read."""
 
 
 def read_elements(kind: EnvelopeKind, texts: pa.Array) -> Elements:
     """The elements of each text of a binary column."""
     lists = _by_arrow(kind, texts)
     odd = _odd(lists)
-    judged: list[list[Element] | None] = []
+    read: list[list[Element] | None] = []
     reasons = {}
     for row in np.flatnonzero(odd).tolist():
         try:
-            judged.append(judge(kind, texts[row].as_py()))
+            read.append(read_one(kind, texts[row].as_py()))
         except Unreadable as unreadable:
-            judged.append(None)
+            read.append(None)
             reasons[row] = str(unreadable)
-    if judged:
-        lists = _with(lists, odd, pa.array(judged, lists.type))
+    if read:
+        lists = _with(lists, odd, pa.array(read, lists.type))
     return Elements(_MAKERS[kind](lists), reasons)
 
 
 def column_of(kind: EnvelopeKind, elements: Sequence[Sequence[Element] | None]) -> pa.Array:
-    """Elements that were read one text at a time, as the schema has them."""
+    """The column of the schema for elements that were read one text at a time."""
     return _MAKERS[kind](pa.array(elements, _LISTS[kind]))
 
 
-def _with(lists: pa.Array, odd: Bools, judged: pa.Array) -> pa.Array:
+def _with(lists: pa.Array, odd: Mask, replacements: pa.Array) -> pa.Array:
+    """``lists`` with the replacements in the places of the odd ones."""
     order = np.empty(len(lists), np.int64)
-    order[np.flatnonzero(~odd)] = np.arange(len(lists) - len(judged))
-    order[np.flatnonzero(odd)] = np.arange(len(lists) - len(judged), len(lists))
-    return pa.concat_arrays([lists.filter(pa.array(~odd)), judged]).take(pa.array(order))
+    order[np.flatnonzero(~odd)] = np.arange(len(lists) - len(replacements))
+    order[np.flatnonzero(odd)] = np.arange(len(lists) - len(replacements), len(lists))
+    return pa.concat_arrays([lists.filter(pa.array(~odd)), replacements]).take(pa.array(order))
 
 
 # --- one text -----------------------------------------------------------------------------------
 
 
-def judge(kind: EnvelopeKind, octets: bytes) -> list[Element]:
-    """What the text holds; ``Unreadable`` when it is not JSON of the shape, or an element not of its type."""
+def read_one(kind: EnvelopeKind, data: bytes) -> list[Element]:
+    """The elements of one text. ``Unreadable`` when it is not an envelope, or a value does not fit its type."""
     try:
-        elements = _of_shape(kind, octets.decode())
+        elements = _of_shape(kind, data.decode())
     except UnicodeDecodeError:
         raise Unreadable("text is not valid UTF-8") from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"body is no JSON of a {kind}") from None
+        raise Unreadable(f"body is not the JSON of a {kind}") from None
     names: set[str] = set()
     for number, element in enumerate(elements, 1):
         problem = (kind is BodyType.MAP and _name_problem(element, names)) or _value_problem(element)
@@ -108,7 +113,7 @@ def _of_shape(kind: EnvelopeKind, text: str) -> list[Element]:
         raise ValueError
     elements = document[kind]
     if not isinstance(elements, list):
-        raise ValueError  # noqa: TRY004 - whatever is wrong with the shape is one reason
+        raise ValueError  # noqa: TRY004 - a wrong shape has one reason only
     return [_element(kind, element) for element in elements]
 
 
@@ -118,7 +123,7 @@ def _element(kind: EnvelopeKind, element: Any) -> Element:
     for value in element.values():
         if not isinstance(value, str | None):
             raise ValueError  # noqa: TRY004 - as above
-        (value or "").encode()  # half of a surrogate pair is no text, and a ValueError
+        (value or "").encode()  # half of a surrogate pair is a ValueError
     return {key: element.get(key) for key in _KEYS[kind]}
 
 
@@ -127,7 +132,7 @@ def _name_problem(element: Element, names: set[str]) -> str | None:
     if not name:
         return "has no name"  # JMS 3.1 §3.11.3
     if name in names:
-        return "has the name of an earlier one"
+        return "has the same name as an earlier one"
     names.add(name)
     return None
 
@@ -135,12 +140,12 @@ def _name_problem(element: Element, names: set[str]) -> str | None:
 def _value_problem(element: Element) -> str | None:
     kind, value = element["type"], element["value"]
     if kind not in TEXTS:
-        return "has no type of JMS"
-    return f"is no {kind}" if element_value_problem(kind, value) else None
+        return "has no JMS type"
+    return f"is not of type {kind}" if element_value_problem(kind, value) else None
 
 
 def _load(text: str) -> Any:
-    """JSON as RFC 8259 has it, without numbers and without a key twice in one object; else a ``ValueError``."""
+    """JSON by RFC 8259 without numbers and without repeated keys in an object; otherwise a ``ValueError``."""
     return json.loads(text, object_pairs_hook=_object, parse_int=_refuse, parse_float=_refuse, parse_constant=_refuse)
 
 
@@ -159,7 +164,7 @@ def _refuse(_: str) -> Any:
 
 
 def _by_arrow(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
-    """The list in each text, null where Arrow cannot say."""
+    """The list in each text, null where Arrow does not read it."""
     if len(texts) <= _FEW:
         return pa.nulls(len(texts), _LISTS[kind])
     return pa.concat_arrays([_parsed(kind, texts.slice(begin, _AT_ONCE)) for begin in range(0, len(texts), _AT_ONCE)])
@@ -174,45 +179,45 @@ def _parsed(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
         table = _table(lines, schema)
     except pa.ArrowInvalid:
         return nothing
-    # A text may end its own object and begin another, which Arrow takes for the next line's: then the numbers show it.
+    # A text may end its own object and begin another one, which Arrow takes for the next text: the numbers show it.
     if not table["number"].combine_chunks().equals(numbers):
         return nothing
     return pc.struct_field(table["of"], kind.value).combine_chunks()
 
 
 def _table(lines: pa.Array, schema: pa.Schema) -> pa.Table:
-    """One object after the other, each with the schema's keys and no other; bytes that are UTF-8."""
+    """One row for each object. An object with other keys than the schema's, or not UTF-8, is an ``ArrowInvalid``."""
     data, limits = contents(lines)
     size = int(limits[-1])
     if size > _MOST_BYTES:
         raise pa.ArrowInvalid
     table = pj.read_json(
         pa.BufferReader(data.slice(0, size)),
-        read_options=pj.ReadOptions(use_threads=False, block_size=size),  # one block: a text may have line ends
+        read_options=pj.ReadOptions(use_threads=False, block_size=size),  # one block, because a text may have line ends
         parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
     )
     table.validate(full=True)
     return table
 
 
-def _odd(lists: pa.Array) -> Bools:
-    """Which lists the judge has to see: all that are not plainly right."""
+def _odd(lists: pa.Array) -> Mask:
+    """Which lists ``read_one`` must read: all that may be wrong."""
     elements = lists.flatten()
-    # Of an element that is null, so is the type, and that is odd.
+    # A null element has a null type, and so is odd.
     wrong = misfits(pc.struct_field(elements, "type"), pc.struct_field(elements, "value"))
     rows = np.repeat(np.arange(len(lists)), _lengths(lists))
     if lists.type == _LISTS[BodyType.MAP]:
         wrong |= _wrong_names(pc.struct_field(elements, "name"), rows, len(lists))
-    odd: Bools = np.asarray(lists.is_null())
+    odd: Mask = np.asarray(lists.is_null())
     odd[rows[wrong]] = True
     return odd
 
 
-def _wrong_names(names: pa.Array, rows: Ints, maps: int) -> Bools:
+def _wrong_names(names: pa.Array, rows: Ints, maps: int) -> Mask:
     encoded = names.fill_null(_NO_NAME).dictionary_encode()
     code = encoded.indices.to_numpy().astype(np.int64)
     empty = np.asarray(pc.equal(encoded.dictionary, _NO_NAME))
-    wrong: Bools = empty[code] | ~is_first(rows, code, maps, len(empty))
+    wrong: Mask = empty[code] | ~is_first(rows, code, maps, len(empty))
     return wrong
 
 
@@ -243,7 +248,7 @@ _MAKERS = {BodyType.MAP: _map, BodyType.STREAM: _stream}
 
 
 def read_types(texts: pa.Array) -> tuple[pa.Array, Ints]:
-    """Property name → JMS type, as each text says; and the rows whose text does not. Each distinct one is read once."""
+    """Property name → JMS type, from each text; and the rows whose text cannot be read. Equal texts are read once."""
     encoded = texts.dictionary_encode()
     found = [_types_in(text) for text in encoded.dictionary.to_pylist()]
     bad = np.array([types is None for types in found] + [False])
@@ -258,6 +263,6 @@ def _types_in(text: str) -> dict[str, str] | None:
         if not isinstance(types, dict) or not all(types) or not set(types.values()) <= PROPERTY_TYPES:
             return None
         "".join(types).encode()
-    except (ValueError, RecursionError, TypeError):  # a list among the values has no hash
+    except (ValueError, RecursionError, TypeError):  # a list among the values is not hashable
         return None
     return types

@@ -1,7 +1,7 @@
-"""The ``map`` or ``stream`` column in, the text of each row's envelope out (docs/typed-messages.md, "Envelope").
+"""Column ``map`` or ``stream`` → the text of each row's envelope (docs/typed-messages.md, "Envelope").
 
 One line of JSON without blanks: ``{"map":[{"name":"n","type":"int","value":"3"},…]}``, ``{"stream":[{"type":…},…]}``.
-Knows the types of JMS and JSON, no header and no frame.
+Refuses to know protocols.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class _Elements:
 
 
 def envelopes(rows: Rows, column: Literal["map", "stream"]) -> pa.Array:
-    """The JSON of each row as binary. A row whose column is null has an empty map or stream."""
+    """The JSON of each row, as binary. A row with a null has an empty map or stream."""
     elements = _elements(rows, column)
     if elements is None or not len(elements.entries):
         return pa.repeat(pa.scalar(f'{{"{column}":[]}}'.encode(), pa.binary()), rows.count)
@@ -53,7 +53,7 @@ def _elements(rows: Rows, column: str) -> _Elements | None:
     start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
     is_map = pa.types.is_map(lists.type)
     structs = (lists.items if is_map else lists.values).slice(start, length)
-    # flatten: a null element has neither type nor value, whatever lies under the null
+    # flatten: a null element has neither type nor value, whatever bytes are under the null
     parts = {field.name: _text(part) for field, part in zip(structs.type, structs.flatten(), strict=True)}
     names = to_binary(lists.keys.slice(start, length)) if is_map else None
     entries = Entries(rows, bounds - start, "a map item" if is_map else "a stream element", names)
@@ -65,11 +65,11 @@ def _text(array: pa.Array) -> pa.Array:
 
 
 def _typed(entries: Entries, types: pa.Array, values: pa.Array) -> _Elements:
-    """A null needs no type, JMS gives it none; it is sent as a string's."""
+    """Elements with a type for each null value: JMS gives a null no type, and it is sent as a string."""
     if types.null_count:
         typeless = mask_of(types.is_null())
-        remedy = f"Its type is one of {', '.join(ValueType)}."
-        entries.refuse_any(typeless & mask_of(values.is_valid()), "it has a value and no type", remedy)
+        remedy = f"Set its type to one of {', '.join(ValueType)}."
+        entries.refuse_any(typeless & mask_of(values.is_valid()), "it has a value but no type", remedy)
         types = types.fill_null(_STRING)
     return _Elements(entries, types, values)
 
@@ -92,10 +92,10 @@ def _texts(elements: _Elements) -> pa.Array:
 
 def _names(entries: Entries, names: pa.Array) -> pa.Array:
     nameless = mask_of(pc.equal(names, _EMPTY))  # Arrow's maps have no null key
-    entries.refuse_any(nameless, f"its name {element_name_problem('')}", "Give it one.")
+    entries.refuse_any(nameless, f"its name {element_name_problem('')}", "Set its name.")
     encoded = names.dictionary_encode()
     first = is_first(entries.owners_of_all(), encoded.indices.to_numpy(), entries.rows.count, len(encoded.dictionary))
-    entries.refuse_any(~first, "its name is that of an earlier one", "Give each item a name of its own.")
+    entries.refuse_any(~first, "an earlier item has the same name", "Use each name once.")
     return json_escaped(
         names,
         lambda index: entries.refuse(index, "its name is not UTF-8", "Rename it."),

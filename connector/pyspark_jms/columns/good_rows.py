@@ -1,8 +1,8 @@
-"""Rows of the sink in, those that can be sent out, and what is wrong with the others.
+"""Rows of the sink → the rows that can be encoded, and the faults of the others. For ``onBadRow=drop`` only.
 
-For ``onBadRow=drop`` alone: each round encodes what is left and takes away all rows with the fault it met, so there
-are as many rounds as kinds of faults, not as rows. What is kept is encoded again by whoever sends it: the way of
-good rows stays as it is. The same rows are kept whenever they come, for no check here looks at the clock.
+Each round encodes the remaining rows and removes all rows that have the fault it found. So the number of rounds is the
+number of kinds of faults, not of rows. The caller encodes the good rows again. A repeated task keeps the same rows,
+because no check depends on the time.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,19 @@ from pyspark_jms.errors import JMSError
 __all__ = ["BadRows", "good_rows"]
 
 Encode: TypeAlias = Callable[[pa.RecordBatch, Int64s], object]
-"""Encodes a batch whose rows have these numbers in the task, or raises."""
+"""Encodes a batch, given the number of each row in the task, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Rows with one kind of fault; ``first`` names the first of them."""
+    """The number of rows with one kind of fault, and the error that names the first of them."""
 
     count: int
     first: JMSError
 
 
 def good_rows(batch: pa.RecordBatch, first_row: int, encode: Encode) -> tuple[pa.RecordBatch, list[BadRows]]:
-    """The rows that can be encoded, in order. An error that is about no row in particular is raised."""
+    """The rows that can be encoded, in order. An error that is not about certain rows is raised."""
     numbers = np.arange(first_row, first_row + batch.num_rows)
     bad: list[BadRows] = []
     while batch.num_rows:

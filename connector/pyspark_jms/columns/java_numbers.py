@@ -1,7 +1,7 @@
-"""Floating-point numbers of an Arrow array in, the texts that Java gives them out (``Double.toString``).
+"""Floating-point numbers of an Arrow array → their texts in Java (``Double.toString``).
 
-Arrow finds the digits, the shortest that are read as the same number, as Java does since 19. What is left is where
-the point goes: plain from 1e-3 up to 1e7, else one digit before it and an exponent. Knows no column.
+Arrow finds the digits: the shortest ones that are read as the same number, as in Java since version 19. This module
+places the point: a plain number from 1e-3 to 1e7, otherwise one digit before the point and an exponent.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ __all__ = ["java_text"]
 
 _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-3, 1e7
 _FURTHEST = 25
-"""Zeros or digits that Arrow may write out before it takes to an exponent; today it is 10."""
+"""An upper bound for the zeros or digits that Arrow writes before it uses an exponent; today Arrow writes 10."""
 
 
 def java_text(numbers: pa.Array) -> pa.Array:
     """``toString`` of each float or double, as binary."""
     texts = pc.replace_substring_regex(numbers.cast(pa.string()), "^(-?[0-9]+)$", r"\1.0")
     sizes = np.abs(numbers.fill_null(0).to_numpy())
-    large, small = ~(sizes < _LARGEST_PLAIN), (sizes > 0) & (sizes < _SMALLEST_PLAIN)  # not a number counts as large
+    large, small = ~(sizes < _LARGEST_PLAIN), (sizes > 0) & (sizes < _SMALLEST_PLAIN)  # NaN counts as large
     tiny = small & (sizes < np.finfo(sizes.dtype).smallest_normal)
     texts = _replaced(texts, large, _large)
     texts = _replaced(texts, small, _small)
@@ -56,7 +56,7 @@ def _small(texts: pa.Array) -> pa.Array:
 
 
 def _with_exponents(texts: pa.Array, exponents: range, written_out: Callable[[int], tuple[str, str]]) -> pa.Array:
-    """``written_out``: pattern and replacement for numbers of that exponent that Arrow writes without one."""
+    """``written_out``: pattern and replacement for a number that Arrow writes without its exponent."""
     texts = pc.replace_substring_regex(texts, r"e\+?", "E")
     texts = pc.replace_substring_regex(texts, "^(-?[0-9])E", r"\1.0E")
     for exponent in exponents:
@@ -67,7 +67,7 @@ def _with_exponents(texts: pa.Array, exponents: range, written_out: Callable[[in
     return pc.replace_substring(texts, ".E", ".0E")
 
 
-# Below the smallest normal number the shortest text has one digit now and then, and Java chooses of those with two.
+# Below the smallest normal number the shortest text may have one digit, where Java chooses one with two digits.
 def _one_by_one(numbers: pa.Array, kind: Kind) -> pa.Array:
     encoded = numbers.dictionary_encode()
     texts = [text_of_one(Value(kind, number)) for number in encoded.dictionary.to_pylist()]

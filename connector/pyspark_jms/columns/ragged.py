@@ -11,12 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.cut import Mask, Uint8s
+
 __all__ = [
-    "ByteArray",
     "Int64s",
     "Mask",
     "Offsets",
     "Piece",
+    "Uint8s",
     "binary_array",
     "bytes_of",
     "first_not_utf8",
@@ -34,8 +36,6 @@ __all__ = [
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Offsets: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
-ByteArray: TypeAlias = npt.NDArray[np.uint8]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 Piece: TypeAlias = bytes | pa.Array
 """A part of what ``join_rows`` makes of each row: the same bytes for every row, or a binary array."""
@@ -67,7 +67,7 @@ def to_binary(array: pa.Array) -> pa.Array:
     return array.view(_BINARY)
 
 
-def bytes_of(array: pa.Array) -> ByteArray:
+def bytes_of(array: pa.Array) -> Uint8s:
     """All bytes of a binary array's entries, one after the other, those hidden under a null included."""
     offsets = offsets_of(array)
     data = array.buffers()[2]
@@ -85,8 +85,8 @@ def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
 
 def is_ascii_text(array: pa.Array) -> bool:
     """Whether no entry of a binary array holds a NUL or an byte above 127: one pass that spares two others."""
-    octets = bytes_of(array)
-    return not len(octets) or bool(octets.view(np.int8).min() > 0)
+    data = bytes_of(array)
+    return not len(data) or bool(data.view(np.int8).min() > 0)
 
 
 def first_not_utf8(array: pa.Array) -> int | None:
@@ -100,9 +100,9 @@ def first_not_utf8(array: pa.Array) -> int | None:
     return None
 
 
-def _is_utf8(octets: bytes) -> bool:
+def _is_utf8(data: bytes) -> bool:
     try:
-        octets.decode()
+        data.decode()
     except UnicodeDecodeError:
         return False
     return True
@@ -110,8 +110,8 @@ def _is_utf8(octets: bytes) -> bool:
 
 def first_with_nul(array: pa.Array) -> int | None:
     """The first entry of a binary array that holds a NUL."""
-    octets = bytes_of(array)
-    if not len(octets) or octets.min():
+    data = bytes_of(array)
+    if not len(data) or data.min():
         return None
     return first_true(mask_of(pc.match_substring(array, "\0")))
 
@@ -126,9 +126,9 @@ def first_true(mask: Mask) -> int | None:
     return int(mask.argmax()) if mask.any() else None
 
 
-def binary_array(offsets: Offsets, octets: ByteArray) -> pa.Array:
-    """Entry i is ``octets[offsets[i]:offsets[i + 1]]``; the offsets fit 32 bits."""
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(octets)]
+def binary_array(offsets: Offsets, data: Uint8s) -> pa.Array:
+    """Entry i is ``data[offsets[i]:offsets[i + 1]]``; the offsets fit 32 bits."""
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
 
@@ -145,11 +145,11 @@ def with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Arra
 
 def repeated(array: pa.Array, times: int) -> pa.Array:
     """A binary array without nulls, ``times`` times over."""
-    octets, width = bytes_of(array), len(array)
+    data, width = bytes_of(array), len(array)
     ends = (offsets_of(array)[1:] - offsets_of(array)[0]).astype(np.int32)
     offsets = np.zeros(times * width + 1, np.int32)
-    np.add.outer(np.arange(times, dtype=np.int32) * np.int32(len(octets)), ends, out=offsets[1:].reshape(times, width))
-    return binary_array(offsets, np.tile(octets, times))
+    np.add.outer(np.arange(times, dtype=np.int32) * np.int32(len(data)), ends, out=offsets[1:].reshape(times, width))
+    return binary_array(offsets, np.tile(data, times))
 
 
 def join_rows(pieces: Sequence[Piece]) -> pa.Array:

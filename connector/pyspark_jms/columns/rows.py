@@ -1,6 +1,6 @@
-"""A run of rows to be encoded: its columns one by one in, and out of a fault the error that names its row.
+"""Consecutive rows to be encoded: access to their columns, and errors that name a row by its number in the task.
 
-Knows where a row stands in its task and how Arrow holds columns; knows no header, no body and no frame.
+Refuses to know headers, bodies and protocols.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from pyspark_jms.errors import JMSError, MessageFormatError
 __all__ = ["Entries", "Rows", "WrongRows", "compact"]
 
 _SHOWN_NAME = 60
-"""Characters of a name that an error shows; a name may be a whole payload by mistake."""
+"""The number of characters of a name that an error shows: a name may be a whole payload by mistake."""
 
 
-class WrongRows(Exception):  # noqa: N818  no error of its own: the cause of one
-    """The cause of an error about rows: the numbers of all that have its fault, where the error names the first."""
+class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
+    """The cause of an error about rows: the numbers of all rows with the fault. The error names the first of them."""
 
     def __init__(self, numbers: Int64s) -> None:
         super().__init__()
@@ -29,13 +29,13 @@ class WrongRows(Exception):  # noqa: N818  no error of its own: the cause of one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """A run of rows: its columns as ``sink_columns`` names them, and its place in the task for error messages."""
+    """Consecutive rows: their columns, named as by ``sink_columns``, and their numbers in the task for errors."""
 
     columns: Mapping[str, pa.Array]
     first: int
     count: int
     numbers: Int64s | None = None
-    """Each row's place in the task; None when they follow each other from ``first`` on."""
+    """The number of each row in the task. None: they are consecutive from ``first``."""
 
     def text(self, name: str) -> pa.Array | None:
         """A string or binary column with 32-bit offsets, as binary; None when absent or all null."""
@@ -43,7 +43,7 @@ class Rows:
         return None if array is None else to_binary(array)
 
     def integers(self, name: str) -> tuple[Int64s, Mask] | None:
-        """Values (0 where null) and where they are given; a timestamp in milliseconds since the epoch."""
+        """The values, 0 for a null, and which are not null. A timestamp is given in milliseconds since the epoch."""
         array = self.column(name)
         if array is None:
             return None
@@ -53,7 +53,7 @@ class Rows:
         return _milliseconds(values.fill_null(0).to_numpy(), unit), given
 
     def given(self, name: str) -> Mask | None:
-        """Where a column of any type is not null; None when that is nowhere."""
+        """Which values of a column of any type are not null; None when all are null."""
         array = self.column(name)
         return None if array is None else mask_of(array.is_valid())
 
@@ -65,7 +65,7 @@ class Rows:
     # --- parts ---------------------------------------------------------------------------------
 
     def only(self, mask: Mask) -> "Rows":
-        """Some of the rows, which keep their names in errors."""
+        """Some of the rows. They keep their numbers in errors."""
         if mask.all():
             return self
         kept = pa.array(mask)
@@ -81,34 +81,34 @@ class Rows:
         return f"Row {self.first + index if self.numbers is None else self.numbers[index]} of the task"
 
     def refuse(self, index: int, fact: str, remedy: str) -> NoReturn:
-        """Refuse this row alone; where one look finds all rows with a fault, ``refuse_any`` is for it."""
+        """Refuse this one row. Use ``refuse_any`` where one check finds all rows with the fault."""
         wrong = np.zeros(self.count, np.bool_)
         wrong[index] = True
         self.fail(wrong, MessageFormatError(f"{self.label(index)} {fact}.", remedy))
 
     def refuse_any(self, wrong: Mask, fact: str, remedy: str) -> None:
-        """Refuse all rows for which ``wrong`` holds, if there are any; the error names the first."""
+        """Refuse all rows for which ``wrong`` is true, if any; the error names the first one."""
         if wrong.any():
             self.fail(wrong, MessageFormatError(f"{self.label(int(wrong.argmax()))} {fact}.", remedy))
 
     def fail(self, wrong: Mask, error: JMSError) -> NoReturn:
-        """Raise an error that is about these rows and no other."""
+        """Raise an error about exactly these rows."""
         raise error from WrongRows(self._numbers()[np.broadcast_to(wrong, self.count)])
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What a row may have many of, those of all rows one after the other.
+    """Properties, map items or stream elements: those of all rows, one after the other.
 
-    Row i has those from ``bounds[i]`` to ``bounds[i + 1]``.
+    Row i has the entries from ``bounds[i]`` to ``bounds[i + 1]``.
     """
 
     rows: Rows
     bounds: Offsets
     kind: str
-    """What an entry is called in errors: a property, an item of the map."""
+    """The name of an entry in errors, with its article: ``a property``, ``a map item``."""
     names: pa.Array | None
-    """Binary; None for entries that are known by their place in the row."""
+    """Binary. None: an entry has no name, and errors name its position in the row."""
 
     def __len__(self) -> int:
         return int(self.bounds[-1])
@@ -132,14 +132,14 @@ class Entries:
         self.rows.refuse(int(self.owners(np.array([index]))[0]), f"has {self._label(index)}: {fact}", remedy)
 
     def refuse_any(self, wrong: Mask, fact: str | Callable[[int], str], remedy: str) -> None:
-        """Refuse the rows of all entries for which ``wrong`` holds; the error names the first."""
+        """Refuse the rows of all entries for which ``wrong`` is true, if any; the error names the first one."""
         at = np.flatnonzero(wrong)
         if not len(at):
             return
         wrong_rows = np.zeros(self.rows.count, np.bool_)
         wrong_rows[self.owners(at)] = True
-        said = fact if isinstance(fact, str) else fact(int(at[0]))
-        self.rows.refuse_any(wrong_rows, f"has {self._label(int(at[0]))}: {said}", remedy)
+        problem = fact if isinstance(fact, str) else fact(int(at[0]))
+        self.rows.refuse_any(wrong_rows, f"has {self._label(int(at[0]))}: {problem}", remedy)
 
     def _label(self, index: int) -> str:
         if self.names is None:
@@ -149,9 +149,9 @@ class Entries:
 
 
 def compact(lists: pa.Array) -> pa.Array:
-    """A map or list array without entries that are hidden under a null: no frame may carry them, no check see them."""
+    """A map or list array without entries under a null, which must be neither checked nor sent."""
     if lists.null_count and np.diff(offsets_of(lists))[mask_of(lists.is_null())].any():
-        return lists.take(pa.array(np.arange(len(lists))))  # a copy has none
+        return lists.take(pa.array(np.arange(len(lists))))  # a copy has no such entries
     return lists
 
 

@@ -1,7 +1,7 @@
-"""The one schema of ``format("jms")``: what the source emits, and what the sink takes a subset of.
+"""The schema of ``format("jms")``: the columns of the source, of which the sink takes any subset.
 
-Two renderings of the same columns, kept side by side because Spark compares them field by field: the
-DDL that Spark reads, and the Arrow schema that ``to_arrow_schema(…, timezone="UTC")`` makes of it.
+Each column has a type in Spark's DDL and in Arrow. They stand side by side, because Spark compares them field by field
+(``to_arrow_schema(…, timezone="UTC")``).
 """
 
 import pyarrow as pa
@@ -45,10 +45,10 @@ DDL: str = ", ".join(f"`{name}` {ddl}" for name, ddl, _ in _COLUMNS)
 ARROW_SCHEMA: pa.Schema = pa.schema([pa.field(name, arrow) for name, _, arrow in _COLUMNS])
 
 BODY_TYPES = pa.array([kind.value for kind in BodyType], pa.string())
-"""What ``body_type`` says; a body type's code is its place here."""
+"""The values of ``body_type``. The code of a body type is its index."""
 
 SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
-"""Columns the sink takes beyond the schema: where to, and two lengths of time in milliseconds."""
+"""Columns of the sink that the source does not have: the destination, and two durations in milliseconds."""
 
 IGNORED_BY_SINK: frozenset[str] = frozenset(
     {
@@ -61,4 +61,4 @@ IGNORED_BY_SINK: frozenset[str] = frozenset(
         "delivery_id",
     }
 )
-"""Set by the provider on send, as JMS 3.1 §3.4 has it, or of no meaning to a receiver."""
+"""Columns that the provider sets on send (JMS 3.1 §3.4), or that mean nothing to a consumer."""

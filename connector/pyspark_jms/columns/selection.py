@@ -1,8 +1,8 @@
-"""A selector, split between a broker and Spark; and the rows that may go on.
+"""A selector, split into pushdown and residual; and the rows of a batch that match it.
 
-What the broker was given is evaluated again, leniently: over every type that a header's text may have had. A
-row that no typing matches was not asked for: the broker ignored the selector (an existing durable
-subscription, a fully qualified queue name). What the broker could not be given stays for Spark.
+The pushdown is evaluated again on every row, with every type that the text of a property may have had. A row that
+matches with none of them shows that the broker ignored the selector, as it does for an existing durable subscription or
+a fully qualified queue name. The residual is evaluated in Spark only.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,12 @@ __all__ = ["Selection", "Selector", "selection"]
 _NO_SELECTORS = "its STOMP has no selectors"
 _CONVERT = "convert_string_expressions:"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
+"""Properties of an envelope: brokers see them, rows do not have them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Options ``selector``, ``selectorResidual`` and ``selectorCheck``."""
+    """The values of options ``selector``, ``selectorResidual`` and ``selectorCheck``."""
 
     text: str
     residual: Literal["fail", "spark"] = "fail"
@@ -36,7 +37,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What becomes of a selector with one broker."""
+    """How a selector is evaluated with one broker."""
 
     selector: Selector
     dialect: str
@@ -44,7 +45,7 @@ class Selection:
 
     @property
     def text(self) -> str | None:
-        """For SUBSCRIBE."""
+        """The selector of the subscription. None: the broker gets none."""
         return self.pushed.text
 
     @property
@@ -52,22 +53,22 @@ class Selection:
         return self.pushed.warnings
 
     def may_drop(self, kind: DestinationKind) -> bool:
-        """Whether ``apply`` can drop rows of such a destination, instead of letting all through or failing."""
+        """Whether ``apply`` can drop rows of such a destination. Otherwise it keeps all of them or fails."""
         return self.pushed.residual is not None or (self._to_check is not None and kind is DestinationKind.TOPIC)
 
     @property
     def _to_check(self) -> jms_selector.Selector | None:
-        """What the broker was given, if rows still have all that it speaks of: the marks of an envelope are gone."""
+        """The pushdown, if it can be evaluated again: rows no longer have the markers of an envelope."""
         pushed = self.pushed.pushed
         if not self.selector.check or pushed is None or _marks(pushed):
             return None
         return pushed
 
     def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:
-        """The rows to go on.
+        """The rows that match.
 
-        ``SelectorIgnoredError`` when a queue delivered what cannot match: dropping it would destroy it for
-        everybody else.
+        ``SelectorIgnoredError`` when a queue delivered a message that cannot match: dropping the message would take it
+        from its other consumers.
         """
         if (asked := self._to_check) is not None:
             kept = keep(asked, batch, self.dialect)
@@ -85,15 +86,15 @@ class Selection:
 
 
 def _marks(selector: jms_selector.Selector) -> frozenset[str]:
-    """The marks of an envelope that it speaks of."""
+    """The markers of an envelope that the selector uses."""
     return frozenset() if selector.root is None else _MARKERS.intersection(names(selector.root))
 
 
 @lru_cache(64)
 def selection(selector: Selector, broker: str, selector_dialect: str | None) -> Selection:
-    """Parse and split for a broker whose selectors are of that dialect; None: the broker has no selectors.
+    """Parse and split a selector for a broker with this selector dialect. None: the broker has no selectors.
 
-    ``InvalidSelectorError``; ``SelectorResidualError`` when a part that the broker cannot evaluate is not allowed.
+    Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorResidual`` forbids a residual.
     """
     convert = selector.text.startswith(_CONVERT)
     try:
@@ -103,16 +104,16 @@ def selection(selector: Selector, broker: str, selector_dialect: str | None) -> 
         else:
             pushed = jms_selector.push(text, selector_dialect, convert=convert)
     except jms_selector.InvalidSelectorError as error:
-        raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 has the syntax.") from None
+        raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 defines the syntax.") from None
     if pushed.residual is not None and selector.residual == "fail":
         raise SelectorResidualError(
             f"{broker} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",
-            "With selectorResidual=spark the rest is evaluated in Spark, and what does not match it is consumed and"
-            " dropped, on a queue also for others. Or filter the DataFrame.",
+            "With selectorResidual=spark, Spark evaluates the residual: messages that do not match it are consumed and"
+            " dropped, and other consumers of a queue lose them. Or filter the DataFrame.",
         )
     if pushed.residual is not None and (gone := _marks(pushed.residual)):
         raise SelectorResidualError(
-            f"{broker} cannot evaluate what the selector says of {min(gone)}, and no row has it any more.",
-            "Filter the DataFrame by body_type, or property_types.",
+            f"{broker} cannot evaluate the part of the selector about {min(gone)}, and rows do not have this property.",
+            "Filter the DataFrame by body_type or property_types.",
         )
     return Selection(selector, selector_dialect or "spec", pushed)

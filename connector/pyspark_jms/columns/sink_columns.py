@@ -1,6 +1,6 @@
-"""What Spark hands over in, the sink's columns out: one name and one Arrow type each, a slice at a time.
+"""The columns of a DataFrame → the columns of the sink, with their names and types checked.
 
-Refuses unknown columns and types that are not the column's own; knows no header and no frame.
+Refuses unknown columns and wrong types. Refuses to know protocols.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -73,15 +73,15 @@ _ACCEPTS: dict[str, _Accepts] = {
     "content_type": _STRING,
 }
 _ELEMENT_BYTES = 40
-"""What an element of a map or a stream has beside its texts, roughly."""
+"""The approximate size of an element of a map or a stream in JSON, without its texts."""
 
 _BY_LOWER_NAME = {name.lower(): name for name in (*COLUMNS, *SINK_ONLY)}
 
 
 def check_columns(schema: pa.Schema, property_columns: Collection[str] = ()) -> None:
-    """Raise ``SchemaError`` for a column the sink does not know, in any case, or of another type.
+    """Raise ``SchemaError`` for an unknown column or a wrong type. Upper and lower case are the same.
 
-    ``property_columns``: names of properties, for columns that are of no other meaning; each must be there.
+    ``property_columns``: names of columns that are properties, and nothing else; each must exist.
     """
     own = _own_names(property_columns)
     seen: dict[str, str] = {}
@@ -100,13 +100,13 @@ def check_columns(schema: pa.Schema, property_columns: Collection[str] = ()) -> 
     missing = [name.removeprefix(PROPERTY_COLUMN) for name in own.values() if name not in seen]
     if missing:
         raise SchemaError(
-            f"Option propertyColumns names {missing[0]!r}, and there is no such column.",
+            f"Option propertyColumns names {missing[0]!r}, but the DataFrame has no such column.",
             f"Columns: {', '.join(schema.names)}.",
         )
 
 
 def _own_names(property_columns: Collection[str]) -> dict[str, str]:
-    """Lower-case name of a column → its key among the columns of ``Rows``, the name in it as the option spells it."""
+    """Lower-case name of a column → its key in ``Rows.columns``, with the name as the option has it."""
     return {name.lower(): PROPERTY_COLUMN + name for name in property_columns}
 
 
@@ -137,7 +137,7 @@ def _check_type(name: str, found: pa.DataType) -> None:
 
 
 def sink_columns(batch: pa.RecordBatch, property_columns: Collection[str] = ()) -> dict[str, pa.Array]:
-    """The batch's checked columns by their own name; what is ignored or all null is left out."""
+    """The columns of a batch by the sink's names. Ignored columns and columns of nulls are left out."""
     check_columns(batch.schema, property_columns)
     names = _BY_LOWER_NAME | _own_names(property_columns)
     named = ((names[name.lower()], batch.column(i)) for i, name in enumerate(batch.schema.names))
@@ -145,9 +145,10 @@ def sink_columns(batch: pa.RecordBatch, property_columns: Collection[str] = ()) 
 
 
 def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
-    """Where each row would end if its columns' bytes stood one after the other, unescaped.
+    """The position of each row's end if the unescaped bytes of all its columns stood one after the other.
 
-    Bytes hidden under a null count here, though no frame will carry them: good to cut by, not to judge by.
+    Bytes under a null count, though they are not sent: so this is an estimate to divide batches by, and not the size
+    of a message.
     """
     ends = np.zeros(count + 1, np.int64)
     for array in columns.values():
@@ -159,7 +160,7 @@ def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
 
 
 def _entry_ends(lists: pa.Array) -> Int64s:
-    """The same for a map or a list; for one of typed values with what JSON adds to each."""
+    """The same for a map or a list. Typed values count with what JSON adds to each of them."""
     bounds = offsets_of(lists).astype(np.int64)
     parts = [lists.keys, lists.items] if pa.types.is_map(lists.type) else [lists.values]
     typed = pa.types.is_struct(parts[-1].type)

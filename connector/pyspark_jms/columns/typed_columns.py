@@ -1,4 +1,4 @@
-"""Columns of ``propertyColumns`` → properties with a JMS type, as the texts that Java renders."""
+"""Columns of option ``propertyColumns`` → properties with a JMS type, as the texts that Java writes."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from pyspark_jms.jms.model import ValueType
 __all__ = ["PROPERTY_COLUMN", "TypedColumn", "typed_columns", "value_type"]
 
 PROPERTY_COLUMN = "properties."
-"""What the key of such a column begins with among the columns of ``Rows``: no column of the schema does."""
+"""The prefix of such a column's key in ``Rows.columns``; no column of the schema begins with it."""
 
 _TYPES: dict[pa.DataType, ValueType] = {
     pa.bool_(): ValueType.BOOLEAN,
@@ -31,24 +31,26 @@ _NOTHING = pa.scalar(b"", pa.binary())
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
+    """A property of all rows: its JMS type, and its value in each row."""
+
     kind: ValueType
     texts: pa.Array
-    """Binary; a null is no property."""
+    """Binary; a row with a null does not have the property."""
 
-    def said(self, pair: bytes) -> Piece:
-        """``pair`` for each row that has the property."""
+    def where_given(self, text: bytes) -> Piece:
+        """``text`` for each row that has the property, nothing for the others."""
         if not self.texts.null_count:
-            return pair
-        return pc.if_else(self.texts.is_valid(), pa.scalar(pair, pa.binary()), _NOTHING)
+            return text
+        return pc.if_else(self.texts.is_valid(), pa.scalar(text, pa.binary()), _NOTHING)
 
 
 def value_type(found: pa.DataType) -> ValueType | None:
-    """The type of a property that is a column of this type."""
+    """The JMS type of a property from a column of this Arrow type."""
     return _TYPES.get(found)
 
 
 def typed_columns(rows: Rows) -> dict[str, TypedColumn]:
-    """By the name of the property. A column that is null in all of these rows is left out."""
+    """The typed columns by property name. A column that is null in all of these rows is left out."""
     found = {}
     for key in rows.columns:
         array = rows.column(key) if key.startswith(PROPERTY_COLUMN) else None

@@ -1,13 +1,13 @@
-"""Types and texts of values → which texts are no rendering of their type: the rule of one value, over columns.
+"""JMS types and texts of values → which texts are not valid for their type, over whole columns.
 
-Knows the table of ``rules``, and no column by name.
+The vectorised form of ``jms.rules``, from the same table.
 """
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Bools, Ints
+from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.jms.rules import TEXTS, TextRule
 
@@ -18,10 +18,10 @@ _ANY_TEXT = pa.scalar(value=True, type=pa.bool_())
 _PLUS = "^\\+([0-9])"
 
 
-def misfits(types: pa.Array, values: pa.Array) -> Bools:
-    """True where a type is null or none of JMS's, or ``element_value_problem`` finds one with the value."""
+def misfits(types: pa.Array, values: pa.Array) -> Mask:
+    """True where the type is null or unknown to JMS, or where ``element_value_problem`` finds a problem."""
     codes = pc.index_in(types, value_set=_TYPES).fill_null(-1).to_numpy()
-    wrong: Bools = codes < 0
+    wrong: Mask = codes < 0
     for code, rule in enumerate(TEXTS.values()):
         rows = np.flatnonzero(codes == code)
         if len(rows):
@@ -29,12 +29,12 @@ def misfits(types: pa.Array, values: pa.Array) -> Bools:
     return wrong
 
 
-def _misfits(rule: TextRule, values: pa.Array, rows: Ints) -> Bools:
+def _misfits(rule: TextRule, values: pa.Array, rows: Ints) -> Mask:
     texts = values if len(rows) == len(values) else values.take(pa.array(rows))
     if rule.numbers is None:
         fitting = pc.match_substring_regex(texts, f"^(?:{rule.pattern})$").fill_null(_ANY_TEXT)
         return ~np.asarray(fitting)
-    # No pattern for whole numbers: they have to be read for their range.
+    # Whole numbers have a range, so they are parsed and not matched by a pattern.
     unsigned = pc.replace_substring_regex(texts, _PLUS, "\\1") if _has_plus(texts) else texts
     numbers, _ = integers(unsigned, rule.numbers.start, rule.numbers.stop - 1)
     return np.asarray(pc.and_(pc.is_null(numbers), pc.is_valid(texts)))

@@ -44,14 +44,14 @@ def test_pieces_that_are_one_and_the_same(texts, same):
 
 def test_a_text_is_found_wherever_it_stands():
     text = b"some text of 26 characters"
-    octets = np.frombuffer(b"-" + text + b"-" + text, np.uint8)
+    data = np.frombuffer(b"-" + text + b"-" + text, np.uint8)
     at = ints(28, 1)
     for size in range(len(text) + 1):
-        assert all_begin_with(text[:size], octets, at)
-        assert not all_begin_with(text[:size] + b"!", octets, at)
-        assert not all_begin_with(text[:size] + b"!", octets, ints(1))
-        assert size == 0 or not all_begin_with(text[:size], octets, ints(28, 0))
-    assert not all_begin_with(text, octets, ints(29))
+        assert all_begin_with(text[:size], data, at)
+        assert not all_begin_with(text[:size] + b"!", data, at)
+        assert not all_begin_with(text[:size] + b"!", data, ints(1))
+        assert size == 0 or not all_begin_with(text[:size], data, ints(28, 0))
+    assert not all_begin_with(text, data, ints(29))
 
 
 def test_cut_leaves_out_what_is_not_kept():
@@ -89,8 +89,8 @@ def test_offsets_are_32_bits_wide():
 @pytest.mark.parametrize("values", [[], ["", ""], ["a", "", "bc"]])
 def test_contents_are_the_bytes_and_where_each_value_begins(values):
     data, limits = contents(cut(pa.py_buffer("".join(values).encode()), *spans(values)))
-    octets = bytes(data)
-    assert [octets[a:b].decode() for a, b in pairwise(limits)] == values
+    whole = bytes(data)
+    assert [whole[a:b].decode() for a, b in pairwise(limits)] == values
 
 
 def spans(values):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, judge, read_elements, read_types
+from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, read_elements, read_one, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType, ValueType
 
@@ -13,7 +13,7 @@ MAP, STREAM = BodyType.MAP, BodyType.STREAM
 MANY = 40
 """More texts than are read one by one."""
 
-NO_JSON = "body is no JSON of a map"
+NO_JSON = "body is not the JSON of a map"
 NEXT = b'{"map":[]}}{"number":%d,"of":{"map":[]}'
 
 
@@ -29,7 +29,7 @@ def read(kind, texts):
 
 def judged(kind, text):
     try:
-        elements = judge(kind, text)
+        elements = read_one(kind, text)
     except Unreadable as unreadable:
         return str(unreadable)
     values = [{"type": element["type"], "value": element["value"]} for element in elements]
@@ -113,15 +113,15 @@ TABLE = [
     ("null name", '{"map":[{"name":null,"type":"int","value":"3"}]}', "element 1 of the map has no name"),
     ("empty name", a_map(("a", "int", "3"), ("", "int", "3")), "element 2 of the map has no name"),
     ("same names", a_map(("a", "int", "3"), ("b", "int", "3"), ("a", "int", "3")),
-     "element 3 of the map has the name of an earlier one"),
-    ("no type", '{"map":[{"name":"n","value":"3"}]}', "element 1 of the map has no type of JMS"),
-    ("null type", a_map(("n", None, None)), "element 1 of the map has no type of JMS"),
-    ("unknown type", a_map(("n", "integer", "3")), "element 1 of the map has no type of JMS"),
-    ("unknown type of null", a_map(("n", "Int", None)), "element 1 of the map has no type of JMS"),
-    ("out of range", a_map(("a", "int", "3"), ("n", "byte", "128")), "element 2 of the map is no byte"),
-    ("no base64", a_map(("n", "bytes", "AAE")), "element 1 of the map is no bytes"),
-    ("two characters", a_map(("n", "char", "😀")), "element 1 of the map is no char"),
-    ("two faults", a_map(("a", "int", "x"), ("", "int", "3")), "element 1 of the map is no int"),
+     "element 3 of the map has the same name as an earlier one"),
+    ("no type", '{"map":[{"name":"n","value":"3"}]}', "element 1 of the map has no JMS type"),
+    ("null type", a_map(("n", None, None)), "element 1 of the map has no JMS type"),
+    ("unknown type", a_map(("n", "integer", "3")), "element 1 of the map has no JMS type"),
+    ("unknown type of null", a_map(("n", "Int", None)), "element 1 of the map has no JMS type"),
+    ("out of range", a_map(("a", "int", "3"), ("n", "byte", "128")), "element 2 of the map is not of type byte"),
+    ("no base64", a_map(("n", "bytes", "AAE")), "element 1 of the map is not of type bytes"),
+    ("two characters", a_map(("n", "char", "😀")), "element 1 of the map is not of type char"),
+    ("two faults", a_map(("a", "int", "x"), ("", "int", "3")), "element 1 of the map is not of type int"),
 ]  # fmt: skip
 TABLE = [(name, text.encode() if isinstance(text, str) else text, expected) for name, text, expected in TABLE]
 
@@ -148,16 +148,16 @@ def test_a_stream_is_a_list_of_values():
         ('{"stream":[]}', []),
         ('{"stream":[{"type":"int","value":"3"},{"value":null,"type":"string"}]}',
          [{"type": "int", "value": "3"}, {"type": "string", "value": None}]),
-        ('{"stream":[{"type":"int","value":"3","name":"n"}]}', "body is no JSON of a stream"),
-        ('{"stream":[{"type":"int","value":"3"},{"value":"3"}]}', "element 2 of the stream has no type of JMS"),
-        ('{"stream":[{"type":"short","value":"32768"}]}', "element 1 of the stream is no short"),
-        (GOOD, "body is no JSON of a stream"),
+        ('{"stream":[{"type":"int","value":"3","name":"n"}]}', "body is not the JSON of a stream"),
+        ('{"stream":[{"type":"int","value":"3"},{"value":"3"}]}', "element 2 of the stream has no JMS type"),
+        ('{"stream":[{"type":"short","value":"32768"}]}', "element 1 of the stream is not of type short"),
+        (GOOD, "body is not the JSON of a stream"),
     ]  # fmt: skip
     for text, expected in texts:
         assert judged(STREAM, text.encode()) == expected
     for times in (1, MANY):
-        octets = [text.encode() for text, _ in texts] * times
-        assert read(STREAM, octets) == [expected for _, expected in texts] * times
+        encoded = [text.encode() for text, _ in texts] * times
+        assert read(STREAM, encoded) == [expected for _, expected in texts] * times
 
 
 def test_plain_texts_are_not_read_one_by_one():

@@ -23,5 +23,5 @@ def test_a_column_has_the_texts_that_java_renders_and_its_nulls():
         "share": (ValueType.DOUBLE, [b"1.0E10", None]),
         "paid": (ValueType.BOOLEAN, [b"true", b"false"]),
     }
-    assert found["paid"].said(b"x") == b"x"
-    assert found["share"].said(b"x").to_pylist() == [b"x", b""]
+    assert found["paid"].where_given(b"x") == b"x"
+    assert found["share"].where_given(b"x").to_pylist() == [b"x", b""]

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Bools, Ints, cut, is_utf8
+from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
-from pyspark_jms.columns.map_xml import read_xml
 from pyspark_jms.columns.schema import BODY_TYPES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.lines import Fault
+from pyspark_jms.stomp.columns.map_xml import read_xml
 
 __all__ = ["Bodies", "read_bodies"]
 
@@ -28,55 +28,55 @@ class Bodies:
     faults: list[Fault]
 
 
-def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transformed: Bools | None = None) -> Bodies:
+def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transformed: Mask | None = None) -> Bodies:
     """Each body in the column of its type, or, with a reason among the faults, as raw bytes in ``bytes``.
 
     ``unread``: why a body is not to be read at all; ``transformed``: which maps are in the broker's own XML.
     An object's bytes are never looked at: nothing is deserialised.
     """
-    octets = _ByteArray(frames)
+    bodies = _BodyBytes(frames)
     reasons = dict(unread)
     is_text = codes == _TEXT
     is_text[list(unread)] = False
-    text = octets.cut(is_text)
+    text = bodies.cut(is_text)
     if not is_utf8(text):
         wrong = _not_utf8(text)
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
-        text = octets.cut(is_text & ~wrong)
+        text = bodies.cut(is_text & ~wrong)
     columns = {"body_type": BODY_TYPES.take(pa.array(codes)), "text": text}
     if (codes > _BYTES).any():
-        columns |= _typed(octets, codes, transformed, reasons)
+        columns |= _typed(bodies, codes, transformed, reasons)
     raw = (codes == _BYTES) | (codes == _OBJECT)
     raw[list(reasons)] = True
-    columns["bytes"] = octets.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
+    columns["bytes"] = bodies.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
     return Bodies(columns, [Fault(row, _AFTER_HEADERS, reason) for row, reason in reasons.items()])
 
 
-class _ByteArray:
+class _BodyBytes:
     """The bytes of every body."""
 
     def __init__(self, frames: FrameBounds) -> None:
         self._raw = frames.raw
         self._starts, self._ends = frames.body_starts, frames.body_ends
 
-    def cut(self, keep: Bools) -> pa.Array:
+    def cut(self, keep: Mask) -> pa.Array:
         return cut(self._raw, self._starts, self._ends, keep)
 
     def only(self, rows: Ints) -> pa.Array:
         return cut(self._raw, self._starts[rows], self._ends[rows]).view(pa.binary())
 
-    def given(self) -> Bools:
-        given: Bools = self._starts < self._ends
+    def given(self) -> Mask:
+        given: Mask = self._starts < self._ends
         return given
 
 
-def _typed(octets: _ByteArray, codes: Ints, transformed: Bools | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
+def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
     """``map`` and ``stream``; adds to ``reasons`` what could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)
     unread[list(reasons)] = True
     in_xml = np.zeros(len(codes), np.bool_) if transformed is None else transformed & (codes == _MAP)
-    places: tuple[tuple[EnvelopeKind, Bools, Callable[[EnvelopeKind, pa.Array], Elements]], ...] = (
+    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array], Elements]], ...] = (
         (BodyType.MAP, (codes == _MAP) & ~in_xml, read_elements),
         (BodyType.MAP, in_xml, read_xml),
         (BodyType.STREAM, codes == _STREAM, read_elements),
@@ -84,11 +84,11 @@ def _typed(octets: _ByteArray, codes: Ints, transformed: Bools | None, reasons: 
     for kind, mask, read in places:
         rows = np.flatnonzero(mask & ~unread)
         if len(rows):
-            elements = read(kind, octets.only(rows))
+            elements = read(kind, bodies.only(rows))
             reasons |= {int(rows[index]): reason for index, reason in elements.reasons.items()}
             column = _spread(elements.column, rows, len(codes))
             columns[kind.value] = pc.coalesce(columns[kind.value], column) if kind.value in columns else column
-    unexpected = np.flatnonzero((codes == _MESSAGE) & octets.given() & ~unread)
+    unexpected = np.flatnonzero((codes == _MESSAGE) & bodies.given() & ~unread)
     reasons |= dict.fromkeys(unexpected.tolist(), "a message without a body has one")
     return columns
 
@@ -101,13 +101,13 @@ def _spread(column: pa.Array, rows: Ints, count: int) -> pa.Array:
     return column.take(pa.array(places, mask=places < 0))
 
 
-def _not_utf8(text: pa.Array) -> Bools:
+def _not_utf8(text: pa.Array) -> Mask:
     return np.array([not (value is None or _decodes(value)) for value in text.view(pa.binary()).to_pylist()])
 
 
-def _decodes(octets: bytes) -> bool:
+def _decodes(data: bytes) -> bool:
     try:
-        octets.decode()
+        data.decode()
     except UnicodeDecodeError:
         return False
     return True

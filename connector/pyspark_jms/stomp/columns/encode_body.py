@@ -62,11 +62,11 @@ def body_of(rows: Rows, dialect: Dialect) -> tuple[list[Piece], pa.Array]:
     return length_line + markers, body.fill_null(_EMPTY)
 
 
-def _merged(texts: pa.Array | None, octets: pa.Array | None, is_bytes: Mask) -> pa.Array:
-    if octets is not None and is_bytes.all():
-        return octets
+def _merged(texts: pa.Array | None, data: pa.Array | None, is_bytes: Mask) -> pa.Array:
+    if data is not None and is_bytes.all():
+        return data
     missing = pa.nulls(len(is_bytes), pa.binary())
-    return pc.if_else(pa.array(is_bytes), missing if octets is None else octets, missing if texts is None else texts)
+    return pc.if_else(pa.array(is_bytes), missing if data is None else data, missing if texts is None else texts)
 
 
 def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:

@@ -37,7 +37,7 @@ def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None)
         return _no_destination(rows, np.ones(rows.count, np.bool_)) if fallback is None else fallback
     encoded = column.dictionary_encode()
     lines: list[bytes | InvalidDestinationError] = [
-        _lines_or_error(octets, dialect) for octets in encoded.dictionary.to_pylist()
+        _lines_or_error(data, dialect) for data in encoded.dictionary.to_pylist()
     ]
     indices = encoded.indices
     for code, line in enumerate(lines):
@@ -59,8 +59,8 @@ def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
     rows.fail(wrong, error)
 
 
-def _lines_or_error(octets: bytes, dialect: Dialect) -> bytes | InvalidDestinationError:
-    destination = _parse_destination(octets)
+def _lines_or_error(data: bytes, dialect: Dialect) -> bytes | InvalidDestinationError:
+    destination = _parse_destination(data)
     if destination is None:
         return InvalidDestinationError(
             "is neither queue://NAME, topic://NAME nor a queue's name",
@@ -77,9 +77,9 @@ def _fail(rows: Rows, wrong: Mask, error: InvalidDestinationError) -> NoReturn:
     rows.fail(wrong, InvalidDestinationError(f"The destination of {label} {error.fact}.", error.remedy))
 
 
-def _parse_destination(octets: bytes) -> Destination | None:
+def _parse_destination(data: bytes) -> Destination | None:
     try:
-        text = octets.decode()
+        text = data.decode()
         destination = Destination.parse(text) if "://" in text else Destination(DestinationKind.QUEUE, text)
     except ValueError:  # UnicodeDecodeError is one
         return None

@@ -107,11 +107,11 @@ def _width(entries: Entries, names: pa.Array) -> int:
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
         return 0
-    lengths, octets = np.diff(offsets_of(names)), bytes_of(names)
+    lengths, data = np.diff(offsets_of(names)), bytes_of(names)
     if (lengths[width:] != lengths[:-width]).any():
         return 0
     row_bytes = int(lengths[:width].sum())
-    return width if (octets[row_bytes:] == octets[: len(octets) - row_bytes]).all() else 0
+    return width if (data[row_bytes:] == data[: len(data) - row_bytes]).all() else 0
 
 
 def _name_part(name: str, dialect: Dialect) -> bytes | None:
@@ -132,9 +132,9 @@ def _check_names(entries: Entries, names: _Names, dialect: Dialect, columns: Col
         entries.refuse_any(np.isin(codes, list(problems)), lambda index: problems[int(codes[index])], remedy)
 
 
-def _problem(octets: bytes, dialect: Dialect, columns: Collection[str]) -> str | None:
+def _problem(data: bytes, dialect: Dialect, columns: Collection[str]) -> str | None:
     try:
-        name = octets.decode()
+        name = data.decode()
     except UnicodeDecodeError:
         return "its name is not UTF-8"
     if name in left_out(dialect):

@@ -42,8 +42,8 @@ def _unstable(texts: pa.Array) -> Mask:
     nothing: Mask = np.zeros(len(texts), np.bool_)
     if is_ascii_text(texts):
         return nothing
-    octets, offsets = bytes_of(texts), offsets_of(texts)
-    wrong = np.flatnonzero((octets >= _FOUR_BYTES) | (octets == 0))
+    data, offsets = bytes_of(texts), offsets_of(texts)
+    wrong = np.flatnonzero((data >= _FOUR_BYTES) | (data == 0))
     nothing[np.searchsorted(offsets - offsets[0], wrong, side="right") - 1] = True
     found: Mask = nothing & np.asarray(texts.is_valid())
     return found

@@ -39,7 +39,7 @@ def types_line(
     """A line for each row that says the type of a property; nothing for the others."""
     stated = _stated(rows)
     said = [] if stated is None else [_said(stated, properties, columns, dialect)]
-    said += [column.said(_pair(name, column.kind)) for name, column in columns.items()]
+    said += [column.where_given(_pair(name, column.kind)) for name, column in columns.items()]
     arrays = [piece for piece in said if isinstance(piece, pa.Array)]
     if not said:
         return []

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from pyspark_jms.columns.cut import contents, cut
 from pyspark_jms.columns.ragged import (
-    ByteArray,
     Int64s,
     Mask,
+    Uint8s,
     binary_array,
     bytes_of,
     first_not_utf8,
@@ -55,7 +55,7 @@ def escape_column(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Arra
     return _with_escapes(array, data, positions, codes) if len(positions) else array
 
 
-def _to_escape(data: ByteArray) -> tuple[Int64s, ByteArray]:
+def _to_escape(data: Uint8s) -> tuple[Int64s, Uint8s]:
     """The positions of the bytes to escape, and their codes."""
     suspects = data <= _LAST_CONTROL  # few comparisons of all bytes are faster than a look-up of each one
     for byte in _PRINTABLE:
@@ -66,7 +66,7 @@ def _to_escape(data: ByteArray) -> tuple[Int64s, ByteArray]:
     return (positions, codes) if needed.all() else (positions[needed], codes[needed])
 
 
-def _with_escapes(array: pa.Array, data: ByteArray, positions: Int64s, codes: ByteArray) -> pa.Array:
+def _with_escapes(array: pa.Array, data: Uint8s, positions: Int64s, codes: Uint8s) -> pa.Array:
     """Put each code in the place of its byte, cut the data before each code, and join the cuts by backslashes."""
     coded = data.copy()
     coded[positions] = codes
@@ -89,14 +89,14 @@ def _one_list(array: pa.Array) -> pa.Array:
 class Unescaped(NamedTuple):
     """A buffer with one byte for each escape; positions are those in the buffer before."""
 
-    data: ByteArray
+    data: Uint8s
     removed: Int64s
     """The backslashes that are gone, in order."""
     undefined: Int64s
     """The backslashes of undefined escapes, in order. They stay as they were."""
 
 
-def unescape_buffer(data: ByteArray) -> Unescaped:
+def unescape_buffer(data: Uint8s) -> Unescaped:
     """Undo the escapes of header lines, of which each ends in its LF."""
     slashes = np.flatnonzero(data == _BACKSLASH)
     slashes = slashes[_opens_escape(slashes)]
@@ -116,10 +116,10 @@ def _opens_escape(slashes: Int64s) -> Mask:
     return opens
 
 
-def _without(data: ByteArray, dropped: Int64s) -> ByteArray:
+def _without(data: Uint8s, dropped: Int64s) -> Uint8s:
     """The data without the bytes at these positions."""
     starts = np.concatenate(([0], dropped + 1))
     ends = np.append(dropped, len(data))
     kept, limits = contents(cut(pa.py_buffer(data), starts, ends))
-    result: ByteArray = np.frombuffer(kept, np.uint8)[: limits[-1]]
+    result: Uint8s = np.frombuffer(kept, np.uint8)[: limits[-1]]
     return result

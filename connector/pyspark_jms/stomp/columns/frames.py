@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.columns.cut import ByteArray, Ints, require_offsets
+from pyspark_jms.columns.cut import Ints, Uint8s, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["FrameBounds", "wrong_index"]
@@ -45,7 +45,7 @@ class FrameBounds:
         require_offsets(raw.size)
         head, end = positions_of(block.heads), positions_of(block.ends)
         start = np.concatenate(([0], end))[:-1]
-        view: ByteArray = np.frombuffer(raw, np.uint8)
+        view: Uint8s = np.frombuffer(raw, np.uint8)
         if not (_in_order(raw.size, start, head, end) and _framed(view, start, head, end)):
             raise wrong_index()
         return cls(raw, start, head, end)
@@ -66,7 +66,7 @@ def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:
     return bool(((head >= start + len(_COMMAND) - 1) & (end >= head + 4)).all())
 
 
-def _framed(view: ByteArray, start: Ints, head: Ints, end: Ints) -> bool:
+def _framed(view: Uint8s, start: Ints, head: Ints, end: Ints) -> bool:
     if not len(end):
         return True
     words = np.ndarray((len(view) - 7,), "<u8", view.data, strides=(1,))

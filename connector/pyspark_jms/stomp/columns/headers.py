@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Bools, Ints
+from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.envelope import read_types
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_TYPES, COLUMNS
@@ -131,7 +131,7 @@ class Headers:
                 found = np.where(self._says("content_type", OCTET_STREAM), _BYTES, _TEXT)
         return found
 
-    def transformed_maps(self) -> Bools:
+    def transformed_maps(self) -> Mask:
         """Which frames hold a map as the broker's own transformation writes it."""
         return self._says("@transformation", self._dialect.transformed_map)
 
@@ -140,14 +140,14 @@ class Headers:
         rows = np.flatnonzero(self._has_transformed_object())
         return dict.fromkeys(rows.tolist(), _TRANSFORMED)
 
-    def _has_transformed_object(self) -> Bools:
+    def _has_transformed_object(self) -> Mask:
         return self._says("@transformation", self._dialect.transformed_object)
 
-    def _says(self, role: str, text: str | None) -> Bools:
+    def _says(self, role: str, text: str | None) -> Mask:
         if text is None or role not in self._layout.roles:
             return np.zeros(len(self), np.bool_)
         equal = pc.equal(self.text(role), pa.scalar(text, pa.string())).fill_null(_FALSE)
-        says: Bools = equal.to_numpy(zero_copy_only=False)
+        says: Mask = equal.to_numpy(zero_copy_only=False)
         return says
 
     def _line(self, role: str) -> Ints:

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.columns.cut import (
-    Bools,
-    ByteArray,
     Ints,
+    Mask,
     Pieces,
+    Uint8s,
     all_begin_with,
     contents,
     cut,
@@ -81,7 +81,7 @@ class Lines:
 class _Block:
     """The header blocks of all frames without what is between them, and where their lines are."""
 
-    octets: ByteArray
+    data: Uint8s
     starts: Ints
     """Line x (name, value)."""
     ends: Ints
@@ -91,7 +91,7 @@ class _Block:
     faults: list[Fault]
 
     def piece(self, line: int, side: int) -> bytes:
-        return bytes(self.octets[self.starts[line, side] : self.ends[line, side]])
+        return bytes(self.data[self.starts[line, side] : self.ends[line, side]])
 
     def name(self, line: int) -> str:
         return self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
@@ -108,13 +108,13 @@ def split_lines(frames: FrameBounds) -> Lines:
     """Read every header line; one without a colon is left out, and named among the faults."""
     block = _block(frames)
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
-    if _holds(block.octets, _CR):
+    if _holds(block.data, _CR):
         _trim_cr(block)
-    if _holds(block.octets, _BACKSLASH):
+    if _holds(block.data, _BACKSLASH):
         _undo_escapes(block, whole)
-    buffer = pa.py_buffer(block.octets)
-    ascii_only = block.octets.max(initial=0) < _NOT_ASCII
-    if not (ascii_only or is_utf8(cut(buffer, np.array([0]), np.array([len(block.octets)])))):
+    buffer = pa.py_buffer(block.data)
+    ascii_only = block.data.max(initial=0) < _NOT_ASCII
+    if not (ascii_only or is_utf8(cut(buffer, np.array([0]), np.array([len(block.data)])))):
         buffer = _replace_wrong_utf8(block, whole)
     if not whole.all():
         _leave_out(block, whole)
@@ -124,14 +124,14 @@ def split_lines(frames: FrameBounds) -> Lines:
 
 def _block(frames: FrameBounds) -> _Block:
     heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
-    data, limits = contents(heads)
-    octets: ByteArray = np.frombuffer(data, np.uint8)[: limits[-1]]
-    of_first = _separators_as_in_first(octets, limits)
-    ends = _separators(octets) if of_first is None else of_first
+    buffer, limits = contents(heads)
+    data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
+    of_first = _separators_as_in_first(data, limits)
+    ends = _separators(data) if of_first is None else of_first
     starts = np.empty_like(ends)
     starts.ravel()[:1] = 0
     np.add(ends.ravel()[:-1], 1, out=starts.ravel()[1:])
-    return _Block(octets, starts, ends, _first_lines(ends[:, _VALUE], limits), of_first is not None, [])
+    return _Block(data, starts, ends, _first_lines(ends[:, _VALUE], limits), of_first is not None, [])
 
 
 def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
@@ -143,69 +143,69 @@ def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
     return np.searchsorted(line_ends, limits)
 
 
-def _separators_as_in_first(octets: ByteArray, limits: Ints) -> Ints | None:
+def _separators_as_in_first(data: Uint8s, limits: Ints) -> Ints | None:
     """What ``_separators`` tells, if every frame has the names of the first one, in its order; else None."""
     frames = len(limits) - 1
-    names = _names(octets, limits, 0)
+    names = _names(data, limits, 0)
     # Where layouts are mixed, neighbours mostly differ, and so it costs next to nothing.
-    if not names or _names(octets, limits, min(1, frames - 1)) != names or _names(octets, limits, frames - 1) != names:
+    if not names or _names(data, limits, min(1, frames - 1)) != names or _names(data, limits, frames - 1) != names:
         return None
-    ends = _positions(octets, _LF)
+    ends = _positions(data, _LF)
     if len(ends) != frames * len(names) or (ends[len(names) - 1 :: len(names)] + 1 != limits[1:]).any():
         return None
     found = np.empty((frames, len(names), 2), np.int32)
     found[:, :, 1] = ends.reshape(frames, len(names))
     begins = limits[:-1]
     for number, name in enumerate(names):
-        if not all_begin_with(name, octets, begins):
+        if not all_begin_with(name, data, begins):
             return None
         found[:, number, 0] = begins + (len(name) - 1)
         begins = found[:, number, 1] + 1
     return found.reshape(-1, 2)
 
 
-def _names(octets: ByteArray, limits: Ints, frame: int) -> list[bytes] | None:
+def _names(data: Uint8s, limits: Ints, frame: int) -> list[bytes] | None:
     """Of one frame's lines, each with its colon; None if one has none."""
-    lines = bytes(octets[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
+    lines = bytes(data[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
     names = [line[: line.find(b":") + 1] for line in lines]
     return names if all(names) else None
 
 
-def _separators(octets: ByteArray) -> Ints:
+def _separators(data: Uint8s) -> Ints:
     """The first colon and the LF of every line; the LF twice where there is no colon."""
     # In one pass, for the two differ in two bits; * and 0x1a share the other six.
-    found = _positions(octets, _COLON & _LF, _SHARED_BITS)
-    if len(found) % 2 == 0 and (octets[found].view("<u2") == _COLON_LF).all():
+    found = _positions(data, _COLON & _LF, _SHARED_BITS)
+    if len(found) % 2 == 0 and (data[found].view("<u2") == _COLON_LF).all():
         return found.reshape(-1, 2)
-    ends = np.flatnonzero(octets == _LF)
-    colons = np.append(np.flatnonzero(octets == _COLON), len(octets))
+    ends = np.flatnonzero(data == _LF)
+    colons = np.append(np.flatnonzero(data == _COLON), len(data))
     starts = np.concatenate(([0], ends + 1))[:-1]
     first_colons = np.minimum(colons[np.searchsorted(colons, starts)], ends)
     return np.stack((first_colons, ends), axis=1).astype(np.int32)
 
 
-def _positions(octets: ByteArray, wanted: int, bits: int = _ALL_BITS) -> Ints:
+def _positions(data: Uint8s, wanted: int, bits: int = _ALL_BITS) -> Ints:
     """Where those bits of an byte are as ``wanted`` has them."""
     found = [np.empty(0, np.int32)]
-    for begin in range(0, len(octets), _PASS):
-        matching = (octets[begin : begin + _PASS] & bits) == wanted
+    for begin in range(0, len(data), _PASS):
+        matching = (data[begin : begin + _PASS] & bits) == wanted
         found.append(np.flatnonzero(matching).astype(np.int32) + np.int32(begin))
     return np.concatenate(found)
 
 
-def _holds(octets: ByteArray, wanted: int) -> bool:
-    return any((octets[begin : begin + _PASS] == wanted).any() for begin in range(0, len(octets), _PASS))
+def _holds(data: Uint8s, wanted: int) -> bool:
+    return any((data[begin : begin + _PASS] == wanted).any() for begin in range(0, len(data), _PASS))
 
 
 def _trim_cr(block: _Block) -> None:
     # STOMP 1.2 "Frames": EOL is an optional CR and a LF.
     starts, ends = block.starts[:, _VALUE], block.ends[:, _VALUE]
-    block.ends[:, _VALUE] -= (starts < ends) & (block.octets[ends - 1] == _CR)
+    block.ends[:, _VALUE] -= (starts < ends) & (block.data[ends - 1] == _CR)
 
 
-def _undo_escapes(block: _Block, whole: Bools) -> None:
+def _undo_escapes(block: _Block, whole: Mask) -> None:
     """Put one byte for each escape and move the lines' positions; an undefined escape stays as it is."""
-    block.octets, removed, slashes = unescape_buffer(block.octets)
+    block.data, removed, slashes = unescape_buffer(block.data)
     undefined = np.unique(np.searchsorted(block.ends.ravel(), slashes) // 2)
     piece = np.searchsorted(block.ends.ravel(), removed)
     gone = np.bincount(piece, minlength=block.ends.size).astype(np.int32)
@@ -218,16 +218,16 @@ def _undo_escapes(block: _Block, whole: Bools) -> None:
     )
 
 
-def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
+def _replace_wrong_utf8(block: _Block, whole: Mask) -> pa.Buffer:
     """Append a readable copy of each line that is not UTF-8, and point its name and value there."""
-    lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.octets >= _NOT_ASCII))
+    lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.data >= _NOT_ASCII))
     suspects = np.unique(lines)
     suspects = suspects[whole[suspects]]
     pieces = [[block.piece(line, side) for side in (_NAME, _VALUE)] for line in suspects.tolist()]
     fixed = [[piece.decode(errors="replace").encode() for piece in pair] for pair in pieces]
     wrong = np.array([before != after for before, after in zip(pieces, fixed, strict=True)], np.bool_)
     block.blame(suspects[wrong], lambda line, _: f"header {block.name(line)!r} is not valid UTF-8")
-    readable = bytearray(block.octets)
+    readable = bytearray(block.data)
     for line, pair in zip(suspects[wrong].tolist(), compress(fixed, wrong), strict=True):
         for side, piece in enumerate(pair):
             block.starts[line, side] = len(readable)
@@ -237,7 +237,7 @@ def _replace_wrong_utf8(block: _Block, whole: Bools) -> pa.Buffer:
     return pa.py_buffer(readable)
 
 
-def _leave_out(block: _Block, whole: Bools) -> None:
+def _leave_out(block: _Block, whole: Mask) -> None:
     if (block.starts[~whole, _NAME] == block.ends[~whole, _NAME]).any():
         raise wrong_index()  # the blank line that ends the headers came earlier
     block.blame(np.flatnonzero(~whole), lambda _, number: f"header line {number} has no colon")

@@ -84,11 +84,11 @@ def test_a_body_that_is_not_what_it_should_be_is_raw_bytes_and_a_reason():
     assert [row.get("bytes") for row in rows] == [None, b"{", STREAM.encode(), b"\xff", b"\xff", None, MAP.encode()]
     assert (rows[0]["map"], rows[5]["stream"]) == ([("n", THREE)], [X])
     assert faults == {
-        1: "body is no JSON of a map",
-        2: "body is no JSON of a map",
+        1: "body is not the JSON of a map",
+        2: "body is not the JSON of a map",
         3: "text is not valid UTF-8",
         4: "text is not valid UTF-8",
-        6: "body is no JSON of a stream",
+        6: "body is not the JSON of a stream",
     }
 
 

@@ -286,10 +286,10 @@ def test_an_envelope_is_read_as_what_is_in_it(kind, body, given):
 @pytest.mark.parametrize(
     ("kind", "body", "body_type", "reason"),
     [
-        ("map", "{", "map", "body is no JSON of a map"),
-        ("map", STREAM_BODY, "map", "body is no JSON of a map"),
+        ("map", "{", "map", "body is not the JSON of a map"),
+        ("map", STREAM_BODY, "map", "body is not the JSON of a map"),
         ("stream", b"\xff", "stream", "text is not valid UTF-8"),
-        ("map", MAP_BODY.replace("3", "x"), "map", "element 1 of the map is no int"),
+        ("map", MAP_BODY.replace("3", "x"), "map", "element 1 of the map is not of type int"),
         ("message", "x", "message", "a message without a body has one"),
         ("record", "x", "text", "property 'spark_jms_body' names no body type"),
     ],

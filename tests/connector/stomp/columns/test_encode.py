@@ -89,7 +89,7 @@ VALUES = {
 }
 ELEMENT_VALUES = VALUES | {
     "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]) | st.sampled_from(["\0", '"', "\\"]),
-    "bytes": st.binary(max_size=8).map(lambda octets: base64.b64encode(octets).decode()),
+    "bytes": st.binary(max_size=8).map(lambda data: base64.b64encode(data).decode()),
 }
 
 

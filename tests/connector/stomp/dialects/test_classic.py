@@ -101,7 +101,7 @@ def test_a_map_beside_an_envelope(monkeypatch):
 def test_what_calls_itself_a_map_and_is_none():
     found = row("transformation:jms-map-xml", body="<map><evil/></map>")
     assert (found["map"], found["bytes"]) == (None, b"<map><evil/></map>")
-    assert found["body_error"] == "body is no XML of a map"
+    assert found["body_error"] == "body is not the XML of a map"
 
 
 def test_an_object_in_xml_is_not_what_was_sent():

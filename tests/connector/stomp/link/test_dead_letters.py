@@ -36,7 +36,7 @@ ack:5,77"""
 BODY = b"\0\xff\n"
 
 
-def letter(body=BODY, reason="element 1 of the map is no int"):
+def letter(body=BODY, reason="element 1 of the map is not of type int"):
     return DeadLetter(head=HEAD, body=body, reason=reason, source="queue://orders", message_id="77")
 
 
@@ -55,7 +55,7 @@ def test_properties_and_body_are_kept_and_what_a_broker_sets_is_not(broker, queu
     expected = {
         "correlation-id": "a:b", "priority": "8", "persistent": "true", "expires": "0", "reply-to": "queue://answers",
         "type": "order", "city": "Zürich\nN", "spark_jms_body": "map", "spark_jms_source": "queue://orders",
-        "spark_jms_error": "element 1 of the map is no int", "spark_jms_message_id": "77",
+        "spark_jms_error": "element 1 of the map is not of type int", "spark_jms_message_id": "77",
     }  # fmt: skip
     assert expected.items() <= found.headers.items()
     assert not {"nul", "_AMQ_GROUP_ID", "_AMQ_DUPL_ID", "_AMQ_OperationName"} & found.headers.keys()

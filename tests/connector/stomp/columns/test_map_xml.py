@@ -3,8 +3,8 @@ import math
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.map_xml import read_xml
 from pyspark_jms.jms.model import BodyType
+from pyspark_jms.stomp.columns.map_xml import read_xml
 
 # As ActiveMQ Classic 6.3.1 wrote it.
 SEEN = """<map>
@@ -95,12 +95,12 @@ def test_base64_in_lines():
     ],
 )
 def test_what_is_no_map(text):
-    assert read(text) == ([None], {0: "body is no XML of a map"})
+    assert read(text) == ([None], {0: "body is not the XML of a map"})
 
 
 def test_a_value_that_is_not_of_its_type():
     wrong = "<map><entry><string>a</string><int>1</int></entry><entry><string>b</string><int>1.5</int></entry></map>"
-    assert read(wrong) == ([None], {0: "element 2 of the map is no int"})
+    assert read(wrong) == ([None], {0: "element 2 of the map is not of type int"})
 
 
 def test_bytes_that_are_no_text():

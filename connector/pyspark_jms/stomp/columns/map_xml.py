@@ -1,7 +1,7 @@
-"""Maps as ActiveMQ Classic's transformation ``jms-xml`` writes them → the schema's ``map``.
+"""Maps as XML, from ActiveMQ Classic's transformation ``jms-xml`` → column ``map``.
 
-One text at a time, by the shape that its XStream gives a map and nothing else of XML: no entities, no documents to
-fetch. Knows that shape and the types of JMS, no frame.
+Reads one text at a time, and accepts only the elements that XStream writes for a map: no declarations, no external
+documents. Refuses to know headers and frames.
 """
 
 import re
@@ -24,12 +24,12 @@ _ENTRY = re.compile(
 )
 _REFERENCE = re.compile(r"&(?:#(?P<decimal>[0-9]{1,7})|#x(?P<hex>[0-9a-fA-F]{1,6})|(?P<name>[a-z]{2,4}));|&")
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
-_NO_MAP = "body is no XML of a map"
+_NO_MAP = "body is not the XML of a map"
 
 
 def read_xml(kind: EnvelopeKind, texts: pa.Array) -> Elements:
     """The elements of each text of a binary column."""
-    assert kind is BodyType.MAP, "there is no transformation of streams"
+    assert kind is BodyType.MAP, "the broker transforms no streams"
     found: list[list[Element] | None] = []
     reasons = {}
     for row, text in enumerate(texts.to_pylist()):
@@ -41,9 +41,9 @@ def read_xml(kind: EnvelopeKind, texts: pa.Array) -> Elements:
     return Elements(column_of(kind, found), reasons)
 
 
-def _elements(octets: bytes) -> list[Element]:
+def _elements(data: bytes) -> list[Element]:
     try:
-        whole = _MAP.fullmatch(octets.decode())
+        whole = _MAP.fullmatch(data.decode())
     except UnicodeDecodeError:
         raise Unreadable("text is not valid UTF-8") from None
     if whole is None:
@@ -64,9 +64,9 @@ def _element(entry: re.Match[str], number: int) -> Element:
     kind = _TYPES.get(entry["type"] or "", "string")
     value = None if entry["type"] is None else _plain(entry["value"] or "")
     if value is not None and kind == "bytes":
-        value = "".join(value.split())  # base64 may be in lines
+        value = "".join(value.split())  # base64 may have line ends
     if value is not None and element_value_problem(kind, value):
-        raise Unreadable(f"element {number} of the map is no {kind}")
+        raise Unreadable(f"element {number} of the map is not of type {kind}")
     return {"name": _plain(entry["name"]), "type": kind, "value": value}
 
 
@@ -79,6 +79,6 @@ def _character(reference: re.Match[str]) -> str:
         return _NAMED[reference["name"]]
     code = int(reference["decimal"] or "0") or int(reference["hex"] or "0", 16)
     surrogate = range(0xD800, 0xE000)
-    if not code or code in surrogate or code > 0x10FFFF:  # noqa: PLR2004 - the last of Unicode
+    if not code or code in surrogate or code > 0x10FFFF:  # noqa: PLR2004 - the last code point of Unicode
         raise Unreadable(_NO_MAP)
     return chr(code)
