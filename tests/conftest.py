@@ -1,4 +1,4 @@
-"""One broker and one Spark for the whole session; a queue of its own for every test."""
+"""One broker and one Spark for the whole session, and a new queue for every test."""
 
 import contextlib
 import os
@@ -15,35 +15,39 @@ from pyspark_jms.errors import EmbeddedBrokerError
 
 def pytest_configure():
     os.environ.update(class_archive.environment())
-    # a busy machine is slow, and not wrong
+    # no deadlines: a busy machine is slow
     settings.register_profile("pyspark-jms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("pyspark-jms")
 
 
 def pytest_collection_modifyitems(items):
-    """`make unit` leaves out what starts a broker or a Spark; asking for the fixture is the mark."""
+    """Mark the tests that use a fixture with a broker or a Spark, so that `make unit` can skip them."""
     marks = {"broker": "broker", "fresh_broker": "broker", "spark": "spark"}
     for item in items:
         for fixture in marks.keys() & set(item.fixturenames):
             item.add_marker(marks[fixture])
 
 
+_NEEDS_EMBEDDED = ("JMS_BROKER_URL", "acceptor for CORE")
+"""Parts of the remedies of the errors about a broker that is not embedded."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
-    return (yield from _skipped_without_embedded_broker())
+    return (yield from _skip_without_embedded_broker())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    return (yield from _skipped_without_embedded_broker())
+    return (yield from _skip_without_embedded_broker())
 
 
-def _skipped_without_embedded_broker():
-    """With JMS_BROKER_URL, what only the embedded broker can tell is not tested."""
+def _skip_without_embedded_broker():
+    """With JMS_BROKER_URL, skip the tests that need an embedded broker."""
     try:
         return (yield)
     except EmbeddedBrokerError as error:
-        if "JMS_BROKER_URL" not in os.environ or "Only the embedded broker" not in error.fact:
+        if "JMS_BROKER_URL" not in os.environ or not any(fact in error.remedy for fact in _NEEDS_EMBEDDED):
             raise
         pytest.skip(str(error))
 
@@ -53,19 +57,19 @@ _FIGURE = "figure"
 
 @pytest.fixture
 def report(request):
-    """``report(line)``: a figure that stands in the last lines of the run, whatever the verdict."""
+    """``report(line)``: print a figure in the last lines of the run, also of failed tests."""
     return lambda line: request.node.user_properties.append((_FIGURE, line))
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Of all workers: what a test's report carries is brought here."""
+    """Print the figures of all workers."""
     for reports in terminalreporter.stats.values():
         for ended in reports:
             if getattr(ended, "when", None) == "teardown":
-                _say_figures(terminalreporter, ended)
+                _print_figures(terminalreporter, ended)
 
 
-def _say_figures(terminalreporter, ended):
+def _print_figures(terminalreporter, ended):
     for name, line in ended.user_properties:
         if name == _FIGURE:
             terminalreporter.write_line(line)
@@ -73,28 +77,28 @@ def _say_figures(terminalreporter, ended):
 
 @pytest.fixture(scope="session")
 def broker():
-    """The broker of JMS_BROKER_URL, or an embedded one. Never kill or reconfigure it: take ``fresh_broker``."""
+    """The broker of JMS_BROKER_URL, or an embedded one. Do not kill or reconfigure it: use ``fresh_broker``."""
     with testing.broker(max_delivery_attempts=10, heap="1g") as shared:
         yield shared
 
 
 @pytest.fixture
 def fresh_broker():
-    """``fresh_broker(**options)`` starts an EmbeddedArtemis of the test's own."""
+    """``fresh_broker(**options)`` starts an EmbeddedArtemis for the test."""
     with contextlib.ExitStack() as stack:
         yield lambda **options: stack.enter_context(testing.EmbeddedArtemis(**options))
 
 
 @pytest.fixture
 def queue(request):
-    """A queue name nobody used before, even on a broker that other sessions use too."""
+    """A new queue name, also on a broker that other sessions use."""
     return f"{request.node.originalname}.{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     with pytest.MonkeyPatch.context() as environment:
-        # Spark starts its workers with the first python3 of the PATH, which need not be this one.
+        # Without it Spark starts its workers with the first python3 on the PATH, which may be another one.
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         session = _spark_session(tmp_path_factory.mktemp("spark"))
         yield session
@@ -102,7 +106,7 @@ def spark(tmp_path_factory):
 
 
 def _spark_session(directory):
-    from pyspark.sql import SparkSession  # half a second that `make unit` need not pay
+    from pyspark.sql import SparkSession  # imported here: takes half a second, which `make unit` saves
 
     return (
         SparkSession.builder.master("local[2]")

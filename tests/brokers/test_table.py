@@ -83,7 +83,7 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, sa
     try:
         rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
         write = rows.write.format("jms").mode("append").options(**stage.access)
-        with pytest.raises(Exception, match=told if together else f"JMS_UNSUPPORTED.*transaction=none|{told}"):
+        with pytest.raises(Exception, match=told if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{told}"):
             write.option("queue", refused).save()
         with pytest.raises(Exception, match=told):
             write.options(queue=queue, transaction="none").save()
@@ -120,7 +120,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
         write = rows.write.format("jms").mode("append").options(**stage.access | {"brokerUrl": proxy.url})
         write = write.options(queue=queue, transaction="none")
         if each:
-            with pytest.raises(Exception, match="JMS_CONNECTION_LOST"):
+            with pytest.raises(Exception, match=r"\[JMS_CONNECTION_LOST\]"):
                 write.save()
         else:
             write.save()
@@ -226,7 +226,7 @@ def test_a_delay_works_or_is_refused(spark, stage, queues, said, by):
     write = write if by == "column" else write.option("deliveryDelay", "1500")
     began = time.time()
     if said["delivery delay"] == "no":
-        with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*delivery_delay, for which this broker's STOMP has no"):
+        with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*delivery_delay"):
             write.save()
         assert stage.broker.message_count(queue) == 0
         return
@@ -262,7 +262,7 @@ def test_questions_about_itself(stage, said):
             assert link.attribute("broker", "version")
     else:
         assert link is None
-        assert "has no management over STOMP" in finding.value
+        assert stage.name in finding.value
 
 
 def settings(stage):

@@ -139,7 +139,7 @@ def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, t
         "a sink": lambda: rows.write.format("jms").mode("append").options(**access).save(),
     }
     for name, fail in failures.items():
-        with pytest.raises(Exception, match=r"JMS_(SECURITY|INVALID_OPTION)") as failed:
+        with pytest.raises(Exception, match=r"\[JMS_(SECURITY|INVALID_OPTION)\]") as failed:
             fail()
         said = str(failed.value)
         # Spark 4.3 does not give the setting to a source's own process.

@@ -50,7 +50,7 @@ def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
     put_colored(broker, queue)
     selector = "JMSRedelivered = FALSE AND color = 'red'"
     named = access(broker) | {"queue": queue, "selector": selector, "broker": "artemis"}
-    with pytest.raises(AnalysisException, match=r"JMS_SELECTOR_RESIDUAL"):
+    with pytest.raises(AnalysisException, match=r"\[JMS_SELECTOR_RESIDUAL\]"):
         spark.readStream.format("jms").options(**named).load()
     frame = read(spark, broker, queue=queue, selector=selector, selectorResidual="spark", idleTimeout="500ms")
     query = run_available(frame, tmp_path, name="split")
@@ -71,7 +71,7 @@ def test_one_kind_of_envelopes(spark, broker, queue, tmp_path):
 
 
 def test_an_invalid_selector_is_said_by_load(spark, broker):
-    with pytest.raises(AnalysisException, match=r"(?s)JMS_INVALID_SELECTOR.*color == 'red'.*\^"):
+    with pytest.raises(AnalysisException, match=r"(?s)\[JMS_INVALID_SELECTOR\].*color == 'red'.*\^"):
         read(spark, broker, queue="q", selector="color == 'red'")
 
 
@@ -119,7 +119,7 @@ def test_a_queue_whose_broker_ignores_the_selector_stops_the_query_and_keeps_its
             run_available(frame, tmp_path, name="unchecked")
             assert numbers(spark, "unchecked") == list(range(30))
             return
-        with pytest.raises(StreamingQueryException, match=r"\[JMS_SELECTOR_IGNORED\] \d+ of \d+ messages"):
+        with pytest.raises(StreamingQueryException, match=r"\[JMS_SELECTOR_IGNORED\] \d+ of \d+ "):
             run_available(frame, tmp_path, sink="noop")
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
     assert broker.message_count(queue) == 30

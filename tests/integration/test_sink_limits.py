@@ -75,7 +75,7 @@ def test_no_permission_for_one_of_many_destinations(strict, queue, names):
     for name in (names[0], names[2], closed):
         strict.create_queue(name)
     options = options_of(strict, user="limited", password="pw")
-    with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\] .*may not send") as caught:
+    with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].* AMQ\d+ ") as caught:
         send_at_least_once(STOMP_SINK, options, rows_to(*names, closed, text="s3cr3t"))
     assert "s3cr3t" not in str(caught.value)
     assert [left(strict, name) for name in (names[0], names[2], closed)] == [0, 0, 0]
@@ -88,7 +88,7 @@ def test_one_of_many_destinations_does_not_exist_and_may_not_come_into_being(str
     """Row 23 goes there. The transactions before its own are done, as the option says; of its own nothing is seen."""
     names = [f"made.{queue}" if n == 23 else f"open.{queue}" for n in range(30)]
     options = options_of(strict, transaction=transaction)
-    refused = pytest.raises((InvalidDestinationError, TransactionRolledBackError), match=f"made.{queue}.* Create the")
+    refused = pytest.raises((InvalidDestinationError, TransactionRolledBackError), match=rf"\[JMS_\w+\].*made\.{queue}")
     with refused:
         send_at_least_once(STOMP_SINK, options, rows_to(*names))
     assert numbers(strict, f"open.{queue}") == list(range(there))
@@ -114,7 +114,7 @@ def numbers_at_once(broker, queue, wanted):
 
 def test_a_full_address_that_fails_takes_back_the_whole_transaction(strict, queue):
     full = f"full.fail.{queue}"
-    with pytest.raises(TransactionRolledBackError, match="its address is full: see the broker's log"):
+    with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].*full"):
         send_at_least_once(STOMP_SINK, options_of(strict), rows_to(f"open.{queue}", full, count=400, text="x" * 1000))
     assert [left(strict, name) for name in (f"open.{queue}", full)] == [0, 0]
     assert send_at_least_once(STOMP_SINK, options_of(strict), rows_to(full, count=20)) == (20, 0)
@@ -140,7 +140,7 @@ def test_a_full_address_that_drops_loses_rows_and_confirms_them(strict, queue):
 def test_a_row_beyond_the_limit_is_named_with_its_size_before_it_is_sent(strict, queue, transaction, there):
     rows = pa.record_batch({"text": ["a", "x" * 70_000, "b"]})
     options = options_of(strict, queue=f"open.{queue}", maxMessageBytes="64k", transaction=transaction)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 70\d{3} bytes; .* is 65536"):
+    with pytest.raises(MessageTooLargeError, match=r"\[JMS_MESSAGE_TOO_LARGE\] Row 1 .*\b70\d{3} .*65536"):
         send_at_least_once(STOMP_SINK, options, iter([rows]))
     assert strict.message_count(f"open.{queue}") == there
 
@@ -152,7 +152,7 @@ def test_a_broker_that_takes_nothing_more_fails_the_task(strict, queue):
     """As one does that blocks its producers: what was written so far is rolled back with the connection."""
     with Proxy(strict.host, strict.port) as proxy:
         options = options_of(strict, proxy.url, receiptTimeout="1s")
-        with pytest.raises(ReceiptTimeoutError, match=r"accepted no bytes for 1 s.*may block this address"):
+        with pytest.raises(ReceiptTimeoutError, match=r"\[JMS_RECEIPT_TIMEOUT\].* 1 s"):
             send_at_least_once(STOMP_SINK, options, stalled_on_the_way(proxy, f"open.{queue}"))
     assert left(strict, f"open.{queue}") == 0
 
@@ -168,6 +168,6 @@ def test_a_receipt_that_does_not_come_fails_the_task_in_time(strict, queue):
     with Proxy(strict.host, strict.port) as proxy:
         proxy.to_broker.hold_at(b"COMMIT\n")
         options = options_of(strict, proxy.url, receiptTimeout="500ms")
-        with pytest.raises(TransactionRolledBackError, match=r"did not confirm the COMMIT: .* within 0\.5 s"):
+        with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].*COMMIT.* 0\.5 s"):
             send_at_least_once(STOMP_SINK, options, rows_to(f"open.{queue}"))
     assert left(strict, f"open.{queue}") == 0

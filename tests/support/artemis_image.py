@@ -1,4 +1,4 @@
-"""A container image of Artemis, made of what the machine has: its Java, its bash, and the jars of the embedded broker.
+"""Builds a container image of Artemis from the machine's Java and bash and the jars of the embedded broker.
 
 For machines that reach no image registry. It answers to the official image's name, variables, ports and volume
 (https://github.com/apache/artemis-images), so docker-compose.yml and the tests take either; it has no console.
@@ -16,13 +16,13 @@ from pyspark_jms.testing.config import Acceptor, AddressSettings, User, broker_x
 from pyspark_jms.testing.jars import ARTEMIS_VERSION, broker_classpath
 
 NAME = f"apache/artemis:{ARTEMIS_VERSION}-alpine"
-"""The one docker-compose.yml names."""
+"""The version in docker-compose.yml."""
 
 INSTANCE = "/var/lib/artemis-instance"
 USER = 1001
 PROGRAMS = ("bash", "mkdir", "cat", "sleep", "id", "ls")
 
-# What the official image does too: the variables count at the first start, when the instance is made.
+# As in the official image, the variables apply at the first start, which creates the instance.
 ENTRY = f"""#!/bin/bash
 set -eu
 if [ ! -e {INSTANCE}/etc/broker.xml ]; then
@@ -69,7 +69,7 @@ def build(name: str = NAME) -> None:
 
 
 def configuration(data: Path) -> str:
-    """broker.xml of a broker that keeps its messages in ``data``."""
+    """The broker.xml of a broker that stores its messages in ``data``."""
     domain = {"securityDomain": "activemq"}  # the entry of login.config
     stomp = Acceptor(name="stomp", host="0.0.0.0", port=61613, options={"protocols": "STOMP", **domain})
     core = Acceptor(name="artemis", host="0.0.0.0", port=61616, options={"protocols": "CORE", **domain})

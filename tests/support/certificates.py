@@ -1,4 +1,4 @@
-"""A private authority and what it signs, as PEM files. EC keys: made in a millisecond."""
+"""A private authority and its certificates as PEM files, with EC keys, which take a millisecond to generate."""
 
 import datetime as dt
 import ipaddress
@@ -17,7 +17,7 @@ class Pair:
 
 
 class Authority:
-    """``cert``: its own certificate, what a client or broker is told to trust."""
+    """``cert``: the authority's certificate, which a client or a broker trusts."""
 
     def __init__(self, folder, name):
         self._folder, self._name = folder, name
@@ -31,8 +31,8 @@ class Authority:
         cert = self._signed(name, key, hosts, authority=False, expired=expired)
         return Pair(self._write(f"{name}.pem", cert), self._write(f"{name}.key", pem))
 
-    def _write(self, file, octets):
-        (self._folder / file).write_bytes(octets)
+    def _write(self, file, data):
+        (self._folder / file).write_bytes(data)
         return str(self._folder / file)
 
     def _signed(self, name, key, hosts, *, authority, expired=False):

@@ -1,4 +1,4 @@
-"""The classes of a Spark job, archived once: a driver that maps them starts with half the CPU.
+"""Archives the classes of a Spark job. A driver that maps the archive starts with half the CPU time.
 
     python tests/support/class_archive.py .venv/spark.jsa
 
@@ -17,7 +17,7 @@ _FILE = Path(sys.prefix) / "spark.jsa"
 
 
 def environment():
-    """What a process must have that starts Spark, itself or by others, so that the archive is used, if there is one."""
+    """The environment with which Spark uses the archive, if there is one."""
     return {"SPARK_SUBMIT_OPTS": f"-XX:SharedArchiveFile={_FILE} {_QUIET}"} if _FILE.exists() else {}
 
 
@@ -42,7 +42,7 @@ def make(file):
 
 
 def job(url, user, password):
-    """What most jobs of the tests do: both ends are queues, or files."""
+    """A typical job of the tests, from queues or files to queues or files."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate()

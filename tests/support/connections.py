@@ -1,4 +1,4 @@
-"""The connections that a broker sees come and go, by its own notifications: none is too short to be counted."""
+"""Counts the connections of a broker by its notifications, so that short connections are counted, too."""
 
 import itertools
 
@@ -8,7 +8,7 @@ _CREATED, _DESTROYED = "CONNECTION_CREATED", "CONNECTION_DESTROYED"
 
 
 class Connections:
-    """``with Connections(broker) as seen``: behind it ``made``, and ``most`` at a time. They end before it does."""
+    """``with Connections(broker) as seen``: afterwards ``made``, and ``most`` at a time. They must end before."""
 
     def __init__(self, broker):
         self._broker = broker
@@ -40,5 +40,5 @@ class Connections:
         self.most = max(itertools.accumulate((1 if event == _CREATED else -1 for event in events), initial=0))
 
     def _kind(self, reference):
-        with self._broker._held(reference.getMessage()) as message:
+        with self._broker._releasing(reference.getMessage()) as message:
             return str(message.getObjectProperty("_AMQ_NotifType"))

@@ -1,4 +1,4 @@
-"""Artemis in a container: what testcontainers needs to be told, and what is done to it while a job reads."""
+"""Artemis in a container of testcontainers, and faults of that container."""
 
 import contextlib
 import subprocess
@@ -14,13 +14,13 @@ from testcontainers.core.waiting_utils import wait_for_logs
 from pyspark_jms.testing.ports import free_port
 
 SERVING = "AMQ221007"
-"""In the log when the broker serves: live at once, a backup when the live one is gone."""
+"""The log line of a broker that serves clients: the live broker, or the backup after a failover."""
 
 STANDBY = "AMQ221109|AMQ221032|Waiting to become"
 
 
 def engine():
-    """The version of the Docker engine, or None."""
+    """The version of the Docker engine; None without an engine."""
     with contextlib.suppress(OSError):
         told = subprocess.run(
             ["docker", "info", "--format", "{{.ServerVersion}}"],
@@ -34,12 +34,12 @@ def engine():
 
 
 def image():
-    """The image of Artemis that docker-compose.yml names."""
+    """The image of Artemis in docker-compose.yml."""
     return there(artemis_image.NAME, artemis_image.build)
 
 
 def there(name, build):
-    """An official image by its name: the one that is there, the one a registry has, or one made here by ``build``."""
+    """Find or pull the official image, or build it with ``build``; return its name."""
     if not root_fs.present(name):
         pulled = subprocess.run(["docker", "pull", "--quiet", name], capture_output=True, timeout=300, check=False)
         if pulled.returncode:
@@ -48,7 +48,7 @@ def there(name, build):
 
 
 class ArtemisContainer:
-    """One broker with a fixed port: a restart keeps it, as an address in a job's options must."""
+    """One broker with a fixed port, which stays the same after a restart."""
 
     user, password = "artemis", "container-secret"
 
@@ -74,7 +74,7 @@ class ArtemisContainer:
         return self
 
     def __exit__(self, *_):
-        with contextlib.suppress(Exception):  # a paused container is not removed
+        with contextlib.suppress(Exception):  # a paused container cannot be removed
             self.wrapped.unpause()
         self._container.stop()
 
@@ -98,7 +98,7 @@ class ArtemisContainer:
     def log(self):
         return b"\n".join(self._container.get_logs()).decode(errors="replace")
 
-    # --- what happens to brokers ----------------------------------------------------------------
+    # --- faults --------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def killed(self):
@@ -114,7 +114,7 @@ class ArtemisContainer:
 
     @contextlib.contextmanager
     def disconnected(self):
-        network = self._network._network  # testcontainers has no word for it
+        network = self._network._network  # testcontainers has no public method
         network.disconnect(self.wrapped)
         yield
         network.connect(self.wrapped)

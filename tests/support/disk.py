@@ -1,8 +1,8 @@
-"""A folder of a real file system whose writer can die before any step, and whose machine can lose its power.
+"""A folder of a real file system. Its writer can die before any step, and its machine can lose power.
 
-    with disk.dying_at(3, torn=0.5):        # the fourth step that would change the folder does not happen
-        store.append(…)                     # a write that is cut short leaves half of it
-    disk.lose_power(choose)                 # what was not synced is there, or is not
+    with disk.dying_at(3, torn=0.5):        # the writer dies before the fourth step that changes the folder
+        store.append(…)                     # an interrupted write leaves half of its bytes
+    disk.lose_power(choose)                 # bytes that were not synced may be lost
 
 Power failures as POSIX allows them: an entry of the folder that was made or removed since the folder was last
 synced may be either way, and of a file that grew any part beyond what was synced may be missing. ``choose(n)``
@@ -16,19 +16,19 @@ from pathlib import Path
 
 
 class Died(BaseException):
-    """The process ends here. Not an ``Exception``: nobody catches a kill -9."""
+    """The process dies. Not an ``Exception``, because code cannot catch a kill -9."""
 
 
 @dataclass(eq=False)
 class _File:
     synced: int = 0
-    """Bytes that outlive a power failure."""
+    """The bytes that survive a power failure."""
     content: bytes = b""
-    """When it has no name any more."""
+    """Whether the file has no name any more."""
 
 
 class Disk:
-    """``install`` it with a monkeypatch: it wraps those functions of ``os`` that change a folder."""
+    """Wraps the functions of ``os`` that change a folder; ``install`` it with a monkeypatch."""
 
     def __init__(self, root):
         self.root = Path(root)
@@ -48,7 +48,7 @@ class Disk:
 
     @contextlib.contextmanager
     def dying_at(self, step, *, torn=0.0):
-        """Raise ``Died`` before so many more steps; None: never. From then on nothing changes the folder."""
+        """Raise ``Died`` before step number ``step`` from now on (None: never), and block all later changes."""
         self._dies_at, self._step, self._torn = step, 0, torn
         try:
             yield
@@ -138,7 +138,7 @@ class Disk:
     # --- power ---------------------------------------------------------------------------------
 
     def lose_power(self, choose):
-        """Nothing may have the folder open."""
+        """Lose the bytes that were not synced. No file of the folder may be open."""
         contents = {file: (self.root / name).read_bytes() for name, file in self._files.items()}
         entries = dict(self._durable)
         for name in sorted(self._durable.keys() | self._files.keys()):

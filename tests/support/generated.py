@@ -1,4 +1,4 @@
-"""Values of a hypothesis strategy, as a list: for tests that send thousands at once through one broker and Spark."""
+"""Lists of values of a hypothesis strategy, for tests that send thousands of values through a broker and Spark."""
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 

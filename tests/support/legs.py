@@ -1,4 +1,4 @@
-"""Jobs on a cluster, made of legs: from a source to a sink. What ``tests/cluster/legs_job.py`` reads, and tells."""
+"""Jobs on a cluster. A job has legs, each from a source to a sink; ``tests/cluster/legs_job.py`` runs them."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def to_files(folder, checkpoint):
 
 
 def to_nothing(checkpoint):
-    """As fast as Spark can, and until it is killed."""
+    """A leg without output, which runs until it is killed."""
     return {
         "sink": {"format": "noop", "options": {}},
         "checkpoint": str(checkpoint),
@@ -50,10 +50,10 @@ def to_nothing(checkpoint):
 
 
 class Submission:
-    """A ``spark-submit``, in a session of its own. ``end`` waits for it and returns what the job told."""
+    """A ``spark-submit`` in a new session. ``end`` waits for it and returns the job's report."""
 
     def __init__(self, cluster, folder, legs, *, python, driver=None, register=False, together=False, **choices):
-        """``python`` is PYSPARK_PYTHON; ``driver`` starts the job itself where that shall be another one."""
+        """``python`` is PYSPARK_PYTHON; ``driver`` is the Python of the driver if it is another one."""
         self._start(
             cluster,
             folder,
@@ -102,7 +102,7 @@ class Submission:
         return self._process.wait(seconds)
 
     def end(self, seconds=200):
-        """What the job told, once it has ended well."""
+        """The report of the job, which must end with exit code 0."""
         assert self.wait(seconds) == 0, self.output()[-6000:]
         return json.loads(self._told.read_text())
 

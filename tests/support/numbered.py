@@ -1,4 +1,4 @@
-"""Messages with a number each, so that what became of every one of them can be told."""
+"""Numbered messages, so that a test can find lost and duplicated messages."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ def fill(broker, queue, count, first=0, size=0):
 
 
 def in_queue(broker, queue):
-    """How often each number is in a queue that nobody writes to any more."""
+    """Number -> how often it is in a queue that has no writer any more."""
     with RawStomp(broker) as client:
         messages = client.read(queue, wanted=broker.message_count(queue))
     assert all(message.body.decode() == f"text {message.headers['n']}" for message in messages)
@@ -21,7 +21,7 @@ def in_queue(broker, queue):
 
 
 def in_files(folder):
-    """How often each number is in the files of a sink that was not interrupted."""
+    """Number -> how often it is in the files of a sink that was not interrupted."""
     return Counter(
         int(n) for file in folder.glob("*.parquet") for n in pq.read_table(file, columns=["n"])["n"].to_pylist()
     )

@@ -21,8 +21,8 @@ COLUMNS_IN_ORDER = ("JMSTimestamp", "JMSPriority", "JMSExpiration", "JMSDelivery
 def message(*headers, body=b""):
     """A MESSAGE frame; headers and body as they stand on the wire, text or bytes."""
     lines = [header.encode() if isinstance(header, str) else header for header in headers]
-    octets = body.encode() if isinstance(body, str) else body
-    return b"MESSAGE\n" + b"".join(line + b"\n" for line in lines) + b"\n" + octets + b"\0\n"
+    data = body.encode() if isinstance(body, str) else body
+    return b"MESSAGE\n" + b"".join(line + b"\n" for line in lines) + b"\n" + data + b"\0\n"
 
 
 def block_of(frames):
@@ -35,28 +35,28 @@ def block_of(frames):
     return block
 
 
-def frames_in(octets):
+def frames_in(data):
     """Every whole frame that can be made out in bytes, however broken, each with NUL LF at its end."""
-    frames, start = [], octets.find(b"MESSAGE\n")
+    frames, start = [], data.find(b"MESSAGE\n")
     while start >= 0:
-        end = _end(octets, start)
+        end = _end(data, start)
         if end >= 0:
-            frames.append(octets[start:end] + b"\0\n")
-        start = octets.find(b"MESSAGE\n", end if end >= 0 else start + 1)
+            frames.append(data[start:end] + b"\0\n")
+        start = data.find(b"MESSAGE\n", end if end >= 0 else start + 1)
     return frames
 
 
-def _end(octets, start):
+def _end(data, start):
     """Where the NUL of the frame is that begins at start, or -1."""
-    head = octets.find(b"\n\n", start)
+    head = data.find(b"\n\n", start)
     if head < 0:
         return -1
-    for line in octets[start:head].split(b"\n"):
+    for line in data[start:head].split(b"\n"):
         name, _, value = line.partition(b":")
         if name == b"content-length" and value.isdigit():
             end = head + 2 + int(value[:12])
-            return end if octets[end : end + 1] == b"\0" else -1
-    return octets.find(b"\0", head + 2)
+            return end if data[end : end + 1] == b"\0" else -1
+    return data.find(b"\0", head + 2)
 
 
 def rows(frames, *, dialect, source, first_sequence=0, body_type="auto"):
@@ -85,13 +85,13 @@ def _row(frame, dialect, source, body_type):
         row["JMSDestination"] = "topic://" + roles["@destination"][1]
     row["delivery_id"] = _delivery_id(roles, dialect, source)
     row["properties"] = list(properties.items())
-    octets = rest.removesuffix(b"\0\n")
+    data = rest.removesuffix(b"\0\n")
     try:
         row["body_type"], known = _body_type(headers, roles, body_type)
-        lost = _is_lost(octets, roles.get("@stored-size", ("", ""))[1])
-        row |= _body(octets, row["body_type"], known=known, lost=lost)
+        lost = _is_lost(data, roles.get("@stored-size", ("", ""))[1])
+        row |= _body(data, row["body_type"], known=known, lost=lost)
     except OddBodyError as odd:
-        row["bytes"] = octets
+        row["bytes"] = data
         faults.append(str(odd))
     row["body_error"] = "; ".join(faults[:10] + ["and more"] * (len(faults) > 10)) or None
     return row
@@ -105,7 +105,7 @@ def _headers(block):
             continue
         raw_name, _, raw_value = line.partition(b":")
         plain = [_unescape(raw_name), _unescape(raw_value.removesuffix(b"\r"))]
-        name, value = (octets.decode(errors="replace") for octets, _ in plain)
+        name, value = (data.decode(errors="replace") for data, _ in plain)
         if not all(defined for _, defined in plain):
             faults.append(f"header {name[:60]!r} holds an escape that STOMP 1.2 does not define")
         if name.encode() != plain[0][0] or value.encode() != plain[1][0]:
@@ -114,18 +114,18 @@ def _headers(block):
     return headers, faults
 
 
-def _unescape(octets):
+def _unescape(data):
     plain, defined, at = bytearray(), True, 0
-    while at < len(octets):
-        code = octets[at + 1 : at + 2]
-        if octets[at] != ord("\\"):
-            plain.append(octets[at])
+    while at < len(data):
+        code = data[at + 1 : at + 2]
+        if data[at] != ord("\\"):
+            plain.append(data[at])
             at += 1
         elif code in ESCAPES:
             plain += ESCAPES[code]
             at += 2
         else:
-            plain.append(octets[at])
+            plain.append(data[at])
             defined = False
             at += 1
     return bytes(plain), defined
@@ -209,11 +209,11 @@ def _types(text):
     return pairs
 
 
-def _is_lost(octets, stored):
+def _is_lost(data, stored):
     """Whether a body of Artemis is neither a text nor bytes; it stores n UTF-16 units of text in 2n + 5 bytes."""
     if not re.fullmatch("-?[0-9]{1,600}", stored) or int(stored) >= 2**62:
         return False
-    return max(len(octets), 2 * len(octets) + 5) < int(stored)
+    return max(len(data), 2 * len(data) + 5) < int(stored)
 
 
 def _body_type(headers, roles, option):
@@ -228,19 +228,19 @@ def _body_type(headers, roles, option):
     return ("bytes" if in_front else "text"), said is None
 
 
-def _body(octets, body_type, *, known, lost):
+def _body(data, body_type, *, known, lost):
     if lost:
         raise OddBodyError("the broker did not send the body: it is neither text nor bytes")
     if not known:
         raise OddBodyError("property 'spark_jms_body' names no body type")
     if body_type in {"bytes", "object"}:
-        return {"bytes": octets}
+        return {"bytes": data}
     if body_type == "message":
-        if octets:
+        if data:
             raise OddBodyError("a message without a body has one")
         return {}
     try:
-        text = octets.decode()
+        text = data.decode()
     except UnicodeDecodeError:
         raise OddBodyError("text is not valid UTF-8") from None
     if body_type == "text":

@@ -112,18 +112,18 @@ def _element(value):
     return {"type": value["type"] or "string", "value": value["value"]}
 
 
-def read_frames(octets):
+def read_frames(data):
     """Every SEND in a buffer, which holds nothing else: no byte between frames, none after the last."""
     frames, start = [], 0
-    while start < len(octets):
-        head = octets.index(b"\n\n", start)
-        command, *lines = octets[start:head].split(b"\n")
+    while start < len(data):
+        head = data.index(b"\n\n", start)
+        command, *lines = data[start:head].split(b"\n")
         assert command == b"SEND"
         headers = [_header(line) for line in lines]
         length = next((int(value) for name, value in headers if name == "content-length"), None)
-        end = octets.index(b"\0", head + 2) if length is None else head + 2 + length
-        assert octets[end : end + 1] == b"\0"
-        frames.append((headers, octets[head + 2 : end]))
+        end = data.index(b"\0", head + 2) if length is None else head + 2 + length
+        assert data[end : end + 1] == b"\0"
+        frames.append((headers, data[head + 2 : end]))
         start = end + 1
     return frames
 
@@ -135,6 +135,6 @@ def _header(line):
     return _plain(name), _plain(value)
 
 
-def _plain(octets):
+def _plain(data):
     plain = {b"\\\\": b"\\", b"\\c": b":", b"\\r": b"\r", b"\\n": b"\n"}
-    return re.sub(rb"\\.?", lambda match: plain[match[0]], octets, flags=re.DOTALL).decode()
+    return re.sub(rb"\\.?", lambda match: plain[match[0]], data, flags=re.DOTALL).decode()

@@ -1,12 +1,12 @@
-"""A TCP proxy before a broker: forwards, stalls, cuts, now or when given bytes pass.
+"""A TCP proxy in front of a broker. It forwards, stalls and cuts connections, at once or when given bytes pass.
 
     with Proxy(broker.host, broker.port) as proxy:
         connect to proxy.url …
-        proxy.to_client.stall()                      # nothing more arrives, nobody is told
-        proxy.to_broker.cut_at(b"COMMIT")            # the link dies before this goes through
-        proxy.to_broker.hold_at(b"COMMIT")           # it waits here, until release()
+        proxy.to_client.stall()                      # nothing more arrives, without an error
+        proxy.to_broker.cut_at(b"COMMIT")            # the connection ends before these bytes pass
+        proxy.to_broker.hold_at(b"COMMIT")           # these bytes wait until release()
         proxy.cut()                                  # every connection, at once
-        proxy.leave_open()                           # a client that dies is not missed by the broker
+        proxy.leave_open()                           # the broker does not notice the end of a client
 
 It knows no STOMP: patterns are bytes, found wherever they are split. With TLS it sees only cipher text.
 """
@@ -22,63 +22,63 @@ _BEAT_SECONDS = 0.3
 
 @dataclass
 class _Trap:
-    """What happens where ``pattern`` comes for the ``left``-th time from now on."""
+    """The action at the ``left``-th occurrence of ``pattern``."""
 
     pattern: bytes
     included: bool
     left: int
     cuts: bool
     outlives: bool = True
-    """Whether what is held goes on even if its client has gone meanwhile."""
+    """Whether held bytes are forwarded although their client has ended meanwhile."""
     link: object = None
-    """Of this connection only."""
+    """Only for this connection; None: for all."""
     released: threading.Event = field(default_factory=threading.Event)
 
-    def springs_at(self, tail, octets):
+    def springs_at(self, tail, data):
         """Where in tail + bytes, or None. Counts down."""
-        at = (tail + octets).find(self.pattern)
+        at = (tail + data).find(self.pattern)
         while at >= 0:
             self.left -= 1
             if not self.left:
                 return at + len(self.pattern) if self.included else at
-            at = (tail + octets).find(self.pattern, at + len(self.pattern))
+            at = (tail + data).find(self.pattern, at + len(self.pattern))
         return None
 
 
 class Direction:
-    """What one way of all connections does. ``bytes`` have passed."""
+    """One direction of all connections. ``bytes`` counts the forwarded bytes."""
 
     def __init__(self):
-        self.octets = 0
+        self.data = 0
         self._flowing = threading.Event()
         self._flowing.set()
         self._trap = None
         self._sprung = []
         self._lock = threading.Lock()
         self.cut_done = threading.Event()
-        """Set when a ``cut_at`` came true."""
+        """Set after a ``cut_at``."""
         self.held = threading.Event()
-        """Set when a ``hold_at`` came true."""
+        """Set after a ``hold_at``."""
         self.held_link = None
-        """In which connection."""
-        self.alter = lambda octets: octets
-        """Called with what was read at a time; what it returns goes on."""
+        """The connection of the ``hold_at``."""
+        self.alter = lambda data: data
+        """Called with the bytes of each read; its result is forwarded."""
         self.before_cut = lambda: None
-        """Called just before it does: ``proxy.refuse``, so that nobody is back before a test can say so."""
+        """Called just before a cut, as ``proxy.refuse``: then a client cannot reconnect before the test continues."""
 
     def stall(self):
-        """Take nothing and give nothing, with the connection left up. What a hung network or peer looks like."""
+        """Forward nothing while the connection stays open, like a hung network or peer."""
         self._flowing.clear()
 
     def resume(self):
         self._flowing.set()
 
     def cut_at(self, pattern, *, included=False, nth=1):
-        """End the connection in which these bytes come next; ``included``: right after they went through."""
+        """End the connection in which these bytes come next; with ``included`` right after forwarding them."""
         self._set(_Trap(pattern, included, nth, cuts=True))
 
     def hold_at(self, pattern, *, included=False, nth=1, link=None, outlives=True):
-        """Keep back these bytes and all that follow in their connection (``included``: what follows them).
+        """Hold these bytes and all that follow in their connection (with ``included`` only those that follow).
 
         ``link``: in that connection only. ``release`` lets them go on; after ``Proxy.cut`` they go nowhere, nor without
         ``outlives`` if their client has gone.
@@ -86,14 +86,14 @@ class Direction:
         self._set(_Trap(pattern, included, nth, cuts=False, link=link, outlives=outlives))
 
     def release(self):
-        """Let go what is held. What was asked for and has not come yet still holds."""
+        """Forward the held bytes. A ``hold_at`` that has not happened stays."""
         with self._lock:
             sprung, self._sprung = self._sprung, []
         for trap in sprung:
             trap.released.set()
 
     def clear(self):
-        """Let everything through, held or still to come."""
+        """Forward everything, and remove every ``cut_at`` and ``hold_at``."""
         with self._lock:
             self._trap = None
         self.release()
@@ -105,19 +105,19 @@ class Direction:
             self.cut_done.clear()
             self.held.clear()
 
-    def _admit(self, link, tail, octets):
-        """What may go through of them, and the trap that sprang there. ``tail`` went through before."""
+    def _admit(self, link, tail, data):
+        """The part that may be forwarded, and the trap at its end. ``tail`` was forwarded before."""
         self._flowing.wait()
         with self._lock:
             trap = self._trap if self._trap and self._trap.link in {None, link} else None
             tail = tail[1 - len(trap.pattern) :] if trap and len(trap.pattern) > 1 else b""
-            end = trap.springs_at(tail, octets) if trap else None
+            end = trap.springs_at(tail, data) if trap else None
             if end is None:
-                return octets, None
+                return data, None
             self._trap = None
             if not trap.cuts:
                 self._sprung.append(trap)
-            return octets[: max(0, end - len(tail))], trap
+            return data[: max(0, end - len(tail))], trap
 
     def _hold(self, link, trap):
         self.held_link = link
@@ -127,14 +127,14 @@ class Direction:
 
 
 class _Link:
-    """A connection in two halves."""
+    """A connection of a client and its connection to the broker."""
 
     def __init__(self, client, broker):
         self.client, self.broker = client, broker
         self.silent = False
-        """Nothing comes from the client: what it said last is held, or it is gone and the broker was not told."""
+        """The client sends nothing: its last bytes are held, or it has ended and the broker has not noticed."""
         self.beats = 0
-        """Heart-beats sent in its name."""
+        """Heart-beats that were sent for the client."""
         self.ends = threading.Barrier(2, action=self._close)
 
     def _close(self):
@@ -174,20 +174,20 @@ class Proxy:
             thread.join(10)
 
     def refuse(self):
-        """New connections are ended at once, until ``accept``."""
+        """End new connections at once, until ``accept``."""
         self._refusing = True
 
     def accept(self):
         self._refusing = False
 
     def cut(self):
-        """End every connection, both ends; what was under way may be lost."""
+        """End both ends of every connection; bytes in flight may be lost."""
         for link in list(self._links):
             _end(link.client)
             _end(link.broker)
 
     def leave_open(self, beats=sys.maxsize):
-        """A client that goes away is not missed: its connection to the broker stays up.
+        """When a client ends, its connection to the broker stays open.
 
         So many heart-beats go on in its name, or until ``let_expire``; then the broker waits as long as it does.
         """
@@ -199,18 +199,18 @@ class Proxy:
         self._expiring.set()
 
     def cut_clients(self):
-        """End the clients' ends only; with ``leave_open`` the broker is not told."""
+        """End only the clients' ends; with ``leave_open`` the broker does not notice."""
         for link in list(self._links):
             _end(link.client)
 
     @property
     def connections(self):
-        """How many the broker has not ended, nor the proxy."""
+        """The number of connections that neither the broker nor the proxy has ended."""
         return len(self._links)
 
     @property
     def left_open(self):
-        """How many of them have no client any more, or one whose words are held."""
+        """The number of these connections without a client, or with a client whose bytes are held."""
         return sum(link.silent for link in list(self._links))
 
     # --- threads -----------------------------------------------------------------------------
@@ -265,7 +265,7 @@ class Proxy:
         with contextlib.suppress(OSError):
             self._pump(link, link.broker, link.client, self.to_client)
             while self._leaving_open and link.broker.recv(1 << 16):
-                pass  # to a client that is gone
+                pass  # the client has ended
         self._links.discard(link)
         _end(link.broker)
         _end(link.client)
@@ -274,10 +274,10 @@ class Proxy:
     @staticmethod
     def _pump(link, source, target, direction):
         seen = b""
-        while octets := source.recv(1 << 16):
-            octets = direction.alter(octets)
-            passed, trap = direction._admit(link, seen, octets)
-            direction.octets += len(passed)
+        while data := source.recv(1 << 16):
+            data = direction.alter(data)
+            passed, trap = direction._admit(link, seen, data)
+            direction.data += len(passed)
             if not _sent(target, passed):
                 return
             if trap and trap.cuts:
@@ -289,23 +289,23 @@ class Proxy:
                 link.silent = target is link.broker
                 direction._hold(link, trap)
                 if not trap.outlives and _gone(source):
-                    return  # its last words are lost with it
+                    return  # its last bytes are lost
                 link.silent = False
-                target.sendall(octets[len(passed) :])
-                direction.octets += len(octets) - len(passed)
-            seen = (seen + octets)[-1024:]
+                target.sendall(data[len(passed) :])
+                direction.data += len(data) - len(passed)
+            seen = (seen + data)[-1024:]
 
 
-def _sent(target, octets):
+def _sent(target, data):
     try:
-        target.sendall(octets)
+        target.sendall(data)
     except OSError:
         return False
     return True
 
 
 def _gone(link):
-    """Whether the other end has ended it, and nothing of it is left to read."""
+    """Whether the other end has closed the connection, and nothing is left to read."""
     try:
         return not link.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:

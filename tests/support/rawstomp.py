@@ -1,4 +1,4 @@
-"""A STOMP 1.2 client of the tests' own: sockets and bytes, nothing of the connector.
+"""A STOMP 1.2 client for tests, which uses sockets and nothing of the connector.
 
 Slow and plain on purpose: what the connector reads and writes is checked against it.
 """
@@ -15,12 +15,12 @@ _ESCAPED = {plain: wire for wire, plain in _UNESCAPED.items()}
 
 
 def escape(value):
-    octets = value if isinstance(value, bytes) else str(value).encode()
-    return re.sub(rb"[\\\r\n:]", lambda match: _ESCAPED[match[0]], octets)
+    data = value if isinstance(value, bytes) else str(value).encode()
+    return re.sub(rb"[\\\r\n:]", lambda match: _ESCAPED[match[0]], data)
 
 
-def unescape(octets):
-    return re.sub(rb"\\.", lambda match: _UNESCAPED[match[0]], octets, flags=re.DOTALL)
+def unescape(data):
+    return re.sub(rb"\\.", lambda match: _UNESCAPED[match[0]], data, flags=re.DOTALL)
 
 
 def frame(command, headers, body=b""):
@@ -73,11 +73,11 @@ class RawStomp:
     def close_abruptly(self):
         self._socket.close()
 
-    def write(self, octets):
-        self._socket.sendall(octets)
+    def write(self, data):
+        self._socket.sendall(data)
 
     def request(self, command, headers, body=b""):
-        """Send a frame with a receipt and wait for it; MESSAGE frames that come meanwhile are an error."""
+        """Send a frame and wait for its receipt; a MESSAGE frame before the receipt is an error."""
         receipt = f"raw-{next(self._receipts)}"
         self.write(frame(command, [*headers, ("receipt", receipt)], body))
         answer = self.receive()
@@ -122,19 +122,19 @@ class RawStomp:
             assert wanted is None, f"{len(found)} of {wanted} messages came"
         self._socket.settimeout(timeout)
         if ack and found:
-            # the last ack header is the broker's: a producer may have set a property of that name
+            # the last ack header is the broker's, because a producer may have set a property of that name
             ids = [[value for name, value in message.lines if name == "ack"][-1] for message in found]
             self.write(b"".join(frame("ACK", [("id", value)]) for value in ids))
         self.request("UNSUBSCRIBE", [("id", "raw")])
         return found
 
     def receive(self):
-        """The next frame; ``TimeoutError`` when none comes."""
+        """The next frame; a ``TimeoutError`` if none is received in time."""
         while (received := self._next()) is None:
-            octets = self._socket.recv(1 << 20)
-            if not octets:
+            data = self._socket.recv(1 << 20)
+            if not data:
                 raise EOFError("the broker closed the connection")
-            self._buffer += octets
+            self._buffer += data
         return received
 
     def _next(self):

@@ -1,4 +1,4 @@
-"""The processes that this one, or Spark for it, has started: from /proc."""
+"""Finds processes that this process or its Spark has started, in /proc."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def runners():
-    """The streaming source runners of our Spark: children of its JVM, which is one of ours."""
+    """The streaming source runners: children of the Spark JVM that this process started."""
     parents = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Selectors and messages that meet often: few names, few values, every type and every operator."""
+"""Selectors and messages with few names and values, so that they match often, and with every type and operator."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -91,7 +91,7 @@ NESTED = {
     "arithmetic": lambda depth: "5 > " + "(a + " * depth + "1" + ")" * depth,
     "constants": lambda depth: "a > " + "(1 + " * depth + "1" + ")" * depth,
 }
-"""Selectors so many levels deep, by what nests."""
+"""Kind of nesting -> function: depth -> selector."""
 
 RANGES = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
@@ -101,7 +101,7 @@ def _quoted(text):
 
 
 def _numbers(leaf):
-    """Arithmetic over a leaf, of little depth."""
+    """Arithmetic of small depth over leaves."""
     return st.recursive(
         leaf,
         lambda inner: st.one_of(
@@ -181,7 +181,7 @@ def message(random, names):
 
 
 class Messages(list):
-    """Many messages, named by their seed where a test fails."""
+    """Many messages; a failed test shows only their seed."""
 
     def __init__(self, made, seed):
         super().__init__(made)
@@ -192,7 +192,7 @@ class Messages(list):
 
 
 def messages(count, names=NAMES):
-    """Lists of ``count`` messages, drawn as one seed: hypothesis is for the selectors, which shrink."""
+    """Lists of ``count`` messages from one seed, so that hypothesis shrinks the selectors only."""
 
     def build(seed):
         random = Random(seed)
@@ -205,7 +205,7 @@ _COLUMNS = ("JMSMessageID", "JMSCorrelationID", "JMSType", "JMSReplyTo", "JMSDes
 
 
 def row_of(message, *, types):
-    """The message as the connector's schema shows it; ``types``: whether property types are known."""
+    """The message as a row of the connector's schema; ``types``: with ``property_types``."""
     row = dict.fromkeys(_COLUMNS)
     for name, value in message.headers.items():
         row[name] = value.value

@@ -1,4 +1,4 @@
-"""Which processes a job consists of, and how to end them: by their ids, from /proc."""
+"""Finds the processes of a job in /proc and ends them by their ids."""
 
 import contextlib
 import os
@@ -50,7 +50,7 @@ def kill(*pids):
 
 
 def kill_session(session):
-    """All at once, as when a machine is lost: none lives to see the others go."""
+    """Kill all processes at once, as when a machine fails."""
     for deadly in (signal.SIGSTOP, signal.SIGKILL):
         for process in of_session(session):
             with contextlib.suppress(ProcessLookupError):

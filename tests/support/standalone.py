@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on this machine: a master and workers as plain processes, ended by their ids.
+"""A Spark standalone cluster on this machine: a master and workers as processes, ended by their ids.
 
 Each worker is its own session with all it starts (executor, Python workers), so it can be lost like a machine. What is
 in ``unseen`` the workers do not see, as if they were other machines: they have a mount of their own there, where Linux
@@ -30,7 +30,7 @@ _CLASSES = "org.apache.spark.deploy"
 
 
 class Daemon:
-    """A master or a worker: ``port`` and ``pages`` (the port of its web pages) are what its log says."""
+    """A master or a worker. Its log has ``port`` and ``pages`` (the port of its web pages)."""
 
     def __init__(self, name, folder, command, *, unseen=None):
         self.name = name
@@ -57,7 +57,7 @@ class Daemon:
         return int(self.logged(r"Successfully started service '(?:Master|Worker)UI' on port (\d+)")[1])
 
     def logged(self, pattern):
-        """The line, once it is there."""
+        """Wait for a log line with the pattern and return the match."""
         found = []
 
         def there():
@@ -73,12 +73,12 @@ class Daemon:
         return self._process.pid
 
     def kill(self):
-        """It and all that it started, at once: a machine is lost."""
+        """Kill the daemon and all its processes at once, as when a machine fails."""
         session.kill_session(self.session_id)
         self._process.wait(30)
 
     def end(self):
-        """By a SIGTERM, and what is left after it by a SIGKILL."""
+        """End the processes by SIGTERM, and the remaining ones by SIGKILL."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -87,7 +87,7 @@ class Daemon:
 
 
 class Worker(Daemon):
-    """One core, one executor of each job."""
+    """A worker with one core, and one executor for each job."""
 
     def __init__(self, number, folder, master, *, unseen):
         self.folder = folder / f"worker-{number}"
@@ -102,17 +102,17 @@ class Worker(Daemon):
         return session.workers(self.session_id)
 
     def finished_tasks(self, application):
-        """How many tasks of this job its executors here say they have finished."""
+        """The number of finished tasks of this job in the logs of the worker's executors."""
         logs = (self.folder / application).glob("*/stderr")
         return sum(len(re.findall(r"Finished task ", log.read_text(errors="replace"))) for log in logs)
 
     def output(self):
-        """What the executors have said, of all jobs."""
+        """The output of the executors of all jobs."""
         return "\n".join(log.read_text(errors="replace") for log in sorted(self.folder.glob("*/*/stderr")))
 
 
 class Standalone:
-    """``with Standalone() as cluster``: two workers that are ready. ``restore`` starts those anew that are gone."""
+    """``with Standalone() as cluster``: two workers that are ready. ``restore`` starts missing workers again."""
 
     def __init__(self, workers=2):
         self._folder = Path(tempfile.mkdtemp(prefix="standalone-"))
@@ -138,7 +138,7 @@ class Standalone:
         shutil.rmtree(self._folder)
 
     def restore(self):
-        """Until as many workers are registered as there should be."""
+        """Wait until all workers are registered."""
         self.workers = [worker for worker in self.workers if session.of_session(worker.session_id)]
         while len(self.workers) < self._wanted:
             self._started += 1
@@ -146,7 +146,7 @@ class Standalone:
         wait_until(lambda: self._alive() == self._wanted, _START_SECONDS, "the registration of every worker")
 
     def _alive(self):
-        """Workers that the master's page knows; 0 while there is no page yet."""
+        """The number of workers on the master's page; 0 before there is a page."""
         page = http.client.HTTPConnection(HOST, self._master.pages, timeout=30)
         with contextlib.closing(page):
             page.request("GET", "/json/")
@@ -166,12 +166,12 @@ def _environment(folder):
 
 
 def java_options():
-    """Of a process that lives for a minute: quick to start rather than quick to run."""
+    """JVM options for a process of a minute: a quick start."""
     return f"{_SMALL} {class_archive.environment().get('SPARK_SUBMIT_OPTS', '')}"
 
 
 def spark_home():
-    """Of the PySpark that runs here; found without importing it."""
+    """The home folder of the installed PySpark, found without importing it."""
     return str(Path(importlib.util.find_spec("pyspark").origin).parent)
 
 

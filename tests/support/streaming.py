@@ -1,4 +1,4 @@
-"""Queries as a user would start them, with the options every test gives."""
+"""Starts queries with the options of the test broker."""
 
 import time
 
@@ -22,7 +22,7 @@ def run_available(frame, checkpoint, sink="memory", name=None, **options):
 
 
 def left(broker, queue, expected=0, seconds=10):
-    """The queue's message count, once it is what is expected or time is over."""
+    """The message count of the queue, after it is ``expected`` or ``seconds`` have passed."""
     deadline = time.monotonic() + seconds
     while broker.message_count(queue) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -30,6 +30,6 @@ def left(broker, queue, expected=0, seconds=10):
 
 
 def batches_done(folder):
-    """How many batches are in the commit log of ``folder/checkpoint``."""
+    """The number of batches in the commit log of ``folder/checkpoint``."""
     commits = folder / "checkpoint" / "commits"
     return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0

@@ -1,4 +1,4 @@
-"""The proxy itself, before a server that answers every byte with itself."""
+"""The proxy in front of an echo server."""
 
 import contextlib
 import socket
@@ -34,8 +34,8 @@ def _serve(server):
 
 def _echo(link):
     with link, contextlib.suppress(OSError):
-        while octets := link.recv(1024):
-            link.sendall(octets)
+        while data := link.recv(1024):
+            link.sendall(data)
 
 
 @pytest.fixture
@@ -45,17 +45,17 @@ def link(proxy):
 
 
 def until_the_end(link):
-    octets = b""
+    data = b""
     with contextlib.suppress(ConnectionError):
         while more := link.recv(1024):
-            octets += more
-    return octets
+            data += more
+    return data
 
 
 def test_forwards(proxy, link):
     link.sendall(b"hello")
     assert link.recv(1024) == b"hello"
-    assert (proxy.accepted, proxy.to_broker.octets, proxy.to_client.octets) == (1, 5, 5)
+    assert (proxy.accepted, proxy.to_broker.data, proxy.to_client.data) == (1, 5, 5)
 
 
 @pytest.mark.parametrize("way", ["to_broker", "to_client"])
@@ -102,9 +102,9 @@ def test_cuts_at_a_pattern_however_it_is_split(proxy, link, way, included, seen,
     if way == "to_client":
         assert until_the_end(link) == seen
     else:
-        until_the_end(link)  # what the echo sent back is lost with the link
+        until_the_end(link)  # the bytes of the echo are lost with the connection
     assert direction.cut_done.wait(10)
-    assert direction.octets == len(b"before COMMIT" if included else pieces[0][:9] if len(pieces) > 1 else b"before ")
+    assert direction.data == len(b"before COMMIT" if included else pieces[0][:9] if len(pieces) > 1 else b"before ")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_holds_what_comes_from_the_nth_pattern_on_until_it_is_released(proxy, li
     link.sendall(b"1 ACK 2 ACK 3")
     assert proxy.to_broker.held.wait(10)
     assert _received(link, len(passed)) == passed
-    assert proxy.to_broker.octets == len(passed)
+    assert proxy.to_broker.data == len(passed)
     proxy.to_broker.hold_at(b"NEXT")
     proxy.to_broker.release()
     assert _received(link, len(kept)) == kept
@@ -127,10 +127,10 @@ def test_holds_what_comes_from_the_nth_pattern_on_until_it_is_released(proxy, li
 
 
 def _received(link, length):
-    octets = b""
-    while len(octets) < length:
-        octets += link.recv(length - len(octets))
-    return octets
+    data = b""
+    while len(data) < length:
+        data += link.recv(length - len(data))
+    return data
 
 
 def test_holds_in_one_connection_only(proxy, link):
@@ -154,7 +154,7 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     proxy.cut()
     proxy.to_broker.release()
     until_the_end(link)
-    assert proxy.to_broker.octets == len(b"hello ")
+    assert proxy.to_broker.data == len(b"hello ")
 
 
 def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone():

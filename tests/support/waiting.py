@@ -1,10 +1,10 @@
-"""What another thread, the broker or Spark does in its own time comes true soon, or the test fails."""
+"""Waits for another thread, the broker or Spark."""
 
 import time
 
 
 def wait_until(true, seconds=60, what="it"):
-    """``true()`` is asked every 20 ms; what it raises ends the wait."""
+    """Call ``true()`` every 20 ms until it returns true. Its exceptions end the wait."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"

@@ -226,7 +226,7 @@ def test_nan_is_parsed_from_its_text():
         assert math.isnan(parse(render(math.nan, type_), type_))
 
 
-@given(st.one_of(st.text("AB+/=", max_size=12), st.binary().map(lambda octets: base64.b64encode(octets).decode())))
+@given(st.one_of(st.text("AB+/=", max_size=12), st.binary().map(lambda data: base64.b64encode(data).decode())))
 def test_base64_agrees_with_python(text):
     if re.fullmatch(BASE64, text):
         assert len(parse(text, ValueType.BYTES)) == len(text) // 4 * 3 - text.count("=")
@@ -405,9 +405,9 @@ class StreamMessage:
             return getattr(self.message, f"read{NAMES[type_]}")()
         count = self.message.readBytes(bytearray(16))  # into a copy of ours: Java keeps the bytes
         self.message.reset()
-        octets = bytes(self.message.readObject())
-        assert len(octets) == count
-        return octets
+        data = bytes(self.message.readObject())
+        assert len(data) == count
+        return data
 
 
 VENDOR_CELLS = [(kind, w, r) for kind in (Property, MapMessage, StreamMessage) for w in kind.types for r in kind.types]
