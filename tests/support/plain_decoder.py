@@ -232,7 +232,7 @@ def _body(data, body_type, *, known, lost):
     if lost:
         raise OddBodyError("the broker did not send the body: it is neither text nor bytes")
     if not known:
-        raise OddBodyError("property 'spark_jms_body' names no body type")
+        raise OddBodyError("property 'spark_jms_body' does not name a body type")
     if body_type in {"bytes", "object"}:
         return {"bytes": data}
     if body_type == "message":

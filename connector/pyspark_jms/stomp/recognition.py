@@ -1,4 +1,4 @@
-"""How a redelivered STOMP message is recognised: the dialect's stable id, and a digest of what delivery keeps."""
+"""How a redelivery is recognised: by the dialect's stable id, and by a digest of what every delivery has in common."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from pyspark_jms.stomp.wire.header import header_of
 __all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
-"""Bytes of header lines that may change in the store of a broker with ``unstable_characters``."""
+"""Bytes of headers that a broker with ``unstable_characters`` may change when it stores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ignored:
-    """What a fingerprint leaves out of a frame's headers."""
+    """The parts of a frame's headers that a fingerprint ignores."""
 
     header_bytes: bytes
     lines: tuple[bytes, ...]
-    """How the ignored lines begin."""
+    """The beginnings of the ignored lines."""
 
 
 def recognition_if_any(dialect: Dialect) -> Recognition | None:
-    """None where what comes again cannot be known."""
+    """None for a dialect without stable ids, whose redeliveries cannot be recognised."""
     return None if dialect.stable_id_separator is None else recognition_of(dialect)
 
 
@@ -43,7 +43,7 @@ def recognition_of(dialect: Dialect) -> Recognition:
 
 
 def _origin(separator: str, source: str) -> str:
-    """``queue://q::q`` and ``queue://q`` are one queue where names of queues are unique."""
+    """The queue of a source: ``queue://q`` for ``queue://a::q`` too, because names of queues are unique."""
     kind, _, name = source.partition("://")
     if not separator or kind != DestinationKind.QUEUE:
         return source
@@ -51,7 +51,7 @@ def _origin(separator: str, source: str) -> str:
 
 
 def fingerprints_of(segment: Segment) -> list[bytes]:
-    """Of each message, what ``Recognition.fingerprint`` will say when it comes again."""
+    """The fingerprint of each message, which ``Recognition.fingerprint`` gives again for its redelivery."""
     ignored = _ignored(dialect_named(segment.dialect))
     return [_fingerprint(ignored, segment.block, index) for index in range(len(segment))]
 
@@ -62,7 +62,7 @@ def _ignored(dialect: Dialect) -> _Ignored:
 
 
 def _fingerprint(ignored: _Ignored, block: MessageBlock, index: int) -> bytes:
-    """Of the message without what delivery changes. Sorted: a broker's properties have no order."""
+    """A digest of the message without what a delivery changes. Sorted, because brokers do not keep the order."""
     frame, head = block.message(index), block.heads[index] - block.start(index)
     headers = frame[:head].translate(None, ignored.header_bytes)
     lines = sorted(line for line in headers.split(b"\n") if not line.startswith(ignored.lines))
@@ -70,7 +70,7 @@ def _fingerprint(ignored: _Ignored, block: MessageBlock, index: int) -> bytes:
 
 
 def redelivered(block: MessageBlock) -> int:
-    """How many messages the broker says it delivered before. Looks at each only if one might say so."""
+    """The number of messages with ``redelivered:true``. Headers are read only if these bytes are in the block."""
     line = b"\nredelivered:true\n"
     data = bytes(block.data) if isinstance(block.data, memoryview) else block.data
     if line not in data:

@@ -1,4 +1,4 @@
-"""Frames and their body types → the body columns. Knows what a body of each type may hold, not who said the type."""
+"""Frames and their body types → the columns of bodies. Refuses to know headers and dialects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,16 +23,18 @@ _AFTER_HEADERS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
+    """The columns of bodies, and the bodies that could not be read."""
+
     columns: dict[str, pa.Array]
-    """``body_type``, ``text``, ``bytes``; ``map`` and ``stream`` only where there are some."""
+    """``body_type``, ``text``, ``bytes``; ``map`` and ``stream`` only if some frame has one."""
     faults: list[Fault]
 
 
 def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transformed: Mask | None = None) -> Bodies:
-    """Each body in the column of its type, or, with a reason among the faults, as raw bytes in ``bytes``.
+    """Each body in the column of its type; or raw in ``bytes``, with the reason among the faults.
 
-    ``unread``: why a body is not to be read at all; ``transformed``: which maps are in the broker's own XML.
-    An object's bytes are never looked at: nothing is deserialised.
+    ``unread``: by row, the reason not to read a body; ``transformed``: which maps the broker has rendered as XML. The
+    bytes of an object are never deserialised.
     """
     bodies = _BodyBytes(frames)
     reasons = dict(unread)
@@ -71,7 +73,7 @@ class _BodyBytes:
 
 
 def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
-    """``map`` and ``stream``; adds to ``reasons`` what could not be read."""
+    """``map`` and ``stream``. Adds to ``reasons`` why a body could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)
     unread[list(reasons)] = True

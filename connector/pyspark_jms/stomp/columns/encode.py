@@ -1,6 +1,6 @@
 """A RecordBatch of the sink's rows in, whole SEND frames out, in a few blocks.
 
-Knows columns and the dialect; refuses to know connections, transactions and what the broker answers.
+Refuses to know connections, transactions and the broker's answers.
 """
 
 from collections.abc import Collection
@@ -29,15 +29,15 @@ from pyspark_jms.stomp.dialects.base import Dialect
 __all__ = ["BUFFER_BYTES", "encode", "receipt_of"]
 
 BUFFER_BYTES = 16 << 20
-"""Rows are taken until their bytes would exceed it, for one block; a larger row has a block of its own.
-Large enough that the fixed cost of a block, half a millisecond, does not show."""
+"""The size to which a block is filled; a larger row gets a block of its own. At this size the fixed cost of a block,
+half a millisecond, is negligible."""
 
 MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
-"""The largest row whatever the caller allows: Arrow's binary arrays have 31-bit offsets, and the escapes of
-STOMP 1.2 may double a header. (Artemis 2.44 with 1 GB of heap gave up at 250 MB.)"""
+"""The largest row, whatever the caller allows: Arrow's binary arrays have 31-bit offsets, and the escapes of STOMP 1.2
+may double a header. (Artemis 2.44 with 1 GB of heap failed at 250 MB.)"""
 
 _FIXED_BYTES = 512
-"""What a frame has beside its columns' bytes, roughly: names, numbers, the destination's type."""
+"""The approximate size of a frame beyond the bytes of its columns: names, numbers, the destination's type."""
 
 
 def encode(

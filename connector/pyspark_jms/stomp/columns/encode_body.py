@@ -1,4 +1,4 @@
-"""The body columns in, each row's bytes and the header lines they need out. Knows the dialect's words for bodies."""
+"""The columns of bodies → the body of each row, and the header lines that a body needs."""
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ _COLUMN_OF = {
     BodyType.OBJECT: "bytes",
 }
 _BODY_COLUMNS = ("text", "bytes", "map", "stream")
-_UNSAID = -1
+_NOT_STATED = -1
 _EMPTY = pa.scalar(b"", pa.binary())
 _MARKERS = [*(fixed_line(BODY_MARKER, kind) for kind in BodyType), b""]
 _UNMARKED = len(_TYPES)
@@ -41,10 +41,10 @@ Codes = npt.NDArray[np.int64]
 
 
 def body_of(rows: Rows, dialect: Dialect) -> tuple[list[Piece], pa.Array]:
-    """The pieces of the header lines a body needs, and the body.
+    """The header lines that the bodies need, as pieces, and the bodies.
 
-    Artemis takes a SEND with ``content-length`` for a BytesMessage and one without for a TextMessage, whose
-    body ends at the first NUL: so a text with one is refused, it would end its frame and begin another.
+    Brokers take a SEND with ``content-length`` for a BytesMessage, and one without it for a TextMessage, whose body
+    ends at the first NUL. So a text with a NUL is refused: it would end its frame and begin another one.
     """
     codes = _body_types(rows)
     counts = np.bincount(codes, minlength=len(_TYPES))
@@ -70,7 +70,7 @@ def _merged(texts: pa.Array | None, data: pa.Array | None, is_bytes: Mask) -> pa
 
 
 def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:
-    """The line that tells what a text or bytes stand for, where they are not the whole truth."""
+    """The line with the body type of rows that are sent as text or bytes and are something else."""
     marked = (codes != _TEXT) & (codes != _BYTES)
     if dialect.marks_bytes:
         marked |= (codes == _BYTES) | _called_bytes(rows)
@@ -83,15 +83,15 @@ def _marker_line(rows: Rows, codes: Codes, dialect: Dialect) -> list[Piece]:
 
 
 def _called_bytes(rows: Rows) -> Mask:
-    """Rows whose content type would have a reader take them for bytes."""
-    said = rows.text("content_type")
-    if said is None:
+    """Rows whose content type makes consumers take them for bytes."""
+    content_types = rows.text("content_type")
+    if content_types is None:
         return np.zeros(rows.count, np.bool_)
-    return mask_of(pc.equal(said, pa.scalar(OCTET_STREAM.encode(), pa.binary())))
+    return mask_of(pc.equal(content_types, pa.scalar(OCTET_STREAM.encode(), pa.binary())))
 
 
 def _texts(rows: Rows, codes: Codes, counts: Codes) -> pa.Array | None:
-    """What is sent as text: texts and envelopes."""
+    """The bodies that are sent as text: texts and envelopes."""
     texts = rows.text("text")
     if texts is not None:
         _check_texts(rows, texts, codes == _TEXT)
@@ -124,10 +124,10 @@ def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
 
 
 def _body_types(rows: Rows) -> Codes:
-    """An index into ``_TYPES`` for each row: what ``body_type`` says, else the one body column that is given."""
+    """An index into ``_TYPES`` for each row: of ``body_type``, else of the only body column that is not null."""
     given = {name: mask for name in _BODY_COLUMNS if (mask := rows.given(name)) is not None}
     stated = _stated_types(rows)
-    codes = np.where(stated == _UNSAID, _inferred_types(rows, given, stated == _UNSAID), stated)
+    codes = np.where(stated == _NOT_STATED, _inferred_types(rows, given, stated == _NOT_STATED), stated)
     for code, body_type in enumerate(_TYPES):
         _check_stated(rows, body_type, stated == code, given)
     return codes
@@ -146,32 +146,32 @@ def _check_known(rows: Rows, codes: Codes, counts: Codes, dialect: Dialect) -> N
 def _stated_types(rows: Rows) -> Codes:
     column = rows.text("body_type")
     if column is None:
-        return np.full(rows.count, _UNSAID)
+        return np.full(rows.count, _NOT_STATED)
     encoded = column.dictionary_encode()
     known = {body_type.value.encode(): code for code, body_type in enumerate(_TYPES)}
-    codes = np.array([known.get(name, len(_TYPES)) for name in encoded.dictionary.to_pylist()] + [_UNSAID])
+    codes = np.array([known.get(name, len(_TYPES)) for name in encoded.dictionary.to_pylist()] + [_NOT_STATED])
     stated: Codes = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy()]
-    remedy = f"It is one of {', '.join(_TYPES)}, or null to tell by the body."
+    remedy = f"Use one of {', '.join(_TYPES)}, or null to choose by the body."
     rows.refuse_any(stated == len(_TYPES), "has an unknown body_type", remedy)
     return stated
 
 
-def _inferred_types(rows: Rows, given: dict[str, Mask], unsaid: Mask) -> Codes:
+def _inferred_types(rows: Rows, given: dict[str, Mask], not_stated: Mask) -> Codes:
     codes = np.full(rows.count, _MESSAGE)
     if len(given) > 1:
         several = sum(mask.astype(np.int8) for mask in given.values()) > 1
-        remedy = "Leave all but one null, or say in body_type which one to send."
-        rows.refuse_any(several & unsaid, "has more than one body", remedy)
+        remedy = "Leave all but one null, or set body_type to the one to send."
+        rows.refuse_any(several & not_stated, "has more than one body", remedy)
     for name, mask in given.items():
         codes[mask] = _TYPES.index(BodyType(name))
     return codes
 
 
 def _check_stated(rows: Rows, body_type: BodyType, stated: Mask, given: dict[str, Mask]) -> None:
-    """A body that ``body_type`` does not speak of would be lost without a word."""
+    """Refuse a row whose ``body_type`` names another body than the one it has: that body would be lost silently."""
     others = [mask for name, mask in given.items() if name != _COLUMN_OF.get(body_type)]
     if not others or not stated.any():
         return
     own = given.get(_COLUMN_OF.get(body_type, ""), np.zeros(rows.count, np.bool_))
     lost = stated & ~own & np.logical_or.reduce(others)
-    rows.refuse_any(lost, f"says body_type {body_type}, but its body is in another column", "Correct one of the two.")
+    rows.refuse_any(lost, f"has body_type {body_type}, but its body is in another column", "Correct one of the two.")

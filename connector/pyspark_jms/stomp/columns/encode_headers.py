@@ -1,7 +1,7 @@
-"""The header columns and the sink's defaults in, the header lines of each row out, properties excepted.
+"""The columns of headers and the sink's defaults → the header lines of each row, except those of properties.
 
-Knows the dialect's header names. Order: destination and its type, then what the body needs (the caller's),
-then the rest; STOMP 1.2 "Repeated Header Entries" gives the first of two the say, so a property has none.
+The order is: destination and its type, the lines that the caller adds for the body, all others, and then the caller's
+properties. By STOMP 1.2 "Repeated Header Entries" the first of two headers counts, so no property overrides a header.
 """
 
 from typing import NoReturn
@@ -30,7 +30,7 @@ _LATEST = np.iinfo(np.int64).max
 
 
 def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None) -> Piece:
-    """``destination`` and what the dialect says beside it; each distinct destination is read once."""
+    """The header ``destination`` and those that the dialect adds. Each distinct destination is checked once."""
     column = rows.text("destination")
     fallback = None if default is None else _send_lines(default, dialect)
     if column is None:
@@ -54,7 +54,7 @@ def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None)
 def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
     error = InvalidDestinationError(
         f"{rows.label(int(wrong.argmax()))} has no destination.",
-        "Give it one in column destination, or set option queue or topic as the default.",
+        "Set it in column destination, or set the default by option queue or topic.",
     )
     rows.fail(wrong, error)
 
@@ -64,7 +64,7 @@ def _lines_or_error(data: bytes, dialect: Dialect) -> bytes | InvalidDestination
     if destination is None:
         return InvalidDestinationError(
             "is neither queue://NAME, topic://NAME nor a queue's name",
-            "Write one of the three; a name is UTF-8 without U+0000.",
+            "Use one of these three forms; a name is UTF-8 without U+0000.",
         )
     try:
         return _send_lines(destination, dialect, by_row=True)
@@ -98,7 +98,7 @@ def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = Fa
 def header_lines(
     rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: str | None, now_ms: int
 ) -> list[Piece]:
-    """Everything a SEND says besides where it goes, its properties and its length."""
+    """All headers of SEND except the destination, the properties, and those of the body."""
     names = dialect.send_headers
     pieces: list[Piece] = [_mode_and_priority(rows, dialect, defaults)]
     if transaction is not None:
@@ -115,13 +115,13 @@ def header_lines(
 
 
 def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> Piece:
-    """``persistent`` is always said: Artemis takes its absence for NON_PERSISTENT, the opposite of JMS."""
+    """``persistent`` is always sent: without it Artemis assumes NON_PERSISTENT, and JMS the opposite."""
     modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
     wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
-    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "1 is NON_PERSISTENT, 2 PERSISTENT.")
+    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "Use 1 for NON_PERSISTENT, 2 for PERSISTENT.")
     priorities = _or_default(rows, "JMSPriority", defaults.priority)
     wrong = (priorities < 0) | (priorities >= _PRIORITIES)
-    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: give a priority from 0 to 9.")
+    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: use a priority from 0 to 9.")
     codes = modes * _PRIORITIES + priorities
     if (codes == codes[0]).all():
         return _mode_and_priority_line(int(codes[0]), dialect)
@@ -130,7 +130,7 @@ def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> 
 
 
 def _or_default(rows: Rows, name: str, default: int) -> Int64s:
-    """A value for each row, or one for all of them when the column says nothing."""
+    """A value for each row, or one value for all of them if the column is absent."""
     found = rows.integers(name)
     return np.array([default]) if found is None else np.where(found[1], found[0], default)
 
@@ -182,16 +182,16 @@ def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
 
 
 def _length(rows: Rows, column: str) -> Int64s:
-    """A length of time in milliseconds, 0 where the row does not say."""
+    """A duration in milliseconds for each row, 0 for a null."""
     lengths = _or_default(rows, column, 0)
-    rows.refuse_any(lengths < 0, f"has a negative {column}", "Give milliseconds from 0 on.")
+    rows.refuse_any(lengths < 0, f"has a negative {column}", "Use 0 or more milliseconds.")
     return lengths
 
 
 def _instant(rows: Rows, column: str) -> Int64s:
-    """Milliseconds since the epoch, 0 where the row does not say.
+    """Milliseconds since the epoch for each row, 0 for a null.
 
-    0 means never on the wire, so an instant before the epoch, long past, is sent as the first one after it.
+    0 means "never" in a header, so a time before the epoch is sent as the first millisecond after it.
     """
     found = rows.integers(column)
     return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
@@ -205,7 +205,7 @@ def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_
     names, instants = dialect.send_headers, _expiration(rows, defaults, now_ms)
     if names.time_to_live is None:
         return _number_line(rows, "JMSExpiration", names.expiration, instants)
-    # What has expired already is sent with the shortest life there is: 0 would be for ever.
+    # A message that has expired already gets the shortest time to live, because 0 would mean for ever.
     lives = np.where(instants > 0, np.clip(instants - now_ms, 1, dialect.max_time_to_live_ms), 0)
     return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
 
@@ -213,8 +213,8 @@ def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_
 def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
     """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
     default = np.array([defaults.time_to_live_ms])
-    said = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
-    return _first_given(said, _from_now(now_ms, default))
+    own = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
+    return _first_given(own, _from_now(now_ms, default))
 
 
 def _first_given(first: Int64s, second: Int64s) -> Int64s:
@@ -222,16 +222,16 @@ def _first_given(first: Int64s, second: Int64s) -> Int64s:
 
 
 def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
-    """``delivery_delay``, else ``JMSDeliveryTime``, else the default, in the broker's own terms.
+    """``delivery_delay``, else ``JMSDeliveryTime``, else the default, in the header that the broker has.
 
-    A delay is sent as a delay where the broker has a header for it: its clock is then the only one that counts.
+    A delay is sent as a delay if the broker has a header for delays, so that only the broker's clock matters.
     """
     names = dialect.send_headers
     delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
     times = np.where(delays > 0, 0, times)
     delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
     if names.delivery_delay is None and names.delivery_time is None:
-        times = np.where(times > now_ms, times, 0)  # one that has passed asks for nothing
+        times = np.where(times > now_ms, times, 0)  # a time in the past needs no header
     elif names.delivery_delay is None:
         times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros(1, np.int64)
     elif names.delivery_time is None:
@@ -242,7 +242,7 @@ def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms
 
 
 def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> list[Piece]:
-    """A line where the value is not 0."""
+    """A line for each value that is not 0."""
     given = values != 0
     if not given.any():
         return []
@@ -257,5 +257,5 @@ def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> l
 def _unsupported(rows: Rows, column: str, given: Mask) -> None:
     raise UnsupportedError(
         f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
-        f"Leave {column} null, and its default out of the options, or send through another broker.",
+        f"Leave {column} null and its option unset, or send through another broker.",
     )

@@ -1,4 +1,4 @@
-"""The ``properties`` column in, each row's header lines out. Knows which names JMS and the dialect keep."""
+"""Column ``properties`` → header lines of each row. Refuses names that JMS or the dialect reserve."""
 
 from collections.abc import Callable, Collection
 from dataclasses import astuple, dataclass
@@ -68,7 +68,7 @@ def property_lines(properties: Properties, dialect: Dialect, columns: Collection
 
 
 def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[str]) -> pa.Array:
-    """LF, name and colon of each property's line, null for what the provider sets."""
+    """LF, name and colon of each property's line; null for a property that the provider sets."""
     rows = properties.entries.rows.count
     names = _distinct_names(properties)
     _check_names(properties.entries, names, dialect, columns)
@@ -82,13 +82,13 @@ def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """The names of properties, to be judged once, not once a row."""
+    """The names of all properties, so that each distinct name is checked once and not once a row."""
 
     distinct: list[bytes]
     each_row: bool
     """Whether every row has all of them, in this order."""
     codes: Callable[[], Int64s]
-    """Which of them each property has."""
+    """The index in ``distinct`` of each property's name."""
 
 
 def _distinct_names(properties: Properties) -> _Names:
@@ -102,7 +102,7 @@ def _distinct_names(properties: Properties) -> _Names:
 
 
 def _width(entries: Entries, names: pa.Array) -> int:
-    """How many properties each row has, if all repeat the first one's names, as those of one producer do; else 0."""
+    """The number of properties of each row if all rows have the first row's names, as one producer's do; else 0."""
     bounds = entries.bounds
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
@@ -128,7 +128,7 @@ def _check_names(entries: Entries, names: _Names, dialect: Dialect, columns: Col
     problems = {code: problem for code, problem in judged if problem}
     if problems:
         codes = names.codes()
-        remedy = "Rename it, or use the column of that meaning."
+        remedy = "Rename it, or use the column with that meaning."
         entries.refuse_any(np.isin(codes, list(problems)), lambda index: problems[int(codes[index])], remedy)
 
 
@@ -140,13 +140,13 @@ def _problem(data: bytes, dialect: Dialect, columns: Collection[str]) -> str | N
     if name in left_out(dialect):
         return None
     if name in columns:
-        return "it is a column of propertyColumns, too"
+        return "it is a column of propertyColumns too"
     problem = name_problem(name, dialect) or property_name_problem(name)
     return problem and f"its name {problem}"
 
 
 def left_out(dialect: Dialect) -> frozenset[str]:
-    """Properties that the provider sets: not sent, so that a row can be written as it was read."""
+    """Properties that the provider sets. They are not sent, so that a row can be written as it was read."""
     return _set_by_provider(dialect.set_by_broker)
 
 
@@ -156,11 +156,11 @@ def _set_by_provider(set_by_broker: frozenset[str]) -> frozenset[str]:
 
 
 def name_problem(name: str, dialect: Dialect) -> str | None:
-    """Why this broker's SEND cannot carry a property of this name; None when it can."""
+    """The reason why a SEND to this broker cannot have a property of this name; None if it can."""
     if name in _reserved(dialect.reserved_properties, dialect.send_headers):
-        return "is that of a header"
+        return "is the name of a header"
     if name.startswith(dialect.reserved_prefixes) and name not in dialect.set_by_client:
-        return f"begins as those that {dialect.name} keeps for itself"
+        return f"has a prefix that {dialect.name} reserves"
     return None
 
 
@@ -170,8 +170,8 @@ def _reserved(reserved: frozenset[str], headers: SendHeaders) -> frozenset[str]:
 
 
 def _check_group_sequence(properties: Properties, at: Int64s) -> None:
-    """JMS 3.1 §3.5.9: an int, and brokers read it as one whatever its type is said to be."""
+    """JMS 3.1 §3.5.9: JMSXGroupSeq is an int, and brokers read it as an int whatever type the row gives."""
     wrong = np.zeros(len(properties.names), np.bool_)
     texts = properties.values.take(pa.array(at)).view(pa.string())
     wrong[at] = misfits(pa.repeat(pa.scalar(ValueType.INT.value), len(at)), texts)
-    properties.entries.refuse_any(wrong, "its value is not an int", "JMS 3.1 §3.5.9: give a whole number.")
+    properties.entries.refuse_any(wrong, "its value is not an int", "JMS 3.1 §3.5.9: use a whole number.")

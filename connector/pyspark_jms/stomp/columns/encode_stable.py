@@ -1,8 +1,7 @@
-"""Rows for a broker that changes some characters of headers when it stores them: rows that hold such are refused.
+"""Rows for a broker that changes some characters of headers when it stores them: such rows are refused.
 
-ActiveMQ Classic writes header text in Java's modified UTF-8 and reads it back as something else: a character
-outside the Basic Multilingual Plane, or U+0000, comes out as two U+FFFD once the message was on disk. Bodies
-keep theirs.
+ActiveMQ Classic stores headers in Java's modified UTF-8 and reads them as UTF-8: a character outside the Basic
+Multilingual Plane, or U+0000, becomes two U+FFFD once the message was on disk. Bodies do not change.
 """
 
 import numpy as np
@@ -17,14 +16,14 @@ __all__ = ["check_stable"]
 
 _HEADER_COLUMNS = ("JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type")
 _FOUR_BYTES = 0xF0
-"""UTF-8 begins with it, or with more, what is outside of the Basic Multilingual Plane."""
+"""The first byte in UTF-8 of the characters outside the Basic Multilingual Plane has at least this value."""
 
-_WHAT = "a character outside the Basic Multilingual Plane, or U+0000, which this broker's store spoils"
-_REMEDY = "Put it into the body, or encode it."
+_WHAT = "a character outside the Basic Multilingual Plane, or U+0000, which this broker changes when it stores them"
+_REMEDY = "Move it into the body, or encode it."
 
 
 def check_stable(rows: Rows) -> None:
-    """Refuse rows with text in a header or a property that would not stay what it is."""
+    """Refuse rows with text in a header or a property that the broker would change."""
     for name in _HEADER_COLUMNS:
         texts = rows.text(name)
         if texts is not None:

@@ -1,4 +1,4 @@
-"""Typed properties of ``propertyColumns`` → header lines of SEND."""
+"""Columns of option ``propertyColumns`` → header lines of SEND."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ def column_lines(rows: Rows, columns: Mapping[str, TypedColumn], dialect: Dialec
 
 
 def _check_name(name: str, dialect: Dialect) -> None:
-    problem = "is one that the broker sets" if name in left_out(dialect) else name_problem(name, dialect)
+    problem = "is a property that the broker sets" if name in left_out(dialect) else name_problem(name, dialect)
     if problem:
         raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
 

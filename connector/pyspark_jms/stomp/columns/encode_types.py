@@ -1,7 +1,7 @@
-"""The ``property_types`` column and the types of typed columns in, the header line that carries them out.
+"""Column ``property_types`` and the types of typed columns → the header line ``spark_jms_types``.
 
-``spark_jms_types``: a JSON object without blanks, property name → JMS type, in the row's order
-(docs/typed-messages.md, "Envelope").
+The line has a JSON object without blanks: property name → JMS type, in the row's order (docs/typed-messages.md,
+"Envelope").
 """
 
 from collections.abc import Mapping
@@ -36,24 +36,24 @@ _REMEDY = f"The type of a property is one of {', '.join(_TYPES)}."
 def types_line(
     rows: Rows, properties: Properties | None, columns: Mapping[str, TypedColumn], dialect: Dialect
 ) -> list[Piece]:
-    """A line for each row that says the type of a property; nothing for the others."""
+    """A line for each row with the type of at least one property; nothing for the others."""
     stated = _stated(rows)
-    said = [] if stated is None else [_said(stated, properties, columns, dialect)]
-    said += [column.where_given(_pair(name, column.kind)) for name, column in columns.items()]
-    arrays = [piece for piece in said if isinstance(piece, pa.Array)]
-    if not said:
+    parts = [] if stated is None else [_stated_pairs(stated, properties, columns, dialect)]
+    parts += [column.where_given(_pair(name, column.kind)) for name, column in columns.items()]
+    arrays = [piece for piece in parts if isinstance(piece, pa.Array)]
+    if not parts:
         return []
     begin, end = fixed_line(TYPES_MARKER, "") + b"{", b"}"
     if not arrays:
-        return [begin + b"".join(said)[1:] + end]
-    pairs = join_rows(said)
+        return [begin + b"".join(parts)[1:] + end]
+    pairs = join_rows(parts)
     line = join_rows([begin, pc.replace_substring(pairs, b",", b"", max_replacements=1), end])
     untyped = pc.equal(pairs, _EMPTY)
     return [pc.if_else(untyped, _EMPTY, line) if pc.any(untyped).as_py() else line]
 
 
 def _pair(name: str, kind: str) -> bytes:
-    """A comma, the name and the type, as they stand in a header."""
+    """A comma, the name and the type, escaped for a header."""
     return escape(f",{json_text(name)}:{json_text(kind)}").encode()
 
 
@@ -87,12 +87,12 @@ def _stated(rows: Rows) -> _Stated | None:
     return stated if len(stated.names) else None
 
 
-def _said(
+def _stated_pairs(
     stated: _Stated, properties: Properties | None, columns: Mapping[str, TypedColumn], dialect: Dialect
 ) -> pa.Array:
-    """What each row says of the types of its ``properties``."""
+    """The pairs of each row's ``properties``, one after the other."""
     unknown = ~mask_of(pc.is_in(stated.types, value_set=_KNOWN))
-    stated.entries.refuse_any(unknown, "JMS has no such type for properties", _REMEDY)
+    stated.entries.refuse_any(unknown, "JMS has no such type of properties", _REMEDY)
     of_columns = _of_columns(stated, columns)
     places = _places(stated, properties)
     missing = (places < 0) & ~of_columns
@@ -106,7 +106,7 @@ def _said(
 
 
 def _of_columns(stated: _Stated, columns: Mapping[str, TypedColumn]) -> Mask:
-    """Which are types of typed columns, which say it themselves and must not be contradicted."""
+    """Which entries are about typed columns. Their types must be those of the columns."""
     found = np.zeros(len(stated.names), np.bool_)
     for name, column in columns.items():
         own = mask_of(pc.equal(stated.names, pa.scalar(name.encode(), pa.binary())))
@@ -117,7 +117,7 @@ def _of_columns(stated: _Stated, columns: Mapping[str, TypedColumn]) -> Mask:
 
 
 def _places(stated: _Stated, properties: Properties | None) -> Int64s:
-    """Where each type's property stands; -1 where there is none in the row."""
+    """The position of each type's property; -1 if the row has no such property."""
     if properties is None:
         return np.full(len(stated.names), -1)
     if _same(stated.entries.bounds, properties.entries.bounds) and _same_texts(stated.names, properties.names):

@@ -1,7 +1,7 @@
-"""Header lines → which line of a frame feeds which column, and which are its properties. Knows the dialect.
+"""Header lines → which line of a frame fills which column, and which lines are its properties.
 
-Frames of one producer share one layout: the names are told apart once, on the first frame (:func:`by_template`).
-Any mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same.
+Frames of one producer share one layout: then the names of the first frame are sorted, once (:func:`by_template`). Any
+mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same result.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,14 @@ __all__ = ["Layout", "by_names", "by_template", "layout_of", "with_properties"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """For each frame, the lines of its columns and of its properties."""
+
     roles: dict[str, Ints]
-    """Column, or ``@name`` of the dialect → the line of each frame, -1 without; no entry: no frame has one."""
+    """Column, or ``@name`` of the dialect → its line in each frame, -1 for none. No entry: no frame has such a line."""
+
     property_lines: Ints
+    """The lines of all properties, in order."""
+
     property_offsets: Ints
     """Frame i has the properties ``property_offsets[i]`` to ``property_offsets[i + 1]``."""
     property_keys: pa.Array
@@ -34,7 +39,7 @@ def layout_of(lines: Lines, dialect: Dialect) -> Layout:
 
 
 def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
-    """The same, with ``more`` lines as properties, in their place. None may have a name that is a property already."""
+    """The same layout with ``more`` lines among the properties, in order. Their names must be new in their frames."""
     if not len(more):
         return layout
     more = np.sort(more)
@@ -55,7 +60,7 @@ def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
 
 
 def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
-    """The layout of all frames if it is known to be that of the first one, else None."""
+    """The layout of all frames if all have the first frame's; None if they may differ."""
     if not lines.alike:
         return None
     frames = len(lines.first) - 1
@@ -111,8 +116,8 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
     table = _known_lines(rows, header, frames, dialect)
     known = header >= 0
     known[known] = table[rows[known], header[known]] == every[known]
-    noise = _position(encoded.dictionary, dialect.ignored_headers)[code] >= 0
-    others = np.flatnonzero(~known & ~noise)
+    ignored = _position(encoded.dictionary, dialect.ignored_headers)[code] >= 0
+    others = np.flatnonzero(~known & ~ignored)
     keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
     key = keys.indices.to_numpy().astype(np.int64)[code[others]]
     first = is_first(rows[others], key, frames, len(keys.dictionary))
@@ -126,7 +131,7 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
 
 
 def _position(names: pa.Array, among: Iterable[str]) -> Ints:
-    """Where each of ``names`` stands ``among`` those, -1 for no place."""
+    """The position of each of ``names`` in ``among``, -1 for none."""
     found = pc.index_in(names, value_set=pa.array(list(among), pa.string()))
     position: Ints = found.fill_null(-1).to_numpy().astype(np.int64)
     return position
@@ -138,10 +143,10 @@ def _renamed(names: pa.Array, renames: dict[str, str]) -> pa.Array:
 
 
 def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Ints:
-    """Frame x known header → its line, -1 without."""
+    """Frame × known header → the line, -1 for none."""
     table = np.full((frames, len(dialect.message_headers)), -1)
     known = np.flatnonzero(header >= 0)
-    backwards = known[::-1]  # of assignments to one cell the last stays: the first line of that name
+    backwards = known[::-1]  # the last assignment to a cell wins: that of the first line with the name
     table[rows[backwards], header[backwards]] = backwards
     for column, name in enumerate(dialect.message_headers):
         if name in dialect.last_occurrence_counts:
@@ -151,7 +156,7 @@ def _known_lines(rows: Ints, header: Ints, frames: int, dialect: Dialect) -> Int
 
 
 def _roles(table: Ints, dialect: Dialect) -> dict[str, Ints]:
-    """Of two headers for one column the dialect's first one that a frame has."""
+    """The line of each column. Of two headers for one column, the dialect's first one that a frame has counts."""
     roles: dict[str, Ints] = {}
     for column, role in enumerate(dialect.message_headers.values()):
         if (table[:, column] >= 0).any():

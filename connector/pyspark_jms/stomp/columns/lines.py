@@ -1,7 +1,6 @@
-"""Frames → their header lines: names and values, unescaped, valid UTF-8. Knows STOMP 1.2, no header by name.
+"""Frames → their header lines: names and values, unescaped, valid UTF-8. Refuses to know the names of headers.
 
-Every step works on the header blocks of all frames at once. Only a line whose bytes are not UTF-8 is read
-alone, and a line that is at fault is named alone.
+Every step works on the header blocks of all frames at once. Only lines that are not UTF-8 are read one by one.
 """
 
 from collections.abc import Callable
@@ -26,25 +25,25 @@ from pyspark_jms.columns.cut import (
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
-__all__ = ["FAULTS_TOLD", "Fault", "Lines", "split_lines"]
+__all__ = ["MAX_FAULTS_SHOWN", "Fault", "Lines", "split_lines"]
 
-FAULTS_TOLD = 10
-"""Of one message: a header block of a million bad lines must not become a text of a million reasons."""
+MAX_FAULTS_SHOWN = 10
+"""The number of faults that ``body_error`` shows of one message: a header block may have a million bad lines."""
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
 _COLON_LF = _COLON | _LF << 8
 _PASS = 1 << 17
-"""Bytes looked at in one go: what is made of them stays in the cache, and off the system's memory calls."""
+"""The number of bytes that are searched at once: the results stay in the cache, and in memory that is reused."""
 _ALL_BITS = 0xFF
 _SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
-_LONGEST_NAME_TOLD = 60
+_MAX_NAME_SHOWN = 60
 _COMMAND_LENGTH = len(b"MESSAGE\n")
 
 
 class Fault(NamedTuple):
-    """Why frame ``row`` could not be read as it should; faults of one frame are told in order of ``place``."""
+    """The reason why frame ``row`` could not be read. Faults of one frame are ordered by ``place``."""
 
     row: int
     place: int
@@ -59,7 +58,7 @@ class Lines:
     first: Ints
     """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
     alike: bool
-    """Whether all frames have the names of the first one, in its order. False: not known."""
+    """Whether all frames have the names of the first one, in the same order. False: unknown."""
     faults: list[Fault]
 
     def __len__(self) -> int:
@@ -73,19 +72,19 @@ class Lines:
         return self.pieces.take(2 * lines + 1)
 
     def one_value(self, lines: Ints) -> bool:
-        """Whether the values of ``lines`` are one and the same short text. False: not known."""
+        """Whether the values of ``lines`` are all the same short text. False: unknown."""
         return self.pieces.all_same(2 * lines + 1)
 
 
 @dataclass(slots=True)
 class _Block:
-    """The header blocks of all frames without what is between them, and where their lines are."""
+    """The header blocks of all frames, one after the other, and the positions of their lines."""
 
     data: Uint8s
     starts: Ints
-    """Line x (name, value)."""
+    """Line × (name, value)."""
     ends: Ints
-    """Line x (name, value). A line without a colon is all name; its value begins behind its end."""
+    """Line × (name, value). A line without a colon is a name only: its value begins after its end."""
     first: Ints
     alike: bool
     faults: list[Fault]
@@ -94,18 +93,21 @@ class _Block:
         return bytes(self.data[self.starts[line, side] : self.ends[line, side]])
 
     def name(self, line: int) -> str:
-        return self.piece(line, _NAME).decode(errors="replace")[:_LONGEST_NAME_TOLD]
+        return self.piece(line, _NAME).decode(errors="replace")[:_MAX_NAME_SHOWN]
 
     def blame(self, lines: Ints, reason: Callable[[int, int], str]) -> None:
-        """Tell of ``lines``, which are in order, by line and its number in the frame; of a frame's only some."""
+        """Add a fault for each of ``lines``, which are in order, up to the limit of a frame.
+
+        ``reason`` is called with a line and its number in the frame.
+        """
         rows = np.searchsorted(self.first, lines, "right") - 1
-        told = np.arange(len(lines)) - np.searchsorted(rows, rows) <= FAULTS_TOLD
-        for row, line in zip(rows[told].tolist(), lines[told].tolist(), strict=True):
+        shown = np.arange(len(lines)) - np.searchsorted(rows, rows) <= MAX_FAULTS_SHOWN
+        for row, line in zip(rows[shown].tolist(), lines[shown].tolist(), strict=True):
             self.faults.append(Fault(row, line, reason(line, line - int(self.first[row]) + 1)))
 
 
 def split_lines(frames: FrameBounds) -> Lines:
-    """Read every header line; one without a colon is left out, and named among the faults."""
+    """Read every header line. A line without a colon is left out, and is a fault."""
     block = _block(frames)
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
     if _holds(block.data, _CR):
@@ -135,7 +137,7 @@ def _block(frames: FrameBounds) -> _Block:
 
 
 def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
-    """The number of lines before each limit; without a search where all frames have the same number."""
+    """The number of lines before each limit. No search is needed if all frames have the same number of lines."""
     frames = len(limits) - 1
     width = len(line_ends) // frames
     if width * frames == len(line_ends) and width and (line_ends[width - 1 :: width] + 1 == limits[1:]).all():
@@ -144,10 +146,10 @@ def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
 
 
 def _separators_as_in_first(data: Uint8s, limits: Ints) -> Ints | None:
-    """What ``_separators`` tells, if every frame has the names of the first one, in its order; else None."""
+    """The result of ``_separators``, if every frame has the names of the first one in the same order; else None."""
     frames = len(limits) - 1
     names = _names(data, limits, 0)
-    # Where layouts are mixed, neighbours mostly differ, and so it costs next to nothing.
+    # In mixed layouts neighbours mostly differ, so this check is cheap.
     if not names or _names(data, limits, min(1, frames - 1)) != names or _names(data, limits, frames - 1) != names:
         return None
     ends = _positions(data, _LF)
@@ -165,15 +167,15 @@ def _separators_as_in_first(data: Uint8s, limits: Ints) -> Ints | None:
 
 
 def _names(data: Uint8s, limits: Ints, frame: int) -> list[bytes] | None:
-    """Of one frame's lines, each with its colon; None if one has none."""
+    """The names of one frame, each with its colon; None if a line has no colon."""
     lines = bytes(data[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
     names = [line[: line.find(b":") + 1] for line in lines]
     return names if all(names) else None
 
 
 def _separators(data: Uint8s) -> Ints:
-    """The first colon and the LF of every line; the LF twice where there is no colon."""
-    # In one pass, for the two differ in two bits; * and 0x1a share the other six.
+    """The positions of the first colon and the LF of every line; twice the LF if there is no colon."""
+    # One pass finds both, because they differ in two bits only; * and 0x1a share the other six bits with them.
     found = _positions(data, _COLON & _LF, _SHARED_BITS)
     if len(found) % 2 == 0 and (data[found].view("<u2") == _COLON_LF).all():
         return found.reshape(-1, 2)
@@ -185,7 +187,7 @@ def _separators(data: Uint8s) -> Ints:
 
 
 def _positions(data: Uint8s, wanted: int, bits: int = _ALL_BITS) -> Ints:
-    """Where those bits of an byte are as ``wanted`` has them."""
+    """The positions of the bytes whose ``bits`` are those of ``wanted``."""
     found = [np.empty(0, np.int32)]
     for begin in range(0, len(data), _PASS):
         matching = (data[begin : begin + _PASS] & bits) == wanted
@@ -204,7 +206,7 @@ def _trim_cr(block: _Block) -> None:
 
 
 def _undo_escapes(block: _Block, whole: Mask) -> None:
-    """Put one byte for each escape and move the lines' positions; an undefined escape stays as it is."""
+    """Replace each escape by one byte, and move the positions of lines. An undefined escape stays, and is a fault."""
     block.data, removed, slashes = unescape_buffer(block.data)
     undefined = np.unique(np.searchsorted(block.ends.ravel(), slashes) // 2)
     piece = np.searchsorted(block.ends.ravel(), removed)
@@ -219,7 +221,7 @@ def _undo_escapes(block: _Block, whole: Mask) -> None:
 
 
 def _replace_wrong_utf8(block: _Block, whole: Mask) -> pa.Buffer:
-    """Append a readable copy of each line that is not UTF-8, and point its name and value there."""
+    """Append a readable copy of each line that is not UTF-8, and move the positions of its name and value there."""
     lines = np.searchsorted(block.ends[:, _VALUE], np.flatnonzero(block.data >= _NOT_ASCII))
     suspects = np.unique(lines)
     suspects = suspects[whole[suspects]]
@@ -239,7 +241,7 @@ def _replace_wrong_utf8(block: _Block, whole: Mask) -> pa.Buffer:
 
 def _leave_out(block: _Block, whole: Mask) -> None:
     if (block.starts[~whole, _NAME] == block.ends[~whole, _NAME]).any():
-        raise wrong_index()  # the blank line that ends the headers came earlier
+        raise wrong_index()  # the headers end before the position in the index
     block.blame(np.flatnonzero(~whole), lambda _, number: f"header line {number} has no colon")
     block.starts, block.ends = block.starts[whole], block.ends[whole]
     block.first = np.concatenate(([0], np.cumsum(whole)))[block.first]

@@ -1,7 +1,6 @@
-"""One STOMP 1.2 frame ↔ its bytes, and ACK frames by the thousand. Knows no broker and no socket.
+"""One STOMP 1.2 frame ↔ its bytes, and many ACK frames at once. Refuses to know brokers and sockets.
 
-For frames that are few: SUBSCRIBE and its kin, look-ups, recognition. MESSAGE and SEND frames in bulk are
-the business of ``scan`` and of ``columns``.
+For rare frames such as SUBSCRIBE. ``scan`` and ``stomp.columns`` read and write MESSAGE and SEND frames in bulk.
 """
 
 import re
@@ -13,8 +12,7 @@ from pyspark_jms.stomp.wire.header import escape, unescape
 
 __all__ = ["Frame", "ack_frames", "encode_frame", "parse_frame"]
 
-_UNESCAPED = frozenset({"CONNECT", "CONNECTED"})
-# STOMP 1.2 "Value Encoding": these two are exempt, for the sake of STOMP 1.0 peers.
+_UNESCAPED = frozenset({"CONNECT", "CONNECTED"})  # STOMP 1.2 "Value Encoding", for the sake of STOMP 1.0 peers
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")  # a raw CR cannot be part of a header: it is escaped there
 _MAX_DIGITS = 18  # of a content-length
@@ -22,14 +20,14 @@ _MAX_DIGITS = 18  # of a content-length
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A command, headers in the order of the wire (repeats included), a body."""
+    """A command, headers in the order of the wire with repeated ones, and a body."""
 
     command: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """STOMP 1.2 "Repeated Header Entries": the first one counts."""
+        """The value of a header. STOMP 1.2 "Repeated Header Entries": the first one counts."""
         return next((value for key, value in self.headers if key == name), None)
 
     def __repr__(self) -> str:
@@ -37,7 +35,7 @@ class Frame:
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """The bytes with the NUL. A body gets a ``content-length`` unless the headers have one."""
+    """The bytes of a frame with its NUL. A body gets a ``content-length`` unless the headers have one."""
     code = _as_is if frame.command in _UNESCAPED else escape
     headers = frame.headers
     if frame.body and frame.header("content-length") is None:
@@ -47,7 +45,7 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def parse_frame(data: bytes) -> Frame:
-    """Read exactly one frame; EOLs around it are allowed, anything else is a ``MalformedFrameError``."""
+    """Read exactly one frame. Only EOLs may surround it: otherwise a ``MalformedFrameError``."""
     data = data.lstrip(b"\r\n")
     blank = _BLANK_LINE.search(data)
     if not blank:
@@ -58,16 +56,16 @@ def parse_frame(data: bytes) -> Frame:
     except UnicodeDecodeError:
         raise _malformed("a header is not UTF-8") from None
     if not (command.isascii() and command.isalpha() and command.isupper()):
-        raise _malformed("it begins with no command")
+        raise _malformed("it does not begin with a command")
     code = _as_is if command in _UNESCAPED else unescape
     frame = Frame(command, tuple(_header(line, code) for line in lines))
     return Frame(command, frame.headers, _body(rest, frame.header("content-length")))
 
 
 def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
-    """One ACK frame per id (as it stood on the wire), in one buffer; the last one asks for the receipt.
+    """One ACK frame for each id, as it stood on the wire, in one buffer. The last frame asks for the receipt.
 
-    Individual, never cumulative: see ARCHITECTURE.md, "What Artemis does". There must be an id.
+    At least one id is required. ACKs are individual, never cumulative: see ARCHITECTURE.md, "What Artemis does".
     """
     joined = b"ACK\nid:" + b"\n\n\0ACK\nid:".join(ids)
     return joined + (b"\nreceipt:" + receipt.encode() if receipt else b"") + b"\n\n\0"

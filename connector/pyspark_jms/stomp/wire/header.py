@@ -1,4 +1,4 @@
-"""Header text ↔ header bytes, STOMP 1.2, one string at a time. Knows no socket, no clock, no broker."""
+"""Header text ↔ its form on the wire, one string at a time. Refuses to know sockets, the clock and brokers."""
 
 import re
 
@@ -42,6 +42,6 @@ def _plain(match: re.Match[str]) -> str:
         return _WIRE_TO_PLAIN[match[0]]
     except KeyError:
         raise MalformedFrameError(
-            f"A header holds the escape {match[0]!r}, which STOMP 1.2 does not define.",
+            f"A header has the escape {match[0]!r}, which STOMP 1.2 does not define.",
             "Report this with the broker's name and version.",
         ) from None

@@ -291,7 +291,7 @@ def test_an_envelope_is_read_as_what_is_in_it(kind, body, given):
         ("stream", b"\xff", "stream", "text is not valid UTF-8"),
         ("map", MAP_BODY.replace("3", "x"), "map", "element 1 of the map is not of type int"),
         ("message", "x", "message", "a message without a body has one"),
-        ("record", "x", "text", "property 'spark_jms_body' names no body type"),
+        ("record", "x", "text", "property 'spark_jms_body' does not name a body type"),
     ],
 )
 def test_an_envelope_that_cannot_be_read_is_raw_bytes_and_a_reason(kind, body, body_type, reason):

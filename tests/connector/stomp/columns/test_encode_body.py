@@ -132,7 +132,7 @@ def test_two_bodies_without_a_body_type_are_refused(row):
     ],
 )
 def test_a_body_its_type_does_not_speak_of_is_not_lost_silently(row):
-    with pytest.raises(MessageFormatError, match=r"Row 4 of the task says body_type .* in another column"):
+    with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*Row 4 of the task .*body_type"):
         bodies_of({"text": "a"}, row)
 
 

@@ -96,7 +96,7 @@ def test_a_header_of_the_frame_is_no_property(name, row):
     maps = [[("a", "secret")], [("a", "secret")]]
     maps[row] = [("b", "1"), (name, "secret")]
     with pytest.raises(
-        MessageFormatError, match=f"Row {5 + row} of the task has a property '{name}': its name is that"
+        MessageFormatError, match=f"Row {5 + row} of the task has a property '{name}': its name is .* header"
     ) as caught:
         lines_of(maps)
     assert "secret" not in str(caught.value)
@@ -105,7 +105,7 @@ def test_a_header_of_the_frame_is_no_property(name, row):
 @pytest.mark.parametrize("name", ["_AMQ_OperationName", "_AMQ_ROUTE_TO", "_AMQ_GROUP_ID", "_AMQ_", "__AMQ_X"])
 @pytest.mark.parametrize("other", [[("a", "1")], [("b", "1"), ("c", "2")]])
 def test_other_names_that_the_broker_keeps_for_itself_are_refused(name, other):
-    with pytest.raises(MessageFormatError, match=f"Row 6 .* property '{name}': its name begins as those that artemis"):
+    with pytest.raises(MessageFormatError, match=f"JMS_MESSAGE_FORMAT.*Row 6 .* property '{name}': .* artemis"):
         lines_of([[("a", "1")], [(name, "secret")], other])
     assert lines_of([[(name, "1")]], dialect=replace(ARTEMIS, reserved_prefixes=())) == [f"\n{name}:1"]
 
@@ -113,7 +113,7 @@ def test_other_names_that_the_broker_keeps_for_itself_are_refused(name, other):
 def test_a_dialect_that_reserves_nothing_still_keeps_its_own_headers():
     careless = replace(ARTEMIS, reserved_properties=frozenset())
     for name in STOMP | {"expires", "correlation-id", "AMQ_SCHEDULED_DELAY"}:
-        with pytest.raises(MessageFormatError, match="its name is that of a header"):
+        with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*its name .* header"):
             lines_of([[(name, "1")]], dialect=careless)
 
 
