@@ -364,11 +364,11 @@ def test_heart_beats_keep_an_idle_session(broker, settings):
     login = (("login", broker.user), ("passcode", broker.password))
     with socket.create_connection((broker.host, broker.port), 30) as silent:
         silent.sendall(encode_frame(Frame("CONNECT", (("accept-version", "1.2"), ("heart-beat", "500,0"), *login))))
-        octets = b""
+        data = b""
         while more := silent.recv(1024):
-            octets += more
-    assert octets.startswith(b"CONNECTED\n")
-    assert b"AMQ229014" in octets
+            data += more
+    assert data.startswith(b"CONNECTED\n")
+    assert b"AMQ229014" in data
     connection.request("BEGIN", {"transaction": "t"})
     connection.close()
 

@@ -77,9 +77,9 @@ def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, re
     put(broker, queue, *[b"x" * 1000] * 40)
     consumer = consume(settings_for(broker), queue, window_bytes=10_000)
     wait_until(lambda: broker.delivering_count(queue) == consumer.waiting()[0] >= 7)
-    waiting, octets = consumer.waiting()
+    waiting, size = consumer.waiting()
     assert waiting <= 10  # frames have some 300 bytes of headers
-    assert octets <= 10_000 + 1400
+    assert size <= 10_000 + 1400
     _, ids = receive(consumer, waiting)
     consumer.await_receipt(consumer.acknowledge(ids[:3]))
     wait_until(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)

@@ -50,8 +50,8 @@ def test_a_broker_that_cannot_be_asked_or_reached(settings_for, caplog):
 def test_an_odd_answer_does_not_end_a_query(broker, settings_for, queue, caplog, body):
     broker.create_queue(queue)
 
-    def alter(octets):
-        return re.sub(rb'content-length:\d+\n\n\["[^"]*"\]', b"content-length:%d\n\n%b" % (len(body), body), octets)
+    def alter(data):
+        return re.sub(rb'content-length:\d+\n\n\["[^"]*"\]', b"content-length:%d\n\n%b" % (len(body), body), data)
 
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_client.alter = alter

@@ -106,8 +106,8 @@ def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch):
 def _answered(body):
     """The answer ``[0]`` of a real broker, with another body."""
 
-    def alter(octets):
-        return re.sub(rb"content-length:3\n\n\[0\]", b"content-length:%d\n\n%b" % (len(body), body), octets)
+    def alter(data):
+        return re.sub(rb"content-length:3\n\n\[0\]", b"content-length:%d\n\n%b" % (len(body), body), data)
 
     return alter
 
@@ -123,7 +123,7 @@ def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, setting
         watched = watch(settings_for(broker, url=proxy.url), [queue])
         wait_until(lambda: proxy.accepted > 3)
         assert watched.figures() == {}
-        proxy.to_client.alter = lambda octets: octets
+        proxy.to_client.alter = lambda data: data
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         watched.close()
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
