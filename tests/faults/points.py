@@ -33,9 +33,9 @@ def afterwards(stage, cell):
         sink = stage.sink
         wait_until(lambda: sink.connections == sink.left_open, what="the end of all connections but the old ones")
         stage.require(sink.left_open, "the broker has ended the old connection")
-        before = stage.sink.to_broker.octets
+        before = stage.sink.to_broker.size
         stage.sink.to_broker.release()
-        wait_until(lambda: stage.sink.to_broker.octets > before, what="the old COMMIT")
+        wait_until(lambda: stage.sink.to_broker.size > before, what="the old COMMIT")
         stage.sink.let_expire()
         wait_until(lambda: not stage.sink.connections, what="the end of the old connection")
         return "the old COMMIT arrived late"
@@ -57,9 +57,9 @@ def _go_on(stage):
 def _received(stage):
     _in_the_third_batch(stage)
     segments = stage.input.segments() if stage.input.journal else None
-    before = stage.source.to_client.octets
+    before = stage.source.to_client.size
     stage.input.send(MORE)
-    stage.until(lambda: stage.source.to_client.octets > before + MORE * 200, "the arrival of the messages")
+    stage.until(lambda: stage.source.to_client.size > before + MORE * 200, "the arrival of the messages")
     stage.require(stage.input.left() >= MORE, "messages were acknowledged")
     stage.require(segments is None or stage.input.segments() == segments, "messages were made durable")
     return f"{stage.input.in_delivery()} in delivery, in memory only"

@@ -49,7 +49,7 @@ class Direction:
     """One direction of all connections. ``bytes`` counts the forwarded bytes."""
 
     def __init__(self):
-        self.data = 0
+        self.size = 0
         self._flowing = threading.Event()
         self._flowing.set()
         self._trap = None
@@ -277,7 +277,7 @@ class Proxy:
         while data := source.recv(1 << 16):
             data = direction.alter(data)
             passed, trap = direction._admit(link, seen, data)
-            direction.data += len(passed)
+            direction.size += len(passed)
             if not _sent(target, passed):
                 return
             if trap and trap.cuts:
@@ -292,7 +292,7 @@ class Proxy:
                     return  # its last bytes are lost
                 link.silent = False
                 target.sendall(data[len(passed) :])
-                direction.data += len(data) - len(passed)
+                direction.size += len(data) - len(passed)
             seen = (seen + data)[-1024:]
 
 

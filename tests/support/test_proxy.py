@@ -55,7 +55,7 @@ def until_the_end(link):
 def test_forwards(proxy, link):
     link.sendall(b"hello")
     assert link.recv(1024) == b"hello"
-    assert (proxy.accepted, proxy.to_broker.data, proxy.to_client.data) == (1, 5, 5)
+    assert (proxy.accepted, proxy.to_broker.size, proxy.to_client.size) == (1, 5, 5)
 
 
 @pytest.mark.parametrize("way", ["to_broker", "to_client"])
@@ -115,7 +115,7 @@ def test_holds_what_comes_from_the_nth_pattern_on_until_it_is_released(proxy, li
     link.sendall(b"1 ACK 2 ACK 3")
     assert proxy.to_broker.held.wait(10)
     assert _received(link, len(passed)) == passed
-    assert proxy.to_broker.data == len(passed)
+    assert proxy.to_broker.size == len(passed)
     proxy.to_broker.hold_at(b"NEXT")
     proxy.to_broker.release()
     assert _received(link, len(kept)) == kept
@@ -154,7 +154,7 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     proxy.cut()
     proxy.to_broker.release()
     until_the_end(link)
-    assert proxy.to_broker.data == len(b"hello ")
+    assert proxy.to_broker.size == len(b"hello ")
 
 
 def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone():
