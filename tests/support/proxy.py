@@ -46,7 +46,7 @@ class _Trap:
 
 
 class Direction:
-    """One direction of all connections. ``bytes`` counts the forwarded bytes."""
+    """One direction of all connections. ``size`` counts the forwarded bytes."""
 
     def __init__(self):
         self.size = 0

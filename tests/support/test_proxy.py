@@ -104,7 +104,7 @@ def test_cuts_at_a_pattern_however_it_is_split(proxy, link, way, included, seen,
     else:
         until_the_end(link)  # the bytes of the echo are lost with the connection
     assert direction.cut_done.wait(10)
-    assert direction.data == len(b"before COMMIT" if included else pieces[0][:9] if len(pieces) > 1 else b"before ")
+    assert direction.size == len(b"before COMMIT" if included else pieces[0][:9] if len(pieces) > 1 else b"before ")
 
 
 @pytest.mark.parametrize(
