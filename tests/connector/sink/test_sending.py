@@ -187,7 +187,7 @@ def test_columns_become_typed_properties(broker, queue):
 @pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
 def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
     rows = pa.record_batch({"text": ["a"], name: ["x"]})
-    with pytest.raises(SchemaError, match=f"The name of column {name} of propertyColumns (is that|begins as|is one)"):
+    with pytest.raises(SchemaError, match=f"The name of column {name} of propertyColumns"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
 
 
@@ -222,7 +222,7 @@ def test_a_row_gives_no_order_to_the_broker(broker, queue):
     batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
     with pytest.raises(InvalidDestinationError, match="is reserved for management requests"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch]))
-    with pytest.raises(MessageFormatError, match=r"_AMQ_ResourceName.*artemis keeps for itself"):
+    with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*_AMQ_ResourceName"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch.drop_columns("destination")]))
     time.sleep(0.5)
     assert broker.server.locateQueue(queue) is not None
