@@ -4,6 +4,7 @@ import time
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import Waiting
 from pyspark_jms.source.diverting import Diverter
@@ -75,7 +76,11 @@ class Intake:
     def check(self) -> None:
         """Raise what stops the query; send away what is too large; acknowledge what was redelivered."""
         for link in self._subscriptions.links:
-            link.check_messages()
+            try:
+                link.check_messages()
+            except JMSError as error:
+                if not (link.is_down and error.transient):
+                    raise  # a connection that was lost this moment is replaced before the next look
         for lane in self._open_lanes():
             self._diverter.divert_oversized(self._subscriptions.links[lane])
         self._take_redelivered()

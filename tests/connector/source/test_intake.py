@@ -53,3 +53,15 @@ def test_a_drain_ends_when_nothing_comes(broker, queue):
         assert receiver._intake.is_drained(0.4)
     finally:
         receiver.close()
+
+
+def test_a_connection_lost_between_two_looks_does_not_end_the_query(broker, queue):
+    fill(broker, queue, 3)
+    receiver = opened(broker, queue)
+    try:
+        receiver.links[0].drop()
+        wait_until(lambda: receiver.links[0].is_down)
+        receiver._intake.check()
+        wait_until(lambda: receiver.next_batch_end() == 3)
+    finally:
+        receiver.close()
