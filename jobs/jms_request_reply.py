@@ -1,14 +1,16 @@
-r"""Requests from a queue, each answered where its JMSReplyTo says: a price service.
+r"""Read requests from a queue and send each answer to the request's JMSReplyTo: a price service.
 
     export JMS_PASSWORD=artemis
     spark-submit jobs/jms_request_reply.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue prices --checkpoint out/checkpoint
 
-A request is JSON, as text or UTF-8 bytes: {"quantity": 3, "price": 4.5}. Its answer is {"total":13.50}, or
-{"error":"..."}, and has the request's JMSCorrelationID, or its JMSMessageID where it has none. Artemis does not show
-a message id over STOMP: a requester sets JMSCorrelationID, or waits at a reply queue of its own. A request without a
-JMSReplyTo, or with one that --reply-to does not allow, is answered to QUEUE.answers: one odd request must not stop
-the service, and an answer that the broker refuses would. After a crash a batch may be answered again.
+A request is JSON, as text or UTF-8 bytes: {"quantity": 3, "price": 4.5}. Its answer is {"total":13.50} or
+{"error":"..."}. The answer has the request's JMSCorrelationID, or its JMSMessageID if the correlation id is missing.
+Artemis does not show message ids over STOMP: a requester must set JMSCorrelationID, or use a reply queue of its own.
+
+If a request has no JMSReplyTo, or one that --reply-to does not allow, its answer goes to QUEUE.answers. Otherwise the
+broker could refuse the answer, and one invalid request would stop the service. After a crash the answers of a batch may
+be sent again.
 """
 
 import argparse
@@ -33,7 +35,7 @@ def main() -> None:
     access = {
         "brokerUrl": job.broker_url,
         "user": job.user,
-        "passwordFile": job.password_file,  # an option that is None counts as not given
+        "passwordFile": job.password_file,  # the connector ignores options that are None
         "passwordEnv": job.password_env,
     }
     spark = SparkSession.builder.appName(f"answers to {job.queue}").getOrCreate()
@@ -43,37 +45,37 @@ def main() -> None:
     sink = sink.option("timeToLive", job.time_to_live).option("checkpointLocation", job.checkpoint)
     sink = sink.trigger(availableNow=True) if job.available_now else sink.trigger(processingTime=job.trigger)
     query = sink.start()
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not answered
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread requests go back to the queue
         query.awaitTermination()
 
 
 def answered(requests: DataFrame, allowed: str) -> DataFrame:
-    """A row for each request: what to say, to whom, and to which question."""
+    """One row for each request: the answer, its destination and the correlation id."""
     reply_to = F.col("JMSReplyTo")
     return requests.withColumn("request", F.from_json(jms_text(requests), REQUEST)).select(
-        F.when(reply_to.rlike(rf"\A({allowed})\z"), reply_to).alias("destination"),  # null: to the sink's default queue
+        F.when(reply_to.rlike(rf"\A({allowed})\z"), reply_to).alias("destination"),  # null: the sink's default queue
         F.coalesce("JMSCorrelationID", "JMSMessageID").alias("JMSCorrelationID"),
         F.expr(ANSWER).alias("text"),
     )
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Answer the requests of a JMS queue to their JMSReplyTo.")
+    parser = argparse.ArgumentParser(description="Send an answer to the JMSReplyTo of each request in a JMS queue.")
     add = parser.add_argument
     add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
     add("--user")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
-    add("--queue", required=True, help="the queue to read")
-    add("--reply-to", metavar="REGEX", default=ADDRESSES, help="where answers may go (default: %(default)s)")
-    add("--answers", metavar="NAME", help="the queue of all other answers (default: QUEUE.answers)")
-    add("--time-to-live", default="10m", metavar="TIME", help="an answer nobody fetches expires (default: %(default)s)")
-    add("--checkpoint", required=True, metavar="DIR", help="where Spark keeps its place; one for each job")
-    add("--max-messages", type=int, metavar="N", help="at most so many requests in a batch")
+    password.add_argument("--password-file", metavar="FILE", help="file that contains the password")
+    password.add_argument("--password-env", metavar="NAME", help="environment variable that contains the password")
+    add("--queue", required=True, help="queue to read")
+    add("--reply-to", metavar="REGEX", default=ADDRESSES, help="allowed values of JMSReplyTo (default: %(default)s)")
+    add("--answers", metavar="NAME", help="queue for all other answers (default: QUEUE.answers)")
+    add("--time-to-live", default="10m", metavar="TIME", help="until an unread answer expires (default: %(default)s)")
+    add("--checkpoint", required=True, metavar="DIR", help="checkpoint folder of Spark; each job needs its own")
+    add("--max-messages", type=int, metavar="N", help="maximum number of requests in a batch")
     when = parser.add_mutually_exclusive_group()
-    when.add_argument("--available-now", action="store_true", help="answer what is there, then end")
-    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a batch every TIME: '10 seconds'")
+    when.add_argument("--available-now", action="store_true", help="answer the requests on the queue, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="time between batches: '10 seconds'")
     return parser.parse_args()
 
 

@@ -1,11 +1,12 @@
-r"""Messages of a queue on the console: the first thing to try on a queue of your own.
+r"""Show the messages of a queue on the console: a first look at your own queue.
 
     export JMS_PASSWORD=artemis
     spark-submit jobs/jms_to_console.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue orders --peek
 
-With --peek it looks at the first messages and removes none. Without it, it consumes: a table for each batch, with every
-message of the batch; what was shown is acknowledged and gone from the queue. Stop it with Ctrl-C or SIGTERM.
+With --peek the job shows the first messages, removes none, and ends. Without --peek it consumes messages: it shows a
+table with every message of a batch, then acknowledges the batch, which removes the messages from the queue. Stop the
+job with Ctrl-C or SIGTERM.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def main() -> None:
     access = {
         "brokerUrl": job.broker_url,
         "user": job.user,
-        "passwordFile": job.password_file,  # an option that is None counts as not given
+        "passwordFile": job.password_file,  # the connector ignores options that are None
         "passwordEnv": job.password_env,
         "queue": job.queue,
     }
@@ -35,12 +36,12 @@ def main() -> None:
         return
     messages = spark.readStream.format("jms").options(**access, maxMessagesPerTrigger=job.max_messages).load()
     console = messages.select(*shown()).writeStream.format("console").option("truncate", "false")
-    console = console.option("numRows", job.max_messages)  # Spark shows 20 of a batch unless it is told otherwise
+    console = console.option("numRows", job.max_messages)  # by default Spark shows 20 rows of a batch
     if job.checkpoint:
         console = console.option("checkpointLocation", job.checkpoint)
     console = console.trigger(availableNow=True) if job.available_now else console.trigger(processingTime=job.trigger)
     query = console.start()
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not shown
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
 
 
@@ -54,16 +55,16 @@ def arguments() -> argparse.Namespace:
     add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
     add("--user")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
-    add("--queue", required=True, help="the queue to read")
-    add("--peek", action="store_true", help="look at the first messages, once; none is removed from the queue")
-    add("--checkpoint", metavar="DIR", help="where Spark keeps its place; without one, sequence begins at 0 again")
-    shown = "at most so many messages in a table; all of them are shown (default: %(default)s)"
+    password.add_argument("--password-file", metavar="FILE", help="file that contains the password")
+    password.add_argument("--password-env", metavar="NAME", help="environment variable that contains the password")
+    add("--queue", required=True, help="queue to read")
+    add("--peek", action="store_true", help="show the first messages once and remove none from the queue")
+    add("--checkpoint", metavar="DIR", help="checkpoint folder of Spark; without it, sequence starts at 0 again")
+    shown = "maximum number of messages in a table (default: %(default)s)"
     add("--max-messages", type=int, metavar="N", default=100, help=shown)
     when = parser.add_mutually_exclusive_group()
-    when.add_argument("--available-now", action="store_true", help="show what is there, then end")
-    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a table every TIME: '10 seconds'")
+    when.add_argument("--available-now", action="store_true", help="show the messages on the queue, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="time between batches: '10 seconds'")
     return parser.parse_args()
 
 

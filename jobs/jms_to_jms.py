@@ -1,16 +1,16 @@
-r"""Orders from a queue, enriched with their total, to the queue their content asks for.
+r"""Read orders from a queue, add their total, and send each order to a queue that depends on its content.
 
     export JMS_PASSWORD=artemis
     spark-submit jobs/jms_to_jms.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue orders --checkpoint out/checkpoint --available-now
 
 An order is JSON, as text or UTF-8 bytes: {"order": 1001, "country": "DE", "quantity": 3, "price": 4.5}.
-It goes to
-    QUEUE.review    when quantity x price is 1000 or more,
-    QUEUE.europe    when it is for Europe,
-    QUEUE.world     else,
-    QUEUE.invalid   unchanged, when it is no such order.
-Headers and properties travel along. Each task writes in one transaction; after a crash a batch may be written again.
+The job sends it to
+    QUEUE.review    if quantity x price is 1000 or more,
+    QUEUE.europe    if the country is in Europe,
+    QUEUE.world     otherwise,
+    QUEUE.invalid   unchanged, if the message is not a valid order.
+Headers and properties are kept. Each task writes in one transaction. After a crash a batch may be written again.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main() -> None:
     access = {
         "brokerUrl": job.broker_url,
         "user": job.user,
-        "passwordFile": job.password_file,  # an option that is None counts as not given
+        "passwordFile": job.password_file,  # the connector ignores options that are None
         "passwordEnv": job.password_env,
     }
     spark = SparkSession.builder.appName(f"{job.queue} to JMS").getOrCreate()
@@ -38,12 +38,12 @@ def main() -> None:
     sink = orders.writeStream.format("jms").options(**access).option("checkpointLocation", job.checkpoint)
     sink = sink.trigger(availableNow=True) if job.available_now else sink.trigger(processingTime=job.trigger)
     query = sink.start()
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not written
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
 
 
 def routed(messages: DataFrame, queue: str) -> DataFrame:
-    """The rows as they came, with property `total` and column `destination`: the sink takes the rest as it is."""
+    """The received rows with the property `total` and the column `destination`; the sink accepts all other columns."""
     order = F.from_json(jms_text(messages), "country string, quantity int, price decimal(10,2)")
     messages = messages.withColumn("order", order).withColumn("total", F.expr("order.quantity * order.price"))
     target = (
@@ -61,19 +61,21 @@ def routed(messages: DataFrame, queue: str) -> DataFrame:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Enrich the orders of a JMS queue and route them by content.")
+    parser = argparse.ArgumentParser(
+        description="Add the total to the orders of a JMS queue and route them by content."
+    )
     add = parser.add_argument
     add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
     add("--user")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
-    add("--queue", required=True, help="the queue to read; QUEUE.europe and so on are written")
-    add("--checkpoint", required=True, metavar="DIR", help="where Spark keeps its place; one for each job")
-    add("--max-messages", type=int, metavar="N", help="at most so many messages in a batch")
+    password.add_argument("--password-file", metavar="FILE", help="file that contains the password")
+    password.add_argument("--password-env", metavar="NAME", help="environment variable that contains the password")
+    add("--queue", required=True, help="queue to read; the job writes to QUEUE.europe and so on")
+    add("--checkpoint", required=True, metavar="DIR", help="checkpoint folder of Spark; each job needs its own")
+    add("--max-messages", type=int, metavar="N", help="maximum number of messages in a batch")
     when = parser.add_mutually_exclusive_group()
-    when.add_argument("--available-now", action="store_true", help="route what is there, then end")
-    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a batch every TIME: '10 seconds'")
+    when.add_argument("--available-now", action="store_true", help="route the messages on the queue, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="time between batches: '10 seconds'")
     return parser.parse_args()
 
 

@@ -1,15 +1,15 @@
-r"""A queue into a folder of Parquet files.
+r"""Write the messages of a queue to Parquet files.
 
     export JMS_PASSWORD=artemis
     spark-submit jobs/jms_to_parquet.py --broker-url stomp://localhost:61613 --user artemis \
         --password-env JMS_PASSWORD --queue orders --output out/orders --checkpoint out/checkpoint --available-now
 
-A message is acknowledged when its batch is written: a crash loses none, and may repeat those of the last batch. The
-repeated rows have the same delivery_id.
+A message is acknowledged after its batch is written. A crash loses no message and may repeat the messages of the last
+batch. The repeated rows have the same delivery_id.
 
-Keep checkpoint and output together. A file sink skips every batch whose number is in OUTPUT/_spark_metadata
-already: with a new checkpoint, whose batches begin at 0 again, messages would be acknowledged and never written. The
-job refuses that.
+Keep checkpoint and output together. Spark's file sink skips every batch whose number is in OUTPUT/_spark_metadata. A
+new checkpoint starts at batch 0 again, so its messages would be acknowledged and never written. The job refuses to
+start in this case.
 """
 
 import argparse
@@ -25,14 +25,14 @@ def main() -> None:
     spark = SparkSession.builder.appName(f"{job.queue} to parquet").getOrCreate()
     if exists(spark, f"{job.output}/_spark_metadata") and not exists(spark, f"{job.checkpoint}/metadata"):
         sys.exit(
-            f"{job.output} was written with another checkpoint than {job.checkpoint}: batches would be skipped, their"
-            " messages lost. Restore the checkpoint, or name a new output folder."
+            f"{job.output} was written with another checkpoint than {job.checkpoint}. Spark would skip batches, and"
+            " their messages would be lost. Restore the checkpoint, or name a new output folder."
         )
     messages = (
         spark.readStream.format("jms")
         .option("brokerUrl", job.broker_url)
         .option("user", job.user)
-        .option("passwordFile", job.password_file)  # an option that is None counts as not given
+        .option("passwordFile", job.password_file)  # the connector ignores options that are None
         .option("passwordEnv", job.password_env)
         .option("queue", job.queue)
         .option("maxMessagesPerTrigger", job.max_messages)
@@ -42,13 +42,13 @@ def main() -> None:
     files = files.option("checkpointLocation", job.checkpoint)
     files = files.trigger(availableNow=True) if job.available_now else files.trigger(processingTime=job.trigger)
     query = files.start()
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C: Spark stops too, and gives back what was not written
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
 
 
 def exists(spark: SparkSession, name: str) -> bool:
-    """On whatever file system the name says, as Spark sees it."""
-    java: Any = spark._jvm  # noqa: SLF001  # Spark has no other way from Python
+    """Whether the path exists on the file system of its URI, as Spark sees it."""
+    java: Any = spark._jvm  # noqa: SLF001  # Spark has no public API for this in Python
     path = java.org.apache.hadoop.fs.Path(name)
     return bool(path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))  # noqa: SLF001
 
@@ -59,15 +59,15 @@ def arguments() -> argparse.Namespace:
     add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
     add("--user")
     password = parser.add_mutually_exclusive_group()
-    password.add_argument("--password-file", metavar="FILE", help="a file that holds the password")
-    password.add_argument("--password-env", metavar="NAME", help="an environment variable that holds it")
-    add("--queue", required=True, help="the queue to read")
-    add("--output", required=True, metavar="DIR", help="where the Parquet files go")
-    add("--checkpoint", required=True, metavar="DIR", help="where Spark keeps its place; one for each job")
-    add("--max-messages", type=int, metavar="N", help="at most so many messages in a batch")
+    password.add_argument("--password-file", metavar="FILE", help="file that contains the password")
+    password.add_argument("--password-env", metavar="NAME", help="environment variable that contains the password")
+    add("--queue", required=True, help="queue to read")
+    add("--output", required=True, metavar="DIR", help="output folder of the Parquet files")
+    add("--checkpoint", required=True, metavar="DIR", help="checkpoint folder of Spark; each job needs its own")
+    add("--max-messages", type=int, metavar="N", help="maximum number of messages in a batch")
     when = parser.add_mutually_exclusive_group()
-    when.add_argument("--available-now", action="store_true", help="write what is there, then end")
-    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="a batch every TIME: '10 seconds'")
+    when.add_argument("--available-now", action="store_true", help="write the messages on the queue, then end")
+    when.add_argument("--trigger", metavar="TIME", default="0 seconds", help="time between batches: '10 seconds'")
     return parser.parse_args()
 
 

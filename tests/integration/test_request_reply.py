@@ -62,7 +62,7 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
     java.send(queue, request(2, 0.01), reply_to=own)
     java.send(queue, request(1000, 999999.99), reply_to=fixed, correlation_id="ID:like a message id")
     java.send(queue, "no request", reply_to=fixed, correlation_id="")
-    java.send(queue, b"\xff\0", reply_to=fixed, correlation_id="octets")
+    java.send(queue, b"\xff\0", reply_to=fixed, correlation_id="bytes")
     java.send(queue, request(5, 1).encode(), reply_to=fixed, correlation_id="bytes of JSON")
     java.send(queue, request(1, 1), correlation_id="nobody waits")
     answer()
@@ -77,7 +77,7 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
         fixed: [
             ("", REFUSED.copy().popitem()),
             ("ID:like a message id", ("total", 999999990.0)),
-            ("octets", REFUSED.copy().popitem()),
+            ("bytes", REFUSED.copy().popitem()),
             ("bytes of JSON", ("total", 5.0)),
         ],
         nobody: [("nobody waits", ("total", 1.0))],
