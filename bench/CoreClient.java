@@ -15,9 +15,10 @@ import org.apache.activemq.artemis.api.jms.ActiveMQJMSConstants;
 import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
 
 /**
- * What a Java application would do: Artemis' JMS client on its own protocol (CORE), as a consumer and as a producer.
+ * A Java application for comparison: Artemis' JMS client with its own protocol (CORE), as a consumer and as a producer.
  *
- * A job a line on standard input, prepared, then "ready"; at the next line it runs, then "done".
+ * Each line on standard input is a job. The client prepares the job and prints "ready". At the next line it runs the job
+ * and prints "done".
  */
 public final class CoreClient {
     private static final int CONNECTIONS = 2;
@@ -60,7 +61,7 @@ public final class CoreClient {
         in.readLine();
     }
 
-    /** One session; each message is read as a whole and acknowledged by itself, or a thousand with one commit. */
+    /** One session. Each message is read completely and acknowledged individually, or 1,000 messages with one commit. */
     private void drain(String queue, int messages, boolean transacted) throws Exception {
         int mode = transacted ? Session.SESSION_TRANSACTED : ActiveMQJMSConstants.INDIVIDUAL_ACKNOWLEDGE;
         try (Connection connection = factory.createConnection();
@@ -71,7 +72,7 @@ public final class CoreClient {
             for (int i = 1; i <= messages; i++) {
                 Message message = consumer.receive(60_000);
                 if (message == null) {
-                    throw new IllegalStateException(messages - i + 1 + " messages did not come");
+                    throw new IllegalStateException(messages - i + 1 + " messages did not arrive");
                 }
                 look(message);
                 if (!transacted) {
@@ -94,7 +95,7 @@ public final class CoreClient {
         }
     }
 
-    /** Transactions on two connections at once; each COMMIT returns before the next transaction begins. */
+    /** Transactions on two connections at a time. Each COMMIT returns before the next transaction begins. */
     private void send(String queue, int messages, int perTransaction, int bodyBytes, boolean persistent)
             throws Exception {
         List<Connection> connections = new ArrayList<>();

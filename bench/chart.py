@@ -1,4 +1,4 @@
-"""The JSON document → a PNG: rates with their ranges, CPU by process, other kinds of message."""
+"""The JSON document → a PNG with rates and their ranges, CPU by process, and other kinds of message."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def draw(document: dict[str, Any], path: Path) -> None:
 
 
 def _measured(document: dict[str, Any], way: str) -> list[str]:
-    """From the top of a chart whose bars are drawn from the bottom."""
+    """Measured cases in reverse order, because matplotlib draws bars from the bottom."""
     return [case for case in CASES if case.startswith(way) and case in document["cases"]][::-1]
 
 
@@ -60,7 +60,7 @@ def _cpu(axes: Axes, document: dict[str, Any]) -> None:
 
 
 def _ratios(axes: Axes, document: dict[str, Any]) -> None:
-    """Ours of the raw socket: the base case, and each other kind of message."""
+    """Ratio of the connector's rate to the raw socket's rate, for the base case and each other kind of message."""
     kinds = {"base case": document["cases"]} | {name: axis["cases"] for name, axis in document.get("axes", {}).items()}
     bars = [
         (f"{name}, {way}", cases[case]["ratio_to_raw"])

@@ -1,6 +1,6 @@
-"""A measured client runs in a process of its own: a job goes in as JSON on stdin, what was measured comes out.
+"""Runs a measured client in a separate process: the job is JSON on stdin, the measurement is JSON on stdout.
 
-``python -m bench.child bench.raw drain`` is the other end of ``in_child(raw.drain, job)``.
+``in_child(raw.drain, job)`` starts ``python -m bench.child bench.raw drain``.
 """
 
 import importlib
@@ -19,8 +19,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def in_child(client: Callable[[Job], Measured], job: Job) -> Measured:
-    """Run ``client``, a function of a module, in a fresh interpreter; what it prints is its error."""
-    told = subprocess.run(
+    """Run ``client``, a function of a module, in a new interpreter. An error contains its stderr."""
+    ended = subprocess.run(
         [sys.executable, "-m", "bench.child", client.__module__, client.__name__],
         input=json.dumps(asdict(job)),
         capture_output=True,
@@ -29,9 +29,9 @@ def in_child(client: Callable[[Job], Measured], job: Job) -> Measured:
         timeout=2 * job.time_limit,
         check=False,
     )
-    if told.returncode:
-        raise RuntimeError(f"{client.__module__}.{client.__name__} failed:\n{told.stderr}")
-    return Measured(**json.loads(told.stdout))
+    if ended.returncode:
+        raise RuntimeError(f"{client.__module__}.{client.__name__} failed:\n{ended.stderr}")
+    return Measured(**json.loads(ended.stdout))
 
 
 def _main() -> None:

@@ -1,4 +1,4 @@
-"""What the commands share: their arguments, the costs that need no broker, and where the figures go."""
+"""Code that the commands share: arguments, measurements without a broker, and output of the results."""
 
 import argparse
 import json
@@ -21,20 +21,20 @@ _FLAT = {"latency": ("p50_ms", "p99_ms"), "idle": ("percent",), "task": ("worker
 
 def arguments(what: str | None, *, messages: int, rounds: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--messages", type=int, default=messages, help="of each case in a round")
-    parser.add_argument("--rounds", type=int, default=rounds, help="that count; one that does not comes first")
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement that takes its time")
-    parser.add_argument("--turns", type=int, default=15, help="of what is measured in memory")
+    parser.add_argument("--messages", type=int, default=messages, help="messages of each case in a round")
+    parser.add_argument("--rounds", type=int, default=rounds, help="counted rounds, after one uncounted round")
+    parser.add_argument("--seconds", type=float, default=10, help="duration of each timed measurement")
+    parser.add_argument("--turns", type=int, default=15, help="repetitions of each measurement in memory")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "latest.json")
-    parser.add_argument("--docs", action="store_true", help="put tables and chart into docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="write tables and chart into docs/performance.md")
     options = parser.parse_args()
     if min(options.messages, options.rounds, options.seconds, options.turns) < 1:
-        parser.error("--messages, --rounds, --seconds and --turns begin at 1")
+        parser.error("--messages, --rounds, --seconds and --turns must be at least 1")
     return options
 
 
 def fixed_costs(*, turns: int) -> dict[str, Any]:
-    """On one core, in memory."""
+    """Measurements on one core, in memory."""
     found = rates(decode.cases() | encode.cases(), turns=turns)
     document: dict[str, Any] = {name: round(rate) for name, rate in found.items()}
     return document | {"import.ms": round(import_ms(times=_IMPORTS), 2)}
@@ -43,7 +43,7 @@ def fixed_costs(*, turns: int) -> dict[str, Any]:
 def finish(
     document: dict[str, Any], options: argparse.Namespace, job: Job, *, versions: dict[str, str], load: float
 ) -> None:
-    """Write the JSON, print the tables and, if wanted, put them into the documentation."""
+    """Write the JSON, print the tables and, with ``--docs``, write them into the documentation."""
     document |= {"messages": job.messages, "messages_per_transaction": job.per_transaction, "rounds": options.rounds}
     for part, names in _FLAT.items():
         document |= {f"{part}.{name}": document[part][name] for name in names if part in document}
@@ -53,6 +53,6 @@ def finish(
     print(text)
     print(f"written to {options.out}")
     if options.docs:
-        from bench.publish import publish  # with matplotlib, which only this needs
+        from bench.publish import publish  # imports matplotlib, which only --docs needs
 
         publish(document, ROOT)

@@ -1,4 +1,4 @@
-"""Points of many kinds → what a message, a kilobyte, a batch and a task cost Spark's processes in CPU."""
+"""Fits measured points: the CPU of Spark's processes for a message, a kilobyte, a batch and a task."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ __all__ = ["Costs", "Load", "fitted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What was read, and the CPU seconds it took."""
+    """Amount of messages that were read, their ``size`` in bytes, and the CPU seconds."""
 
     messages: int
-    octets: int
+    size: int
     batches: int
     tasks: int
     seconds: float
@@ -21,7 +21,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """``error``: the median over the points of how far the model is off, as a share of the truth."""
+    """Fitted costs. ``error`` is the median relative error of the model over all points."""
 
     us_a_message: float
     us_a_kilobyte: float
@@ -34,8 +34,8 @@ class Costs:
 
 
 def fitted(loads: Sequence[Load]) -> Costs:
-    """Least squares of the relative errors, so that a small read counts as much as a large one; no cost is negative."""
-    rows = np.array([[one.messages, one.octets / 1024, one.batches, one.tasks] for one in loads], float)
+    """Least squares of the relative errors, so that small and large reads count the same. No cost is negative."""
+    rows = np.array([[one.messages, one.size / 1024, one.batches, one.tasks] for one in loads], float)
     seconds = np.array([one.seconds for one in loads])
     costs = _not_negative(rows / seconds[:, None], np.ones(len(loads)))
     off = np.abs(rows @ costs / seconds - 1)
@@ -50,7 +50,7 @@ def fitted(loads: Sequence[Load]) -> Costs:
 
 
 def _not_negative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Least squares; a coefficient that comes out below nothing is held at nothing, and the others fitted again."""
+    """Least squares. A negative coefficient is fixed at zero, and the other coefficients are fitted again."""
     held = np.zeros(rows.shape[1], bool)
     while True:
         found = np.zeros(rows.shape[1])

@@ -1,9 +1,9 @@
-"""A segment of MESSAGE frames decoded to a RecordBatch, on one core and in memory: no Spark, no broker.
+"""Measures the decoder: a segment of MESSAGE frames → a RecordBatch, on one core in memory, without Spark and broker.
 
-Base case of the benchmarks: 1 KB of text and five properties, frames as Artemis writes them, one header
-layout. Escaped: two colons in one of the values. Mixed: escapes, text and bytes, with and without
-JMSCorrelationID, JMSReplyTo and a sixth property, so that no two neighbours are alike. The frame ends are
-given, as the receiver found them; what finding them costs there is ``scan``. ``python -m bench.decode``.
+The base case has 1 KB of text and five properties, frames as Artemis writes them, and one header layout. The escaped
+case has two colons in one value. The mixed case has escapes, text and bytes, with and without JMSCorrelationID,
+JMSReplyTo and a sixth property, so that no two neighbouring frames have the same layout. The decoder gets the frame
+ends, as the receiver finds them; case ``scan`` measures the receiver's part. Run it with ``python -m bench.decode``.
 """
 
 import json
@@ -22,7 +22,7 @@ _NOW_MS = 1_760_000_000_000
 
 
 def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
-    """An order, as a subscriber of Artemis 2.44 receives it."""
+    """An order, as Artemis 2.44 delivers it."""
     holds_bytes = mixed and i % 2 == 1
     length = f"content-length:{body_bytes}"
     colon = r"\c" if escaped else "."
@@ -66,7 +66,7 @@ def case(*, body_bytes: int, mixed: bool, escaped: bool) -> Case:
 
 
 def scan() -> Case:
-    """The receiver's part: frame ends and message ids, in reads of the size a socket gives."""
+    """The receiver's part: finding frame ends and message ids, in reads of the size that a socket returns."""
     frames = [frame(i, body_bytes=1024, mixed=False, escaped=False) for i in range(5000)]
     data = memoryview(b"".join(frames))
     reads = [data[at : at + READ_BYTES] for at in range(0, len(data), READ_BYTES)]

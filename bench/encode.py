@@ -1,7 +1,8 @@
-"""Rows of a RecordBatch encoded to SEND frames, on one core and in memory: no Spark, no broker.
+"""Measures the encoder: rows of a RecordBatch → SEND frames, on one core in memory, without Spark and broker.
 
-Base case of the benchmarks: 1 KB of text and five properties. ``encode.rows_per_s`` has nulls in the header
-columns and in the properties, and values to escape; the clean case beside it has none. ``python -m bench.encode``.
+The base case has 1 KB of text and five properties. ``encode.rows_per_s`` has nulls in the header columns and in the
+properties, and values that need escapes; ``encode.plain_rows_per_s`` has none of these. Run it with
+``python -m bench.encode``.
 """
 
 import json
@@ -20,8 +21,8 @@ _NOW_MS = 1_760_000_000_000
 
 
 def batch(*, body_bytes: int, plain: bool) -> pa.RecordBatch:
-    """Orders. Unless ``plain``, each has a time with two colons, every tenth note a line feed, and every seventh
-    note and every third JMSType are null.
+    """Orders. Unless ``plain``, each order has a time with two colons, every tenth note has a line feed, and every
+    seventh note and every third JMSType are null.
     """
     maps = pa.map_(pa.string(), pa.string())
     return pa.record_batch(

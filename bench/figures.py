@@ -1,4 +1,4 @@
-"""What was measured → the JSON document: flat keys to follow over time, and everything beside them."""
+"""Measurements → the JSON document: flat keys for comparison over time, and all details."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -13,7 +13,7 @@ SPARK_ROLES = ("jvm", "runner", "workers")
 
 Spread = dict[str, float]
 Figures = Mapping[str, Sequence[Measured]]
-"""By case; of each case the round that warmed up, then those that count."""
+"""Case → its measurements: the round to warm up first, then the counted rounds."""
 
 _RATIOS = {
     "read.ratio_to_raw": ("read.jms", "read.raw"),
@@ -33,7 +33,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def cases_of(figures: Figures) -> dict[str, Any]:
-    """Of each case medians and ranges over the rounds that count, and what the first round was like."""
+    """For each case: medians and ranges over the counted rounds, and the figures of the first round."""
     return {case: _case(every, figures.get(case.partition(".")[0] + ".raw")) for case, every in figures.items()}
 
 
@@ -54,7 +54,7 @@ def _case(every: Sequence[Measured], raw: Sequence[Measured] | None) -> dict[str
 
 
 def followed(figures: Figures) -> dict[str, float]:
-    """The flat keys that these cases give."""
+    """The flat keys of these cases."""
     document = {
         key: spread(_ratios(figures[ours][1:], figures[theirs][1:]))["median"]
         for key, (ours, theirs) in _RATIOS.items()
@@ -80,11 +80,11 @@ def _ours(every: Sequence[Measured]) -> dict[str, float]:
 
 
 def _ratios(ours: Sequence[Measured], theirs: Sequence[Measured]) -> list[float]:
-    """Round by round: what disturbed one round does not enter the ratio of another."""
+    """One ratio for each round, so that a disturbed round does not affect the ratios of other rounds."""
     return [one.per_second / other.per_second for one, other in zip(ours, theirs, strict=True)]
 
 
 def _spark_cpu(measured: Measured) -> float:
-    """Spark's processes together; the broker is not ours."""
+    """CPU of Spark's processes together, without the broker."""
     spent = measured.microseconds()
     return sum(spent.get(role, 0.0) for role in SPARK_ROLES)

@@ -1,6 +1,6 @@
-"""`make bench`: one base case beside everything a user could pick instead, then one thing at a time made different.
+"""`make bench`: compares the base case with every alternative client, then changes one thing at a time.
 
-``--messages`` and ``--rounds`` scale it; ``--docs`` puts tables and chart into docs/performance.md.
+``--messages`` and ``--rounds`` set the size of the run; ``--docs`` writes tables and chart into docs/performance.md.
 """
 
 from dataclasses import replace
@@ -16,9 +16,9 @@ from bench.small_costs import idle_percent, start_seconds, task_ms
 
 _AXIS_ROUNDS = 3
 _WARM_UP = 9
-"""Times ``--seconds``; after that the JVM's compilers take a tenth of what they take at first."""
+"""Multiple of ``--seconds``. After this time the JVM's compilers take a tenth of their first CPU."""
 _LARGE_IN_A_SMALL = 5
-"""So many times fewer of the large messages, so that a round moves about as many bytes."""
+"""A round of large messages has this many times fewer messages, so that it moves about as many bytes."""
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _single(stage: Stage, job: Job, seconds: float) -> dict[str, Any]:
-    """One query alone."""
+    """Measurements of a single query."""
     side = stage.spark
     small = replace(job, body_bytes=100, messages=min(job.messages, 20_000))
     return {

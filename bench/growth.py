@@ -1,4 +1,4 @@
-"""One thing made larger step by step: what a read then costs in time, CPU and memory, point by point."""
+"""Increases one quantity step by step and measures the time, CPU and memory of a read at each point."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,16 +14,16 @@ from bench.spark_read import Reading
 __all__ = ["AXES", "PAGED", "PAGING_BYTES", "Point", "measured_points", "sized"]
 
 PAGED, PAGING_BYTES = "backlog", 100 << 20
-"""For that axis, a broker that pages an address above so many bytes."""
+"""This axis needs a broker that pages an address above this number of bytes."""
 
 _BYTES_A_ROUND = 200 << 20
-_SLOWEST = 1000  # messages a second that a point may take before it counts as stuck
+_SLOWEST = 1000  # messages a second; a slower point counts as stuck
 _SAMPLE_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One place on an axis: what is read, and how."""
+    """One place on an axis: the messages to read, and the options."""
 
     value: str
     job: Job
@@ -33,12 +33,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What was measured there; CPU in seconds and peaks of memory in bytes by role. ``raw_per_s``: the raw drain."""
+    """Measurement of a step. ``cpu`` is in seconds and ``peaks`` is memory in bytes, both by role. ``bytes`` is the
+    size of all messages, ``raw_per_s`` the rate of the raw drain.
+    """
 
     axis: str
     value: str
     messages: int
-    octets: int
+    bytes: int
     batches: int
     tasks: int
     seconds: float
@@ -51,7 +53,7 @@ class Point:
 
 
 def sized(job: Job, body_bytes: int) -> Job:
-    """As many messages of that size as a round can move: at most the job's own number, at least 20."""
+    """The job with bodies of that size, and as many messages as a round can move: 20 up to the job's number."""
     messages = max(20, min(job.messages, _BYTES_A_ROUND // (body_bytes + 300)))
     return replace(job, body_bytes=body_bytes, messages=messages, per_transaction=-(-messages // 8))
 
@@ -104,7 +106,7 @@ AXES: dict[str, Callable[[Job, int], Iterator[Step]]] = {
 
 
 def measured_points(stage: Stage, job: Job, axis: str, *, most: int, rounds: int) -> Iterator[Point]:
-    """``rounds`` of each step, after the warm-up that a reading does itself; ``most``: the largest backlog."""
+    """``rounds`` points of each step, after the warm-up of ``Reading``. ``most``: messages of the largest backlog."""
     for step in AXES[axis](job, most):
         job_of = replace(step.job, queue=f"bench.{axis}")
         with Reading(stage.spark, job_of, step.options, queues=step.queues) as reading:
@@ -123,7 +125,7 @@ def _point(stage: Stage, reading: Reading, step: Step, axis: str) -> Point:
         axis=axis,
         value=step.value,
         messages=measured.messages,
-        octets=measured.messages * len(raw.frame(step.job, 0)),
+        bytes=measured.messages * len(raw.frame(step.job, 0)),
         batches=int(measured.notes["batches"]),
         tasks=stage.spark.tasks_of(reading.query) - before,
         seconds=measured.seconds,

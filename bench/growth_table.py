@@ -1,4 +1,4 @@
-"""The JSON document of ``long`` → its tables. A step's figures are medians over its points."""
+"""The JSON document of ``bench.long`` → its tables. The figures of a step are medians over its points."""
 
 from itertools import groupby
 from statistics import median
@@ -47,7 +47,7 @@ def _step(value: str, points: list[dict[str, Any]]) -> str:
         [
             value,
             f"{middle(lambda p: p['messages'] / p['seconds']):,.0f}",
-            f"{middle(lambda p: p['octets'] / p['seconds'] / _MEGABYTE):,.1f}",
+            f"{middle(lambda p: p['bytes'] / p['seconds'] / _MEGABYTE):,.1f}",
             "-" if raw is None else f"{middle(lambda p: p['messages'] / p['seconds'] / p['raw_per_s']):.2f}",
             f"{middle(lambda p: p['batches']):,.0f}",
             f"{middle(lambda p: p['tasks']):,.0f}",

@@ -1,6 +1,6 @@
-"""A Java application on the same broker: ``CoreClient`` in a virtual machine of its own, warm after its first jobs.
+"""A Java application on the same broker: ``CoreClient`` in a separate JVM, which is warm after its first jobs.
 
-Its loops run in Java; Python only says when. Needs a Java with a compiler (a JDK).
+The measured loops run in Java; Python only starts them. This needs a Java with a compiler (a JDK).
 """
 
 import os
@@ -31,9 +31,9 @@ class JavaSide:
 
     @staticmethod
     def missing() -> str | None:
-        """Why there can be no Java client here, if there cannot."""
-        told = subprocess.run([find_java(), "--list-modules"], capture_output=True, text=True, timeout=60, check=True)
-        if any(line.startswith(f"{_COMPILER}@") for line in told.stdout.splitlines()):
+        """The reason why the Java client cannot run here, or None."""
+        ended = subprocess.run([find_java(), "--list-modules"], capture_output=True, text=True, timeout=60, check=True)
+        if any(line.startswith(f"{_COMPILER}@") for line in ended.stdout.splitlines()):
             return None
         return "this Java has no compiler (a JRE, not a JDK)"
 
@@ -60,11 +60,11 @@ class JavaSide:
 
     def _compile(self, classpath: str) -> None:
         command = [find_java(), "-m", f"{_COMPILER}/com.sun.tools.javac.Main", "-d", str(self._folder)]
-        told = subprocess.run(
+        ended = subprocess.run(
             [*command, "-classpath", classpath, str(_SOURCE)], capture_output=True, text=True, timeout=120, check=False
         )
-        if told.returncode:
-            raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{told.stderr}")
+        if ended.returncode:
+            raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{ended.stderr}")
 
     def _start(self, classpath: str) -> subprocess.Popen[str]:
         url = f"tcp://{self._broker.host}:{self._broker.port}"
@@ -89,11 +89,11 @@ class JavaSide:
         return self._process.stdout
 
     def drain(self, job: Job, acknowledgement: str = "individual") -> Measured:
-        """``connection.start()`` to the end of the closed session; a message's text and properties are read."""
+        """Measures from ``connection.start()`` until the session is closed. The client reads text and properties."""
         return self._run(job, f"drain {job.queue} {job.messages} {acknowledgement}")
 
     def send(self, job: Job) -> Measured:
-        """Messages are made as they are sent, as an application does; connected before."""
+        """Measures sending on open connections. The client creates each message just before it sends it."""
         size, persistent = job.body_bytes, str(job.persistent).lower()
         return self._run(job, f"send {job.queue} {job.messages} {job.per_transaction} {size} {persistent}")
 
@@ -101,20 +101,20 @@ class JavaSide:
         limit = threading.Timer(job.time_limit, self._process.kill)
         limit.start()
         try:
-            self._say(line)
-            self._hear("ready")
+            self._write_line(line)
+            self._expect("ready")
             with Meter(lambda: {job.broker_pid: "broker", self._process.pid: "client"}) as meter:
-                self._say("go")
-                self._hear("done")
+                self._write_line("go")
+                self._expect("done")
         finally:
             limit.cancel()
         return meter.measured(job.messages)
 
-    def _say(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         self._stdin.write(line + "\n")
         self._stdin.flush()
 
-    def _hear(self, word: str) -> None:
-        if (heard := self._stdout.readline().strip()) != word:
+    def _expect(self, word: str) -> None:
+        if (answer := self._stdout.readline().strip()) != word:
             log = (self._folder / "log").read_text()[-2000:]
-            raise RuntimeError(f"the Java client said {heard!r} instead of {word!r}:\n{log}")
+            raise RuntimeError(f"the Java client answered {answer!r} instead of {word!r}:\n{log}")

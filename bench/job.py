@@ -1,4 +1,4 @@
-"""What a client is to do, and what was measured while it did: the two things that cross process borders."""
+"""The work of a client and its measurement. Both travel between processes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 __all__ = ["TIME_LIMIT", "Job", "Measured"]
 
 TIME_LIMIT = 120.0
-"""Seconds that one measured part may take: a stuck broker ends the benchmark, and does not hang it."""
+"""Maximum seconds of one measured part, so that a stuck broker ends the benchmark with an error."""
 
 _REGIONS = ("north", "south", "east", "west")
 
@@ -29,12 +29,12 @@ class Job:
     time_limit: float = TIME_LIMIT
 
     def transactions(self) -> Iterator[range]:
-        """The numbers of the messages that are sent in one transaction each."""
+        """Ranges of message numbers, one range for each transaction."""
         for first in range(0, self.messages, self.per_transaction):
             yield range(first, min(first + self.per_transaction, self.messages))
 
     def properties_of(self, i: int) -> dict[str, str]:
-        """The properties of message ``i``; ``spark_write`` and ``CoreClient`` make the same five."""
+        """The properties of message ``i``. ``spark_write`` and ``CoreClient`` create the same five."""
         named = {
             "customer": f"C{i % 1000}",
             "region": _REGIONS[i % 4],

@@ -1,4 +1,4 @@
-"""From SEND to the end of the batch that had the message, at a steady pace, through Spark to ``noop``."""
+"""Measures the time from SEND to the end of the message's batch, at a constant rate, through Spark to ``noop``."""
 
 import time
 from bisect import bisect_left
@@ -15,7 +15,7 @@ __all__ = ["delays", "latency", "percentile"]
 
 
 def latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, float]:
-    """Milliseconds to Spark's commit log: a sink that shows rows earlier shows them earlier."""
+    """Milliseconds until Spark has written its commit log. A sink may show rows earlier."""
     job = replace(job, queue="bench.latency", messages=int(per_second * seconds))
     with Reading(side, job) as reading:
         reading.release()
@@ -32,15 +32,15 @@ def latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> di
 
 
 def _send(job: Job, per_second: int) -> list[float]:
-    """When each message was handed to the socket; a late one does not make the next ones later."""
+    """Times at which the messages were written to the socket. A late message does not delay the next ones."""
     frames = [raw.frame(job, i) for i in range(job.messages)]
     sent = []
     with raw.connect(job) as connection:
         began = time.monotonic()
-        for number, octets in enumerate(frames):
+        for number, data in enumerate(frames):
             time.sleep(max(0.0, began + number / per_second - time.monotonic()))
             sent.append(time.time())
-            connection.sendall(octets)
+            connection.sendall(data)
     return sent
 
 
@@ -57,6 +57,6 @@ def _end(batch: Progress) -> int:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that so many percent do not exceed."""
+    """The smallest value that ``percent`` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

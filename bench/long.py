@@ -1,5 +1,5 @@
-"""`make bench-long`: growth and soak, by hand. Name what to measure: size properties backlog partitions batches queues
-soak; nothing named is everything (about two hours, of which the soak is 30 minutes).
+"""`make bench-long`: measures growth and runs the soak. Arguments select the measurements: size properties backlog
+partitions batches queues soak. Without arguments all run, in about two hours; the soak takes 30 minutes of them.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> None:
     load = load_average()
     document: dict[str, Any] = _known(options.out)
     wanted = options.what or [*AXES, SOAK]
-    # Only a large backlog is for a broker that pages: a paged queue has its own limits.
+    # Only the backlog axis needs a broker that pages: a paged queue has limits of its own.
     paged, others = ([w for w in wanted if (w == PAGED) is is_paged] for is_paged in (True, False))
     for paging_bytes, what in ((None, others), (PAGING_BYTES, paged)):
         if what:
@@ -33,7 +33,7 @@ def main() -> None:
                 _measure(stage, what, options, document, load)
     print(as_text(document))
     if options.docs:
-        from bench.publish import publish_growth  # with matplotlib, which its module needs
+        from bench.publish import publish_growth  # imports matplotlib, which only --docs needs
 
         publish_growth(document, ROOT)
 
@@ -49,31 +49,31 @@ def _measure(
             document[SOAK] = soak(stage, job, minutes=options.minutes, per_second=options.per_second)
         else:
             points = measured_points(stage, job, axis, most=options.most, rounds=options.rounds)
-            document["growth"][axis] = [point.as_json() for point in _told(points)]
+            document["growth"][axis] = [point.as_json() for point in _printed(points)]
         document["machine"] = facts(stage.versions(), load)
         _fit(document)
-        options.out.write_text(json.dumps(document, indent=2) + "\n")  # what is measured is not lost with the rest
+        options.out.write_text(json.dumps(document, indent=2) + "\n")  # a later failure must not lose these results
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=[*AXES, SOAK, []], metavar="WHAT")
-    parser.add_argument("--messages", type=int, default=100_000, help="of a point, where that is not the axis")
-    parser.add_argument("--rounds", type=int, default=3, help="points of each step")
-    parser.add_argument("--most", type=int, default=10_000_000, help="the largest backlog")
-    parser.add_argument("--minutes", type=float, default=30, help="of the soak")
-    parser.add_argument("--per-second", type=int, default=5_000, help="messages of the soak")
+    parser.add_argument("--messages", type=int, default=100_000, help="messages of a point, except for the backlog")
+    parser.add_argument("--rounds", type=int, default=3, help="measured points of each step")
+    parser.add_argument("--most", type=int, default=10_000_000, help="messages of the largest backlog")
+    parser.add_argument("--minutes", type=float, default=30, help="duration of the soak")
+    parser.add_argument("--per-second", type=int, default=5_000, help="messages a second in the soak")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "growth.json")
-    parser.add_argument("--docs", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/performance.md")
     return parser.parse_args()
 
 
 def _known(path: Path) -> dict[str, Any]:
-    """What an earlier run has measured stays where this one does not."""
+    """The results of an earlier run; this run replaces only what it measures."""
     return json.loads(path.read_text()) if path.exists() else {"growth": {}}
 
 
-def _told(points: Any) -> Sequence[Point]:
+def _printed(points: Any) -> Sequence[Point]:
     found = []
     for point in points:
         print(f"{point.axis} {point.value}: {point.messages / point.seconds:,.0f} messages/s", flush=True)
@@ -85,7 +85,7 @@ def _fit(document: dict[str, Any]) -> None:
     loads = [
         Load(
             messages=point["messages"],
-            octets=point["octets"],
+            size=point["bytes"],
             batches=point["batches"],
             tasks=point["tasks"],
             seconds=sum(spent for role, spent in point["cpu"].items() if role != "broker"),

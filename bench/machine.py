@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Facts about the machine of a measurement."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ __all__ = ["facts", "load_average"]
 
 
 def load_average() -> float:
-    """Of the last minute: above the run itself, the figures were disturbed."""
+    """Load average of the last minute. A high value before a run means that other programs disturb its figures."""
     return round(os.getloadavg()[0], 2)
 
 

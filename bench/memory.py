@@ -1,4 +1,4 @@
-"""Resident memory of processes over time, by role, and whether it grows."""
+"""Samples the resident memory of processes by role, and computes whether it grows."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes(pid: int) -> int:
-    """What of the process is in memory; pages that forked workers share count for each of them."""
+    """Resident bytes of a process. Pages that forked workers share are counted for each worker."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (FileNotFoundError, ProcessLookupError):
@@ -32,12 +32,12 @@ class Trend:
 
     @property
     def flat(self) -> bool:
-        """Whether the samples do not tell the slope from none, or it goes down."""
+        """Whether the slope is negative or not significantly different from zero."""
         return self.per_hour <= self.error
 
 
 def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend:
-    """Least squares; at least three samples."""
+    """Fits a line by least squares. Needs at least three samples."""
     times, heights = np.asarray(seconds, float) / 3600, np.asarray(values, float)
     (slope, base), *_ = np.linalg.lstsq(np.column_stack([times, np.ones_like(times)]), heights, rcond=None)
     left_over = float(np.sum((heights - slope * times - base) ** 2)) / (len(times) - 2)
@@ -74,7 +74,7 @@ class Sampler:
         return {role: max(found.get(role, 0) for _, found in self.samples) for role in sorted(roles)}
 
     def trends(self, *, after: float) -> dict[str, Trend]:
-        """Of the samples later than ``after`` seconds: what comes before is warming up."""
+        """Trends of the samples after ``after`` seconds; earlier samples belong to the warm-up."""
         late = [(at, found) for at, found in self.samples if at >= after]
         roles = {role for _, found in late for role in found}
         return {role: trend([at for at, _ in late], [f.get(role, 0) for _, f in late]) for role in sorted(roles)}

@@ -1,8 +1,8 @@
-"""A source as one would write it in an afternoon: stomp.py, a listener, tuples, ``SimpleDataSourceStreamReader``.
+"""A minimal source for comparison: stomp.py, a listener, tuples, ``SimpleDataSourceStreamReader``.
 
-Each message is acknowledged when Spark says that its batch is committed, so no message is lost. (What a user
-would find out later: the last batch is acknowledged only when another follows; nothing limits a batch or what
-waits in memory; a stopped query costs every waiting message a delivery attempt.)
+The source acknowledges a message when Spark has committed its batch, so no message is lost. It has three problems that
+this comparison does not show: it acknowledges the last batch only when another batch follows, nothing limits the size
+of a batch or the messages in memory, and stopping a query costs every waiting message a delivery attempt.
 """
 
 from collections import deque
@@ -70,7 +70,7 @@ class _NaiveReader(SimpleDataSourceStreamReader):
         self._connection = stomp.Connection12([(host, int(port))])
         self._connection.set_listener("", self._listener)
         self._connection.connect(self._options["user"], self._options["password"], wait=True)
-        headers = {"subscription-type": "ANYCAST", "consumer-window-size": "-1"}  # else it stalls after 10 KB
+        headers = {"subscription-type": "ANYCAST", "consumer-window-size": "-1"}  # otherwise it stalls after 10 KB
         self._connection.subscribe(self._options["queue"], id="1", ack="client-individual", headers=headers)
 
 

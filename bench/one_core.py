@@ -1,4 +1,4 @@
-"""What one core does in memory: no broker, no Spark. Cases take turns, and the median of each counts."""
+"""Measures cases on one core in memory, without broker and Spark. Cases alternate, and the median of each counts."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,9 +21,9 @@ class Case:
 
 
 def rates(cases: Mapping[str, Case], *, turns: int) -> dict[str, float]:
-    """Rows a second of CPU time, so without what others take meanwhile. Arrow may not use a second core.
+    """Rows for each second of CPU time, so that other programs do not count. Arrow is limited to one core.
 
-    Of calls in a row the last one counts: after another case has run, memory comes page by page.
+    Of several calls in a row only the last one counts, because the first ones allocate memory page by page.
     """
     seconds: dict[str, list[float]] = {name: [] for name in cases}
     threads = pa.cpu_count()

@@ -1,4 +1,4 @@
-"""What a user could pick instead, each in a process of its own."""
+"""Alternative clients for comparison. Each runs in a separate process."""
 
 import threading
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["stomp_py"]
 
 
 class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information
-    """Acknowledges and nothing else."""
+    """Acknowledges each message and does nothing else."""
 
     def __init__(self, connection: Any, messages: int) -> None:
         self._connection = connection
@@ -37,7 +37,7 @@ class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has
 
 
 def stomp_py(job: Job) -> Measured:
-    """A stomp.py listener that only sends ACKs, one a message. SUBSCRIBE to the receipt of the last one."""
+    """A stomp.py listener that sends one ACK a message. Measures from SUBSCRIBE to the receipt of the last ACK."""
     connection = stomp.Connection12([(job.host, job.port)], heartbeats=(0, 0), timeout=TIME_LIMIT)
     listener = _Listener(connection, job.messages)
     connection.set_listener("bench", listener)
@@ -46,7 +46,7 @@ def stomp_py(job: Job) -> Measured:
     with meter(job) as measuring:
         connection.subscribe(job.queue, id="1", ack="client-individual", headers=headers)
         in_time = listener.done.wait(TIME_LIMIT)
-    if not in_time or listener.error or listener._left:  # noqa: SLF001 - of this file
-        raise RuntimeError(listener.error or f"{listener._left} messages did not come")  # noqa: SLF001
+    if not in_time or listener.error or listener._left:  # noqa: SLF001 - a class of this file
+        raise RuntimeError(listener.error or f"{listener._left} messages did not arrive")  # noqa: SLF001
     connection.disconnect()
     return measuring.measured(job.messages)

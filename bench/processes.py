@@ -1,4 +1,4 @@
-"""Process ids → CPU seconds by role, from /proc. Linux only, as the figures are."""
+"""Process ids → CPU seconds by role, from /proc (Linux only)."""
 
 import os
 import time
@@ -12,11 +12,11 @@ __all__ = ["Meter", "children", "compiler_seconds", "cpu_seconds", "spark_roles"
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters of a thread's name
-_PARENT, _OWN, _REAPED = 1, slice(11, 13), slice(13, 15)  # proc(5), fields 4, 14-15, 16-17; counted from field 3
+_PARENT, _OWN, _REAPED = 1, slice(11, 13), slice(13, 15)  # proc(5), fields 4, 14-15 and 16-17; index 0 is field 3
 
 
 def _stat(process: int | str) -> list[str] | None:
-    """Fields of /proc/PROCESS/stat behind the name, which may hold blanks and parentheses; None when it is gone."""
+    """Fields of /proc/PROCESS/stat after the name, which may contain blanks and parentheses; None if it has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -24,9 +24,9 @@ def _stat(process: int | str) -> list[str] | None:
 
 
 def cpu_seconds(process: int | str, *, reaped: bool = False) -> float:
-    """User and system time of all threads; ``reaped``: and of the children it has waited for.
+    """User and system time of all threads; with ``reaped`` also of the children that the process has waited for.
 
-    ``PID/task/TID`` is one thread.
+    ``process`` may be one thread: ``PID/task/TID``.
     """
     fields = _stat(process)
     if fields is None:
@@ -36,7 +36,7 @@ def cpu_seconds(process: int | str, *, reaped: bool = False) -> float:
 
 
 def compiler_seconds(jvm: int) -> float:
-    """What a JVM has spent on compiling itself: its warm-up, which a longer run would not see."""
+    """CPU seconds of a JVM's compiler threads: its warm-up, which a longer run does not pay again."""
     threads = [f"{jvm}/task/{entry.name}" for entry in Path(f"/proc/{jvm}/task").iterdir()]
     return sum(cpu_seconds(thread) for thread in threads if _name(thread) in _COMPILERS)
 
@@ -49,7 +49,7 @@ def _name(process: str) -> str:
 
 
 def children() -> dict[int, list[int]]:
-    """Every process of the machine under its parent."""
+    """Parent → its child processes, for all processes of the machine."""
     found: dict[int, list[int]] = {}
     for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
         fields = _stat(pid)
@@ -59,9 +59,9 @@ def children() -> dict[int, list[int]]:
 
 
 def spark_roles(jvm: int) -> dict[int, str]:
-    """The JVM of a local Spark and its Python processes: workers fork from a daemon, the rest runs a source or sink.
+    """The JVM of a local Spark and its Python processes: workers fork from a daemon, all others run a source or a sink.
 
-    A process that the JVM is about to start is the JVM once more for a moment, with all its memory, and is left out.
+    Between fork and exec a new process is a copy of the JVM with all its memory; it is left out.
     """
     tree = children()
     roles = {jvm: "jvm"}
@@ -92,9 +92,9 @@ def _command(pid: int) -> bytes:
 
 
 class Meter:
-    """``with Meter(roles) as meter: …`` measures what happens inside.
+    """``with Meter(roles) as meter: …`` measures time and CPU of the block.
 
-    ``roles`` is asked at both ends: a process that was born meanwhile counts from its first tick.
+    ``roles`` is called at the start and at the end. A process that started in between counts from its first tick.
     """
 
     def __init__(self, roles: Callable[[], dict[int, str]]) -> None:
@@ -113,7 +113,7 @@ class Meter:
             self.cpu[role] = self.cpu.get(role, 0.0) + spent - self._before.get(pid, 0.0)
 
     def _snapshot(self) -> dict[int, tuple[str, float]]:
-        # A worker that ended is in its daemon's account; the JVM would be charged with the start of others.
+        # The daemon's reaped children are ended workers. The JVM's reaped children are unrelated and do not count.
         return {pid: (role, cpu_seconds(pid, reaped=role == "workers")) for pid, role in self._roles().items()}
 
     def measured(self, messages: int) -> Measured:

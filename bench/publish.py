@@ -1,4 +1,4 @@
-"""The JSON documents → docs/performance.md, its chart, README; ``python -m bench.publish`` does it from the files."""
+"""Writes the JSON documents into docs/performance.md, its chart and README. Run it with ``python -m bench.publish``."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _SHOWN = {
     "read.raw": "reading: a raw socket that parses nothing",
     "read.jms": "reading: this source, through Spark",
-    "read.naive": "reading: stomp.py in a source of an afternoon, through Spark",
+    "read.naive": "reading: a minimal source with stomp.py, through Spark",
     "read.stomp_py": "reading: a stomp.py listener that does nothing, without Spark",
     "read.java": "reading: a Java JMS client on the broker's own protocol",
     "write.raw": "writing: raw sockets, transacted",
@@ -27,15 +27,15 @@ _SHOWN = {
 
 def publish(document: dict[str, Any], root: Path) -> None:
     draw(document, root / "docs" / CHART)
-    told = _machine(document)
-    _put(root, "figures", f"{told}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}")
+    machine = _machine(document)
+    _put(root, "figures", f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}")
     readme = root / "README.md"
-    more = "[How it was measured, where the time goes, what to set](docs/performance.md)."
+    more = "[How it was measured, which part takes the time, and which options to set](docs/performance.md)."
     rounds = (
         f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
-        " is the median of the rounds' own ratios, and not that of the two rates."
+        " is the median of the ratios of the rounds, not the ratio of the two medians."
     )
-    shown = f"{as_rows(document)}\n\n{rounds}\n{told}.\n{more}"
+    shown = f"{as_rows(document)}\n\n{rounds}\n{machine}.\n{more}"
     readme.write_text(between_marks(readme.read_text(), "speed", shown))
 
 
@@ -53,7 +53,7 @@ def _fenced(text: str) -> str:
 
 
 def as_rows(document: dict[str, Any]) -> str:
-    """The few that a reader of README wants."""
+    """The table of README: a selection of the cases."""
     rows = ["| 1 KB text, five properties, persistent | messages/s | of a raw socket |", "|---|---|---|"]
     for case, title in _SHOWN.items():
         if figures := document["cases"].get(case):
@@ -71,7 +71,7 @@ def _machine(document: dict[str, Any]) -> str:
 
 
 def between_marks(page: str, name: str, block: str) -> str:
-    """The page with ``block`` between its two comments of that name."""
+    """The page with ``block`` between the two marks of that name."""
     found = re.compile(rf"(<!-- {name}: begin.*?-->\n).*?(\n<!-- {name}: end -->)", re.DOTALL)
     if not found.search(page):
         raise ValueError(f"the page has no marks named {name}")

@@ -1,6 +1,7 @@
-"""`make bench-quick`: the connector beside a raw socket and a naive source, on a broker of its own, in one table.
+"""`make bench-quick`: compares the connector with a raw socket and a naive source, and prints one table.
 
-``--messages`` and ``--rounds`` scale it; ``--out`` is where the JSON goes (default: bench/latest.json).
+``--messages`` and ``--rounds`` set the size of the run; ``--out`` names the JSON file (default: bench/latest.json). The
+benchmark starts its own broker.
 """
 
 from bench.command import arguments, finish, fixed_costs

@@ -1,6 +1,6 @@
-"""The ceilings: a socket that drains a queue, and sockets that fill one, with no more Python than that takes.
+"""The upper limits: one socket that drains a queue, and sockets that fill one, with as little Python as possible.
 
-Nothing is parsed but ``message-id``. Frames to send are made before the clock starts, save by ``fill``.
+The code parses only ``message-id``. It creates the frames to send before the clock starts, except in ``fill``.
 """
 
 import os
@@ -25,7 +25,7 @@ _LONGEST_LINE = 64
 
 
 def drain(job: Job) -> Measured:
-    """SUBSCRIBE to the receipt of the last ACK: one ACK a message, a thousand in a write, no window."""
+    """Measures from SUBSCRIBE to the receipt of the last ACK: one ACK for each message, 1,000 in a write, no window."""
     connection = connect(job)
     with connection, meter(job) as measuring:
         connection.sendall(
@@ -48,7 +48,7 @@ def drain(job: Job) -> Measured:
 
 
 def _ids(connection: socket.socket) -> Iterator[list[bytes]]:
-    """The message ids of each read; a line that was cut is found in the next."""
+    """The message ids of each read. A line that a read cuts is found in the next read."""
     rest = b""
     while True:
         data = rest + _read(connection)
@@ -62,17 +62,17 @@ def _ids(connection: socket.socket) -> Iterator[list[bytes]]:
 
 
 def send(job: Job) -> Measured:
-    """Transactions on two connections at once, each with its COMMIT's receipt before the next begins."""
+    """Sends transactions on two connections. Each waits for the receipt of its COMMIT before the next begins."""
     return _send(job, [list(share) for share in _shares(job)])
 
 
 def fill(job: Job) -> Measured:
-    """The same for queues that are only to be full: frames are made as they are sent, so that memory is no limit."""
+    """Fills a queue, not to be measured. Frames are created while sending, so memory does not limit their number."""
     return _send(job, _shares(job))
 
 
 def paced(job: Job) -> Measured:
-    """``per_transaction`` messages a second, a fiftieth of them at a time; a late write does not delay the next."""
+    """Sends ``per_transaction`` messages a second, in 50 writes. A late write does not delay the next one."""
     with connect(job) as connection, meter(job) as measuring:
         began, sent = time.monotonic(), 0
         while sent < job.messages:
@@ -86,7 +86,7 @@ def paced(job: Job) -> Measured:
 
 
 def smaller(job: Job, messages: int) -> Job:
-    """So many of the job's messages, in one transaction."""
+    """The job with this number of messages, in one transaction."""
     return replace(job, messages=messages, per_transaction=messages)
 
 
@@ -118,10 +118,10 @@ def _send(job: Job, shares: Sequence[Iterable[bytes]]) -> Measured:
 
 def _send_all(connection: socket.socket, transactions: Iterable[bytes], failures: list[Exception]) -> None:
     try:
-        for octets in transactions:
-            connection.sendall(octets)
+        for data in transactions:
+            connection.sendall(data)
             _await(connection, b"RECEIPT\n")
-    except Exception as error:  # noqa: BLE001 - told to the thread that waits
+    except Exception as error:  # noqa: BLE001 - the waiting thread raises it
         failures.append(error)
 
 
@@ -131,7 +131,7 @@ def _transaction(job: Job, rows: range) -> bytes:
 
 
 def frame(job: Job, i: int, more: str = "") -> bytes:
-    """SEND of a TextMessage, so without content-length; ``more`` headers."""
+    """A SEND frame of a TextMessage, therefore without content-length. ``more``: further headers."""
     own = "".join(f"{name}:{value}\n" for name, value in job.properties_of(i).items())
     persistent = "true" if job.persistent else "false"
     return (
@@ -141,7 +141,7 @@ def frame(job: Job, i: int, more: str = "") -> bytes:
 
 
 def meter(job: Job) -> Meter:
-    """The broker and this process."""
+    """Measures the broker and this process."""
     return Meter(lambda: {job.broker_pid: "broker", os.getpid(): "client"})
 
 
@@ -155,7 +155,7 @@ def connect(job: Job) -> socket.socket:
 
 
 def _await(connection: socket.socket, wanted: bytes) -> None:
-    """Read on until the answer is whole; what stands before it is of no interest."""
+    """Read until the wanted frame is complete, and ignore everything before it."""
     data = b""
     while (at := data.find(wanted)) < 0 or data.find(0, at) < 0:
         data = data[max(0, at if at >= 0 else len(data) - _LONGEST_LINE) :] + _read(connection)

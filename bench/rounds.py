@@ -1,6 +1,6 @@
-"""Interleaved rounds of every case → what each case measured in each round.
+"""Runs interleaved rounds of every case, and returns the measurement of each case in each round.
 
-Neighbours in a round are compared with each other: what disturbs the machine disturbs both.
+Cases that are compared run next to each other in a round, so that a disturbance of the machine affects both.
 """
 
 import time
@@ -23,7 +23,7 @@ from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 __all__ = ["AXIS", "BASE", "JOURNAL", "QUICK", "TASKS", "Figures", "Stage", "Variant", "base_job", "measure", "warm_up"]
 
 TASKS = 8
-"""Transactions of a round: the tasks of the sink's batch, and as many of the raw sender."""
+"""Transactions of a round: one for each task of the sink's batch, and the same number for the raw sender."""
 
 BASE = (
     "write.jms", "write.raw", "read.raw", "read.jms", "read.naive", "read.java", "read.java_transacted",
@@ -34,12 +34,12 @@ AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
 JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 
 Figures = dict[str, list[Measured]]
-"""By case; of each case one a round."""
+"""Case → its measurements, one for each round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What runs all the time. ``java`` None: no Java client, and why stands in ``skipped``."""
+    """Processes that run during the whole benchmark. If ``java`` is None, ``skipped`` has the reason."""
 
     broker: EmbeddedArtemis
     spark: SparkSide
@@ -49,7 +49,7 @@ class Stage:
     @classmethod
     @contextmanager
     def built(cls, *, java: bool, paging_bytes: int | None = None) -> Iterator["Stage"]:
-        """``paging_bytes``: what an address may take of the broker's memory before it is paged."""
+        """``paging_bytes``: the size in the broker's memory above which an address is paged."""
         settings = [AddressSettings(match="bench.#", max_size_bytes=paging_bytes)] if paging_bytes else []
         with ExitStack() as stack:
             broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=settings))
@@ -83,7 +83,7 @@ def base_job(broker: EmbeddedArtemis, messages: int) -> Job:
 
 
 class Variant:
-    """One kind of message, and the queries that read and write it. ``measure`` one case of it."""
+    """One kind of message, and the queries that read and write it. ``measure`` runs one case."""
 
     def __init__(self, stage: Stage, job: Job, cases: Sequence[str]) -> None:
         self._stage, self.job = stage, job
@@ -127,7 +127,7 @@ class Variant:
         return in_child(raw.send, self.job)
 
     def raw_read(self) -> Measured:
-        """What ``raw_write`` has sent; a round has them one after the other."""
+        """Drains the messages of ``raw_write``, which runs before it in a round."""
         if self._stage.broker.message_count(self.job.queue) < self.job.messages:
             self._fill()
         return in_child(raw.drain, self.job)
@@ -146,7 +146,7 @@ class Variant:
         return self._journal.measure()
 
     def naive(self) -> Measured:
-        """Started for each round: it polls without a pause, which the other cases would feel."""
+        """Starts the query in each round, because it polls without a pause and would disturb the other cases."""
         self._count += 1
         job = replace(self.job, queue=f"bench.naive.{self._count}")
         with Reading(self._stage.spark, job, source="naive_stomp", acknowledges=False) as reading:
@@ -186,7 +186,7 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
 
 
 def warm_up(variant: Variant, *, seconds: float) -> None:
-    """Spark's JVM compiles itself for minutes, and a query runs for longer than that: do what is ours meanwhile."""
+    """Run the connector's cases while Spark's JVM compiles code, which takes minutes. A real query runs for longer."""
     ours = [case for case in variant.cases if case in {"write.jms", "read.jms"}]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -195,7 +195,7 @@ def warm_up(variant: Variant, *, seconds: float) -> None:
 
 
 def measure(variant: Variant, *, rounds: int) -> Figures:
-    """One round that warms everything up, which is the first of the list, then ``rounds`` that count."""
+    """One round to warm up, the first in each list, and then ``rounds`` counted rounds."""
     figures: Figures = {case: [] for case in variant.cases}
     for _ in range(1 + rounds):
         for case in variant.cases:
@@ -204,6 +204,6 @@ def measure(variant: Variant, *, rounds: int) -> Figures:
 
 
 def _collecting(broker: EmbeddedArtemis) -> float:
-    """Seconds the broker's machine has spent on its garbage: large ones would decide a figure."""
+    """Seconds that the broker's JVM has spent in garbage collection: a long collection would distort a figure."""
     beans = broker.jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
     return sum(int(bean.getCollectionTime()) for bean in beans) / 1000

@@ -1,4 +1,7 @@
-"""Selectors: parse, one message, Arrow batches, a Spark column. ``python -m bench.selector_rates [--no-spark]``."""
+"""Measures selectors: parsing, one message, Arrow batches, a Spark column.
+
+Run it with ``python -m bench.selector_rates [--no-spark]``.
+"""
 
 import os
 import sys
@@ -21,7 +24,7 @@ TURNS = 5
 
 
 def batch(rows: int) -> pa.RecordBatch:
-    """The connector's columns that a selector reads; six properties a row, two of them never the same."""
+    """The columns that a selector reads, with six properties a row. Two of the properties have unique values."""
     chance = np.random.default_rng(7)
     values = np.empty(6 * rows, object)
     values[0::6] = np.array(["red", "green", "blue", "black", "white"])[chance.integers(0, 5, rows)]
@@ -59,7 +62,7 @@ def cases() -> dict[str, Case]:
 
 
 def spark_rate() -> float:
-    """Rows a second of a condition as a Spark column, on one core, by the clock: it is the JVM that works."""
+    """Rows a second of a condition as a Spark column, on one core, by wall-clock time: the JVM does the work."""
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""What a query costs beside its messages: a task, an idle hour, a start, an import."""
+"""Measures the fixed costs of a query: a task, idle time, a start, an import."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ _IMPORT = "import time; began = time.perf_counter(); import pyspark_jms; print((
 
 
 def task_ms(side: SparkSide, job: Job, *, turns: int) -> dict[str, float]:
-    """Milliseconds of CPU that one more read task costs, by process: the same messages in many tasks and in few."""
+    """Milliseconds of CPU for one more read task, by process. Compares the same messages in many tasks and in few."""
     few, many = (replace(job, queue=f"bench.tasks.{name}") for name in ("few", "many"))
     with (
         Reading(side, few, {"partitionBytes": _FEW}) as in_few,
@@ -42,7 +42,7 @@ def _tasks_and_cpu(side: SparkSide, reading: Reading) -> tuple[int, dict[str, fl
 
 
 def idle_percent(side: SparkSide, job: Job, *, seconds: float) -> dict[str, float]:
-    """Percent of one core: broker and Spark with a query that waits, and without one."""
+    """Percent of one core that broker and Spark use with a waiting query, and without a query."""
     found = {f"without_{role}": share for role, share in _idle(side, seconds).items()}
     with Reading(side, replace(job, queue="bench.idle")) as reading:
         reading.release()
@@ -60,7 +60,7 @@ def _idle(side: SparkSide, seconds: float) -> dict[str, float]:
 
 
 def start_seconds(side: SparkSide, job: Job, *, times: int) -> float:
-    """``load()`` to the end of the batch with the first row, of a queue that holds one; the JVM is warm."""
+    """Seconds from ``load()`` to the end of the first batch, for a queue with one message and a warm JVM."""
     return median(_start(side, replace(job, queue=f"bench.start.{number}")) for number in range(times))
 
 
@@ -77,7 +77,7 @@ def _start(side: SparkSide, job: Job) -> float:
 
 
 def import_ms(*, times: int) -> float:
-    """``import pyspark_jms`` in a fresh interpreter; Spark's workers do it before anything else."""
+    """Milliseconds of ``import pyspark_jms`` in a new interpreter. Every Python worker of Spark runs it first."""
     command = [sys.executable, "-c", _IMPORT]
     return median(
         float(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)

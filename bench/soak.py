@@ -1,4 +1,4 @@
-"""A query that reads at a steady pace for a long time: does memory grow, does it keep up."""
+"""Runs a query at a constant rate for a long time, to see whether its memory grows and whether it keeps up."""
 
 import threading
 import time
@@ -18,13 +18,13 @@ __all__ = ["soak"]
 
 _SAMPLES = 180
 _WARM_UP = 1 / 3
-"""Of the time; what memory does in it is not counted."""
+"""Share of the time at the start whose memory samples are not counted."""
 
 _MEGABYTE = 1 << 20
 
 
 def soak(stage: Stage, job: Job, *, minutes: float, per_second: int) -> dict[str, Any]:
-    """Slopes in MB an hour, with twice their standard error; the heap of Spark's JVM as it is after a collection."""
+    """Slopes in MB an hour with twice their standard error. The JVM's heap is measured after a garbage collection."""
     side, seconds = stage.spark, minutes * 60
     messages = int(seconds * per_second)
     job = replace(job, queue="bench.soak", messages=messages, per_transaction=per_second, time_limit=2 * seconds + 120)

@@ -1,4 +1,6 @@
-"""Spark alone: its own rate source makes rows as wide as ours, and ``noop`` takes them. The engine's ceiling."""
+"""Measures Spark alone: its rate source creates rows with the same columns, and ``noop`` consumes them. This is Spark's
+upper limit.
+"""
 
 import time
 
@@ -11,11 +13,11 @@ from bench.spark_write import message_columns
 __all__ = ["ROWS_A_BATCH", "rate_source"]
 
 ROWS_A_BATCH = 20_000
-"""About what the connector's batches hold while a queue is drained."""
+"""About the size of the connector's batches while it drains a queue."""
 
 
 def rate_source(side: SparkSide, job: Job) -> Measured:
-    """Trigger time of as many batches as it takes for ``job.messages`` rows; the first one is not counted."""
+    """Trigger time of the batches with ``job.messages`` rows; the first batch is not counted."""
     rows = min(ROWS_A_BATCH, job.messages)
     source = side.spark.readStream.format("rate-micro-batch").options(rowsPerBatch=rows, numPartitions=2).load()
     frame = source.withColumnRenamed("value", "id").select(*message_columns(job))

@@ -1,6 +1,6 @@
-"""A query that reads a queue to ``noop``, and waits at it: the broker holds the queue back until the clock starts.
+"""A query that reads a queue to ``noop``. The broker pauses the queue until the clock starts.
 
-So no start-up is in a figure, nor what a query pays for its first batch: that one is read before.
+Figures therefore contain no start-up time. The query reads its first batch before the measurement.
 """
 
 import json
@@ -27,7 +27,7 @@ _WAKING_MESSAGES, _WAKING_BYTES = 4_000, 10_240
 
 @dataclass(slots=True)
 class Noted:
-    """``batches``: the progress of those with rows. ``compiling``: CPU seconds of the JVM's compilers."""
+    """``batches``: the progress of batches with rows. ``compiling``: CPU seconds of the JVM's compilers."""
 
     batches: list[Progress] = field(default_factory=list)
     compiling: float = 0.0
@@ -36,8 +36,8 @@ class Noted:
 class Reading:
     """``with Reading(side, job) as reading: fill(reading.job); reading.measure()``.
 
-    ``source`` is one that counts its messages in an offset ``{"seq": n}``. ``acknowledges``: its queue is empty at
-    the end; the naive source's is not.
+    ``source`` must count its messages in an offset ``{"seq": n}``. ``acknowledges``: whether its queue is empty at the
+    end; the queue of the naive source is not.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Reading:
 
     def __exit__(self, *_: object) -> None:
         self.query.stop()
-        deadline = time.monotonic() + _STOP_SECONDS  # stop() returns before the source's process is gone
+        deadline = time.monotonic() + _STOP_SECONDS  # stop() returns before the source's process has ended
         for queue, held in zip(self.queues, self._held, strict=True):
             while self._side.broker.consumer_count(queue) and time.monotonic() < deadline:
                 time.sleep(_POLL_SECONDS)
@@ -85,29 +85,28 @@ class Reading:
             held.pause()
 
     def release(self) -> None:
-        """Let messages pass from now on."""
+        """Resume delivery of the paused queues."""
         for held in self._held:
             held.resume()
 
     def wake(self) -> None:
-        """Spark ends Python workers that had no task for a minute. What new ones cost is start-up: some batches first.
-
-        Of messages that are large enough for tasks side by side, so that there is a worker for each core.
+        """Read some uncounted batches first. Spark ends Python workers that had no task for a minute, and a new worker
+        has a start-up cost. The messages are large enough for several tasks, so that each core gets a worker.
         """
         job = raw.smaller(replace(self.job, queue=self.queues[0], body_bytes=_WAKING_BYTES), _WAKING_MESSAGES)
         raw.fill(job)
         self.measure(job.messages)
 
     def sequence(self) -> int:
-        """How many messages the query's finished batches had, since its start."""
+        """Number of messages in the query's finished batches since its start."""
         last = last_progress(self.query)
         return 0 if last is None else _sequence(last["sources"][0]["endOffset"])
 
     def measure(self, messages: int | None = None) -> Measured:
-        """Let the messages go; over when the last one is read and, where the source does so, acknowledged.
+        """Resume the queue and wait until the last message is read and, if the source does so, acknowledged.
 
-        ``seconds`` is trigger time from that moment on: of the triggers that had rows, planning and
-        logs included, idle waits before them left out. ``by_the_clock_seconds`` ends with the last ACK.
+        ``seconds`` is trigger time from the resume on: the triggers that had rows, with planning and logs, without idle
+        waits before them. ``by_the_clock_seconds`` ends with the last ACK.
         """
         messages = messages or self.job.messages
         goal = self.sequence() + messages
@@ -137,7 +136,7 @@ def _sequence(offset: Any) -> int:
 
 @contextmanager
 def noting(side: SparkSide, query: StreamingQuery) -> Iterator[Noted]:
-    """Filled after the block, with what happened in it."""
+    """The result is filled after the block, with the batches of the block."""
     noted, before, compiling = Noted(), last_batch(query), compiler_seconds(side.jvm_pid)
     yield noted
     noted.compiling = compiler_seconds(side.jvm_pid) - compiling

@@ -1,4 +1,4 @@
-"""A Spark of the benchmark's own, beside a broker: session, processes, and what queries tell of themselves."""
+"""The benchmark's own Spark beside a broker: session, processes, and the progress of queries."""
 
 import json
 import os
@@ -21,27 +21,28 @@ from pyspark_jms.testing import EmbeddedArtemis
 __all__ = ["Progress", "SparkSide", "began", "ended", "last_batch", "last_progress", "progress_since", "until"]
 
 Progress = dict[str, Any]
-"""What Spark tells of a batch; ``StreamingQueryProgress`` as JSON."""
+"""Spark's progress of a batch: ``StreamingQueryProgress`` as JSON."""
 
 _ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.02
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 _CONFIGURATION = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",  # one that ended could not be asked
+    # The CPU of a compiler thread that has ended could not be read.
+    "spark.driver.extraJavaOptions": "-XX:-UseDynamicNumberOfCompilerThreads",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "FATAL",  # a stopped query logs its cancelled tasks as errors; a failed one raises
     "spark.python.unix.domain.socket.enabled": "true",
-    # The default starts processes for each batch, to ask what a name in the checkpoint links to.
+    # The default starts processes for each batch, to resolve links in the checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
-    "spark.sql.files.maxPartitionBytes": "1m",  # one task a file: the sink's transactions
+    "spark.sql.files.maxPartitionBytes": "1m",  # one task for each file: the sink's transactions
 }
 
 
 class SparkSide:
-    """``with SparkSide(broker) as side:`` and then ``Reading`` and ``Writing`` on it. ``folder`` goes at the end."""
+    """``with SparkSide(broker) as side:``, for ``Reading`` and ``Writing``. ``folder`` is deleted at the end."""
 
     def __init__(self, broker: EmbeddedArtemis, configuration: Mapping[str, str] | None = None) -> None:
         self.broker = broker
@@ -70,12 +71,12 @@ class SparkSide:
 
     @property
     def _java(self) -> Any:
-        """Packages of Spark's JVM; PySpark has no public way to it."""
+        """Packages of Spark's JVM. PySpark has no public API for them."""
         jvm: Any = self.spark._jvm  # noqa: SLF001
         return jvm.java
 
     def used_heap(self) -> int:
-        """Bytes that live after a collection: what a leak would raise."""
+        """Used bytes after a garbage collection. A leak would increase them."""
         self._java.lang.System.gc()
         memory = self._java.lang.management.ManagementFactory.getMemoryMXBean()
         return int(memory.getHeapMemoryUsage().getUsed())
@@ -87,7 +88,7 @@ class SparkSide:
         return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}
 
     def tasks_of(self, query: StreamingQuery) -> int:
-        """How many tasks the query's jobs had so far, of those Spark remembers."""
+        """Number of tasks of the query's jobs so far, as far as Spark keeps them."""
         tracker = self.spark.sparkContext.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(query.runId)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -109,27 +110,27 @@ def until(query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME
     deadline = time.monotonic() + seconds
     while not true():
         if not query.isActive or time.monotonic() > deadline:
-            raise RuntimeError(f"the query did not get there: {query.exception() or query.lastProgress}")
+            raise RuntimeError(f"the query did not reach its goal: {query.exception() or query.lastProgress}")
         time.sleep(_POLL_SECONDS)
 
 
 def last_progress(query: StreamingQuery) -> Progress | None:
-    """Cheap enough to be asked all the time, unlike all of ``recentProgress``."""
+    """The last progress. This is cheap enough for polling, unlike ``recentProgress``."""
     progress = query.lastProgress
     return None if progress is None else json.loads(progress.json)
 
 
 def last_batch(query: StreamingQuery) -> int:
-    """The number of the last one with rows; -1 before there was one."""
+    """Number of the last batch with rows; -1 before the first one."""
     last = last_progress(query)
     if last is None:
         return -1
-    # A trigger without rows bears the number of the batch that would have come.
+    # A trigger without rows has the number of the next batch.
     return int(last["batchId"]) - (0 if last["numInputRows"] else 1)
 
 
 def progress_since(query: StreamingQuery, batch: int = -1) -> list[Progress]:
-    """Of the batches with rows that came after ``batch``."""
+    """Progress of the batches with rows after ``batch``."""
     every = [json.loads(progress.json) for progress in query.recentProgress]
     return [one for one in every if one["numInputRows"] and one["batchId"] > batch]
 

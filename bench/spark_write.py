@@ -1,6 +1,6 @@
-"""A query that writes rows to a queue, and waits at an empty folder until there are some.
+"""A query that writes rows to a queue. It waits at an empty folder until files arrive.
 
-The rows are numbers in small files, made into messages by Spark's own code: the cheapest source there is.
+The rows are numbers in small files, and Spark's own code turns them into messages: the source with the least CPU.
 """
 
 import time
@@ -48,7 +48,8 @@ class Writing:
     def measure(self, messages: int | None = None) -> Measured:
         """``seconds`` is the trigger time of the batch.
 
-        Spark ends Python workers that had no task for a minute. What new ones cost is start-up: some rows are first.
+        Some uncounted rows are written first, because Spark ends Python workers that had no task for a minute, and a
+        new worker has a start-up cost.
         """
         self._write(_WARM_UP)
         return self._write(messages or self.job.messages)
@@ -60,7 +61,7 @@ class Writing:
         with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
-        # A commit is confirmed when it is durable; once in hundreds of batches its rows were still being queued then.
+        # The broker confirms a durable commit. Once in hundreds of batches it has not yet queued all rows then.
         count = self._side.broker.message_count
         until(self.query, lambda: count(self.job.queue) >= messages, self.job.time_limit)
         stored = count(self.job.queue)
@@ -71,7 +72,7 @@ class Writing:
 
 
 def message_columns(job: Job) -> list[Any]:
-    """What ``Job.text_of`` and ``Job.properties_of`` make, as columns of ``id``."""
+    """The messages of ``Job.text_of`` and ``Job.properties_of``, as columns computed from ``id``."""
     return [
         f.expr(f"concat(lpad(id, 12, '0'), '{'x' * (job.body_bytes - 12)}')").alias("text"),
         f.expr(

@@ -1,4 +1,4 @@
-"""The JSON document → the tables that a run prints and docs/performance.md shows."""
+"""The JSON document → the tables of a run and of docs/performance.md."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ CASES = {
 }
 _EXPLANATION = """\
 Messages of 1 KB text and five string properties, persistent, one ACK a message. Medians of {rounds} interleaved rounds
-(lowest-highest) of {messages:,} messages each, after {warm_up_seconds:.0f} s of warming up and one round that are not
-counted. Broker, Spark and clients share the machine.
-Read: a full queue is drained. Clients: start of delivery to the last ACK's receipt. Spark: trigger time of the batches
-with rows from the moment the broker lets messages go: planning, offset and commit logs are in it, the query's start-up
-and the last batch's ACK are not (by the clock: that ACK too).
-Write: {messages_per_transaction:,} messages a transaction. Clients: first BEGIN to last COMMIT's receipt, connected
-before. Spark: trigger time of one batch, a connection and a transaction each task.
-CPU in microseconds a message, user and system; runner is the Python process of source or sink on the driver."""
+(lowest-highest) of {messages:,} messages each. {warm_up_seconds:.0f} s of warm-up and one round before them do not
+count. Broker, Spark and clients share the machine.
+Read: a full queue is drained. Clients: from the start of delivery to the receipt of the last ACK. Spark: trigger time
+of the batches with rows, from the moment the broker resumes the queue, with planning, offset log and commit log,
+without the query's start-up and the last batch's ACK ("by the clock" includes that ACK).
+Write: {messages_per_transaction:,} messages a transaction. Clients: from the first BEGIN to the receipt of the last
+COMMIT, on open connections. Spark: trigger time of one batch, with a connection and a transaction for each task.
+CPU in microseconds a message, user and system. The runner is the Python process of source or sink on the driver."""
 _WIDTH = 42
 _AXIS_WIDTHS = (29, 29, 19, 11, 11)
 
@@ -81,7 +81,7 @@ def _ratio(spread: dict[str, float]) -> str:
 
 
 def _axes(document: dict[str, Any]) -> str:
-    heading = _axis_row(["otherwise as above, but", "raw/s", "Spark/s", "ratio to raw", "broker us", "Spark us"])
+    heading = _axis_row(["as above, except", "raw/s", "Spark/s", "ratio to raw", "broker us", "Spark us"])
     lines = [heading, "-" * len(heading)]
     for name, axis in document["axes"].items():
         for way, case in (("read", "read.jms"), ("read", "read.journal"), ("write", "write.jms")):
@@ -116,7 +116,7 @@ def _beside(document: dict[str, Any]) -> str:
         )
     if "idle" in document:
         lines.append(
-            "idle, percent of a core: {percent:.1f} with a query that waits (broker {broker:.1f}, JVM {jvm:.1f}, runner"
+            "idle, percent of a core: {percent:.1f} with a waiting query (broker {broker:.1f}, JVM {jvm:.1f}, runner"
             " {runner:.1f}), {without_percent:.1f} without one".format(**document["idle"])
         )
     return "\n".join(lines)
@@ -128,7 +128,7 @@ def _warm_up(document: dict[str, Any], way: str) -> str:
     return (
         f"Spark, {way}: {rate:,.0f} messages/s by the clock, {notes['batches']:.0f} batches; CPU of Spark's processes"
         f" {document[f'{way}.cpu_us_per_message']:.1f} us a message, in the first round"
-        f" {document[f'{way}.cpu_us_per_message_first_round']:.1f}, without what the JVM spends on compiling itself"
+        f" {document[f'{way}.cpu_us_per_message_first_round']:.1f}, without the JVM's compiler threads"
         f" {document[f'{way}.cpu_us_per_message_without_compiler']:.1f}"
     )
 

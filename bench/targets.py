@@ -1,4 +1,4 @@
-"""What the connector is to reach on two shared cores, and whether a run did."""
+"""Performance targets on two shared cores, and whether a run meets them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ __all__ = ["TARGETS", "Target", "judged"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``bound`` is the least value of ``key`` that will do, or, where ``most``, the largest."""
+    """``bound`` is the smallest accepted value of ``key``, or the largest if ``most`` is set."""
 
     what: str
     key: str
@@ -38,5 +38,5 @@ TARGETS = (
 
 
 def judged(document: Mapping[str, Any]) -> list[tuple[Target, float, bool]]:
-    """Of the targets whose figure the document has."""
+    """The targets whose figure is in the document, with the figure and whether it meets the target."""
     return [(one, document[one.key], one.met(document[one.key])) for one in TARGETS if one.key in document]

@@ -22,7 +22,7 @@ def loads(*, message, kilobyte, batch, task):
     return [
         Load(
             messages=messages,
-            octets=messages * size,
+            size=messages * size,
             batches=batches,
             tasks=tasks,
             seconds=messages * message + messages * size / 1024 * kilobyte + batches * batch + tasks * task,

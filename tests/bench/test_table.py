@@ -75,15 +75,15 @@ def test_the_rest_is_told(document):
 
 def test_a_chart_is_a_picture(document, tmp_path):
     draw(document, tmp_path / "chart.png")
-    octets = (tmp_path / "chart.png").read_bytes()
-    assert octets.startswith(b"\x89PNG\r\n\x1a\n")
-    assert len(octets) > 10_000
+    data = (tmp_path / "chart.png").read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(data) > 10_000
 
 
 def test_a_step_of_growth_is_the_median_of_its_points():
     def point(value, seconds, jvm):
         return {
-            "value": value, "messages": 1000, "octets": 2 << 20, "batches": 2, "tasks": 4, "seconds": seconds,
+            "value": value, "messages": 1000, "bytes": 2 << 20, "batches": 2, "tasks": 4, "seconds": seconds,
             "raw_per_s": 1000, "cpu": {"jvm": jvm}, "peaks": {"jvm": 3 << 20},
         }  # fmt: skip
 
