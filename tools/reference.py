@@ -61,23 +61,23 @@ def _yes(said: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for
 
 def _guarantee(dialect: Dialect) -> str:
     return (
-        "at least once, or exactly once with a journal" if dialect.stable_id_separator is not None else "at least once"
+        "at-least-once, or exactly-once with a journal" if dialect.stable_id_separator is not None else "at-least-once"
     )
 
 
 def _sink(dialect: Dialect) -> str:
     if dialect.duplicate_id_header is not None:
-        return "at least once, or exactly once"
-    return "at least once" if dialect.transactions else "at least once, row by row"
+        return "at-least-once, or exactly-once"
+    return "at-least-once" if dialect.transactions else "at-least-once, row by row"
 
 
 def _selectors(dialect: Dialect) -> str:
-    return "none: in Spark only" if dialect.selector_dialect is None else "evaluated by the broker"
+    return "in Spark only" if dialect.selector_dialect is None else "evaluated by the broker"
 
 
 def _window(dialect: Dialect) -> str:
     most = f", at most {dialect.max_window:,}" if dialect.max_window < _UNBOUNDED else ""
-    unit = "messages, one for 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "bytes"
+    unit = "messages: one for each 4 KB of `windowBytes`" if dialect.window_unit is WindowUnit.MESSAGES else "bytes"
     return f"`{dialect.window_header}`, {unit}{most}"
 
 
@@ -88,7 +88,7 @@ def _delay(dialect: Dialect) -> str:
 
 def _message_id(dialect: Dialect) -> str:
     given = "JMSMessageID" in dialect.message_headers.values()
-    return _yes(dialect.message_id_is_jms, "if the producer gave one" if given else "no")
+    return _yes(dialect.message_id_is_jms, "if the producer set one" if given else "no")
 
 
 def _maps(dialect: Dialect) -> str:
@@ -104,32 +104,35 @@ def _reads_without_counting(dialect: Dialect) -> bool:
 def _stops(dialect: Dialect) -> str:
     if dialect.unsubscribe_keeps_delivery_count:
         return "none"
-    return "one of each message in flight" + ("" if dialect.limits_redelivery else "; there is no limit")
+    return "one for each message in flight" + ("" if dialect.limits_redelivery else "; the broker has no limit")
 
 
 _UNBOUNDED = (1 << 31) - 1
-_NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep one row of all"
+_NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep only one row"
 
 _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
-    ("measured on", lambda d: d.tested_versions),
+    ("tested versions", lambda d: d.tested_versions),
     ("queue → Spark", _guarantee),
-    ("a message is known again (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
+    ("redeliveries are recognised (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
     ("`JMSMessageID`", _message_id),
     ("Spark → queue", _sink),
-    ("a task's rows go together (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),
-    ("rows of `transaction=none` are confirmed", lambda d: "each" if d.send_receipts else "all at the end"),
-    ("a repeated task is not sent again", lambda d: _yes(d.duplicate_id_header is not None, "refused")),
+    ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),
+    ("receipts with `transaction=none`", lambda d: "one for each row" if d.send_receipts else "one for all rows"),
+    (
+        "exactly-once writes (`deliveryGuarantee=exactly-once`)",
+        lambda d: _yes(d.duplicate_id_header is not None, "refused"),
+    ),
     ("selectors", _selectors),
-    ("several queries share a durable subscription", lambda d: _yes(d.durable_subscriptions.shared, "refused")),
-    ("what is in flight is bounded by", _window),
-    ("delivery attempts that a stop costs", _stops),
-    ("an acknowledged message stays away after `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),
-    ("`spark.read` counts no delivery", lambda d: _yes(_reads_without_counting(d))),
+    ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.durable_subscriptions.shared, "refused")),
+    ("prefetch window", _window),
+    ("delivery attempts when a query stops", _stops),
+    ("acknowledgements survive `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),
+    ("`spark.read` costs no delivery attempt", lambda d: _yes(_reads_without_counting(d))),
     ("time to live", lambda d: _yes(bool(d.send_headers.expiration or d.send_headers.time_to_live))),
     ("delivery delay", _delay),
-    ("maps, streams and objects of our own", lambda d: "in envelopes" if d.envelopes else "no"),
+    ("maps, streams and objects of this sink", lambda d: "in envelopes" if d.envelopes else "no"),
     ("maps of Java producers", _maps),
-    ("questions about itself (management)", lambda d: _yes(d.management is not None)),
+    ("management queries", lambda d: _yes(d.management is not None)),
 )
 
 

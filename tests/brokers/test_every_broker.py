@@ -83,8 +83,8 @@ def finish(spark, stage, queue, folder, **options):
 def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, tmp_path, journal, said, report):
     queue, _ = queues
     promised = said["queue → Spark"]
-    assert promised in {"at least once", "at least once, or exactly once with a journal"}
-    if journal and "exactly once" not in promised:
+    assert promised in {"at-least-once", "at-least-once, or exactly-once with a journal"}
+    if journal and "exactly-once" not in promised:
         pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
     options = {"journalLocation": str(tmp_path / "journal")} if journal else {}
     put_numbered(stage, queue)
@@ -164,7 +164,7 @@ def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
     rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     run_available(stream, tmp_path / "checkpoint", "memory", name=f"bodies_{stage.name}")
-    assert said["maps, streams and objects of our own"] == "in envelopes"
+    assert said["maps, streams and objects of this sink"] == "in envelopes"
     found = {row.body_type: row for row in spark.table(f"bodies_{stage.name}").collect()}
     assert found.keys() == {"text", "bytes", "object", "message", "map", "stream"}
     assert not [row.body_error for row in found.values() if row.body_error]
@@ -177,7 +177,7 @@ def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
 
 def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, said):
     queue, _ = queues
-    by_broker = {"evaluated by the broker": True, "none: in Spark only": False}[said["selectors"]]
+    by_broker = {"evaluated by the broker": True, "in Spark only": False}[said["selectors"]]
     with stage.client() as client:
         client.put(queue, [([("color", color)], color) for color in ("red", "blue") * 20])
     choices = {} if by_broker else {"selectorResidual": "spark"}
@@ -194,8 +194,8 @@ def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, said)
 @pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
 def test_exactly_once_works_or_is_refused(spark, stage, queues, named, said):
     queue, _ = queues
-    works = {"yes": True, "refused": False}[said["a repeated task is not sent again"]]
-    assert works is ("exactly once" in said["Spark → queue"])
+    works = {"yes": True, "refused": False}[said["exactly-once writes (`deliveryGuarantee=exactly-once`)"]]
+    assert works is ("exactly-once" in said["Spark → queue"])
     rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
     options = stage.access | {"queue": queue, "deliveryGuarantee": "exactly-once", "writeId": queue}
     write = rows.write.format("jms").mode("append").options(**options, **({"broker": stage.name} if named else {}))
@@ -212,7 +212,7 @@ def test_exactly_once_works_or_is_refused(spark, stage, queues, named, said):
 @pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
 def test_transactions_work_or_are_refused(spark, stage, queues, named, said):
     queue, _ = queues
-    works = {"yes": True, "refused": False}[said["a task's rows go together (`transaction=task`)"]]
+    works = {"yes": True, "refused": False}[said["one transaction for each task (`transaction=task`)"]]
     rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
     broker = {"broker": stage.name} if named else {}
     write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue, **broker)

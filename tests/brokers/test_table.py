@@ -42,7 +42,7 @@ def test_who_answers(stage, report):
 @slow
 def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
     queue, _ = queues
-    given = said["`JMSMessageID`"] == "if the producer gave one"
+    given = said["`JMSMessageID`"] == "if the producer set one"
     headers = [[("amqp-message-id", f"m{n}")] if given else [] for n in range(5)]
     with stage.client() as client:
         client.put(queue, [(each, f"text {n}") for n, each in enumerate(headers)])
@@ -57,7 +57,7 @@ def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
     assert before == after
     assert before.keys() == {f"text {n}" for n in range(5)}
     stable, own = zip(*before.values(), strict=True)
-    known = {"yes": 5, "no": 0}[said["a message is known again (`delivery_id`)"].partition(":")[0]]
+    known = {"yes": 5, "no": 0}[said["redeliveries are recognised (`delivery_id`)"].partition(":")[0]]
     assert len(set(stable) - {None}) == known
     match said["`JMSMessageID`"]:
         case "no":
@@ -65,7 +65,7 @@ def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
         case "yes":
             assert len(set(own)) == 5
             assert all(each.startswith("ID:") for each in own)
-        case "if the producer gave one":
+        case "if the producer set one":
             assert sorted(own) == [f"m{n}" for n in range(5)]
 
 
@@ -78,7 +78,7 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, sa
     """Row 950 of a thousand is bad. In Spark, where it cannot be evaluated, the sink sees the rows before it end."""
     refused, queue = queues
     fault, told = FAULTS[where]
-    together = {"yes": True, "refused": False}[said["a task's rows go together (`transaction=task`)"]]
+    together = {"yes": True, "refused": False}[said["one transaction for each task (`transaction=task`)"]]
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     try:
         rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
@@ -114,7 +114,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
     """The link dies at the fiftieth receipt, where there is one."""
     queue, _ = queues
     rows = spark.range(0, 100, 1, 1).selectExpr("CAST(id AS STRING) text")
-    each = {"each": True, "all at the end": False}[said["rows of `transaction=none` are confirmed"]]
+    each = {"one for each row": True, "one for all rows": False}[said["receipts with `transaction=none`"]]
     with Proxy(stage.broker.host, stage.broker.port) as proxy:
         proxy.to_client.cut_at(b"RECEIPT\n", nth=50)
         write = rows.write.format("jms").mode("append").options(**stage.access | {"brokerUrl": proxy.url})
@@ -135,8 +135,8 @@ def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, said):
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], "x" * 1_000)] * 400)
-    words = said["what is in flight is bounded by"]
-    least, most = (16, 16) if "messages, one for 4 KB" in words else (33, 66)
+    words = said["prefetch window"]
+    least, most = (16, 16) if "messages: one for each 4 KB" in words else (33, 66)
     assert stage.dialect.window_header in words
     finished = threading.Event()
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue, windowBytes="64k").load()
@@ -166,8 +166,8 @@ def test_what_a_stop_costs(spark, stage, queues, tmp_path, said):
         wait_until(lambda: stage.in_flight(queue, 10) == 10, what="all of them in flight")
         query.stop()
         wait_until(lambda: stage.in_flight(queue, 10) == 0, what="all of them to be back")
-    words = said["delivery attempts that a stop costs"]
-    assert words in {"none", "one of each message in flight; there is no limit"}
+    words = said["delivery attempts when a query stops"]
+    assert words in {"none", "one for each message in flight; the broker has no limit"}
     free = words == "none"
     if hasattr(stage.broker, "delivery_counts"):
         assert stage.broker.delivery_counts(queue) == [0 if free else 12] * 10
@@ -187,7 +187,7 @@ def test_a_look_counts_no_delivery(spark, stage, queues, said):
     with stage.client() as client:
         found = client.get(queue, 300)
     seen = {message.headers.get("redelivered", "false") for message in found}
-    assert seen == {{"yes": "false", "no": "true"}[said["`spark.read` counts no delivery"]]}
+    assert seen == {{"yes": "false", "no": "true"}[said["`spark.read` costs no delivery attempt"]]}
 
 
 @slow
@@ -202,7 +202,7 @@ def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues,
     own_stage.broker.start()
     back = own_stage.broker.message_count(queue)
     report(f"{own_stage.name}: {back} of 300 acknowledged messages were back after kill -9 of the broker")
-    assert back <= {"yes": 0, "no": 300}[said["an acknowledged message stays away after `kill -9` of the broker"]]
+    assert back <= {"yes": 0, "no": 300}[said["acknowledgements survive `kill -9` of the broker"]]
 
 
 @slow
@@ -257,7 +257,7 @@ def test_maps_of_java_producers(spark, stage, queues, tmp_path, said):
 @slow
 def test_questions_about_itself(stage, said):
     link, finding = open_management(settings(stage))
-    if said["questions about itself (management)"] == "yes":
+    if said["management queries"] == "yes":
         with link:
             assert link.attribute("broker", "version")
     else:

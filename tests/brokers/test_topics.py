@@ -119,7 +119,7 @@ def test_a_pattern_reads_many_topics_and_a_row_says_which(spark, stage, topic, t
 @pytest.mark.parametrize("client", [None, "team"], ids=["no client id", "client id"])
 def test_queries_that_share_a_subscription_have_each_message_once(spark, stage, topic, tmp_path, said, client):
     options = {"subscriptionName": topic, "sharedSubscription": "true"} | ({"clientId": client} if client else {})
-    if said["several queries share a durable subscription"] == "refused":
+    if said["shared durable subscriptions (`sharedSubscription`)"] == "refused":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*Consumer\.GROUP\.VirtualTopic"):
             run_available(stream_of(spark, stage, topic, **options), tmp_path, "noop")
         assert instead(spark, stage, topic, tmp_path) == ["one", "two"]

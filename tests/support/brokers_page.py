@@ -15,7 +15,7 @@ def table():
 
 def untested():
     """The facts that the page lists as not tested."""
-    listed = PAGE.read_text(encoding="utf-8").split("No test holds:\n", 1)[1].split("\n\n", 1)[0]
+    listed = PAGE.read_text(encoding="utf-8").split("No test checks:\n", 1)[1].split("\n\n", 1)[0]
     return set(re.findall(r"^- (.+?): ", listed, re.MULTILINE))
 
 

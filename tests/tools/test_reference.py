@@ -88,5 +88,5 @@ def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it(reference):
     assert [name.strip(" `") for name in head[1:]] == list(DIALECTS)
     assert all(len(row) == 1 + len(DIALECTS) and all(cell.strip() for cell in row) for row in rows)
     by_fact = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
-    assert by_fact["a task's rows go together (`transaction=task`)"] == ["yes", "yes", "refused"]
-    assert by_fact["`JMSMessageID`"] == ["no", "yes", "if the producer gave one"]
+    assert by_fact["one transaction for each task (`transaction=task`)"] == ["yes", "yes", "refused"]
+    assert by_fact["`JMSMessageID`"] == ["no", "yes", "if the producer set one"]
