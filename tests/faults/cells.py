@@ -65,30 +65,30 @@ def _reason(mode, fault, point):
 
 def _rules(mode, fault, point):
     journal = mode in {"journal", "both"}
-    yield mode == "sink" and fault == "kill-runner", "files have no streaming source runner"
+    yield mode == "sink" and fault == "kill-runner", "a source of files has no Python process (runner)"
     yield (
         fault == "disk-full" and not journal,
-        "there is no journal",
+        "this mode has no journal",
     )
     yield (
         mode == "sink" and point in {"received", "durable", "acknowledged"},
-        "the source is a folder of files: it receives and acknowledges nothing",
+        "the source is a folder of files: it neither receives nor acknowledges messages",
     )
     yield (
         mode == "sink" and point == "done",
-        "files stay; the sink's ledger is tidied before a batch is in Spark's log: see sink-done",
+        "a source of files deletes nothing; old ledger entries are deleted at 'sink done, batch not in Spark's log'",
     )
     yield (
         mode == "plain" and point in {"durable", "acknowledged"},
-        "without a journal nothing is durable, and nothing is acknowledged before it is done",
+        "without a journal no message is durable, and none is acknowledged before its batch is done",
     )
     yield (
         fault == "kill-worker" and point in _IN_RUNNER and not (mode == "sink" and point == "offered"),
-        "no worker has anything of the query then",
+        "no worker runs a task of the query at this point",
     )
     yield (
         fault == "kill-worker" and mode in {"journal", "plain"} and point in {"unconfirmed", "sink-done", "before-ttl"},
-        "the runner holds the connection, and the batch is collected: no worker has anything of the query then",
+        "the runner owns the connection, and the batch is collected: no worker runs a task of the query at this point",
     )
     yield from _of_disk(fault, point)
     yield from _of_time_to_live(mode, fault, point)
@@ -97,13 +97,22 @@ def _rules(mode, fault, point):
 def _of_disk(fault, point):
     yield (
         fault == "disk-full" and point in {"offered", "mid-batch", "sink-done"},
-        "the journal writes nothing while a batch runs: the next write is that of 'done, not deleted'",
+        "the journal writes nothing while a batch runs; its next write is at 'done, not deleted'",
     )
 
 
 def _of_time_to_live(mode, fault, point):
     late = point == "before-ttl"
-    yield late and fault in {"stop", "sigterm", "disk-full"}, "the connection is ended in order: nobody waits for it"
-    yield late and fault == "kill-broker", "the old connection dies with the broker"
-    yield late and fault == "freeze-broker", "the broker's clock goes on: it has ended the old connection when it wakes"
-    yield late and fault == "stall", "both ends give up at about the same time; 'connection cut' is the certain form"
+    yield (
+        late and fault in {"stop", "sigterm", "disk-full"},
+        "the connection is closed cleanly, so the broker does not wait for its time to live",
+    )
+    yield late and fault == "kill-broker", "the old connection ends with the broker"
+    yield (
+        late and fault == "freeze-broker",
+        "the broker's clock continues: the broker ends the old connection as soon as it runs again",
+    )
+    yield (
+        late and fault == "stall",
+        "both ends give up at about the same time; 'connection cut' tests the same without chance",
+    )

@@ -24,7 +24,7 @@ def _lines(by_name, results):
     yield (
         f"`make faults` on {dt.datetime.now(dt.UTC):%Y-%m-%d}: {len(results)} cells, {sent:,} messages,"
         f" {sum(result.lost for result in results)} lost, {bad} cells failed."
-        " A cell says *lost / twice*; a letter stands for the reason why it is not run."
+        " Each cell shows *lost / duplicated* messages; a letter is the reason why the cell is not run."
     )
     letters = {}
     for mode, name in MODES.items():
