@@ -1,0 +1,1 @@
+"""AMQP 1.0 (OASIS standard, 2012): wire, dialects, link, columns."""

@@ -1,0 +1,1 @@
+"""Blocks of AMQP messages to RecordBatches of the schema, and back."""

@@ -1,0 +1,54 @@
+"""How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
+
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.jms.model import DestinationKind
+
+__all__ = ["AMQP", "ARTEMIS", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
+
+_STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
+
+_PREFIXES = {
+    "queue://": DestinationKind.QUEUE,
+    "topic://": DestinationKind.TOPIC,
+    "temp-queue://": DestinationKind.QUEUE,
+    "temp-topic://": DestinationKind.TOPIC,
+}
+
+ARTEMIS = Dialect(
+    name="artemis",
+    products=("apache-activemq-artemis",),
+    tested_versions="2.55.0, 2.44.0",
+    selector_dialect="artemis-amqp",
+    ignored_stomp_headers=_STOMP_HEADERS,
+)
+
+CLASSIC = Dialect(
+    name="classic",
+    products=("ActiveMQ",),
+    tested_versions="6.3.1",
+    selector_dialect="classic-amqp",
+    ignored_stomp_headers=_STOMP_HEADERS,
+    destination_prefixes=_PREFIXES,
+)
+
+AMQP = Dialect(
+    name="amqp",
+    tested_versions="Qpid Broker-J 9.2.1",
+    selector_dialect="amqp",
+)
+"""Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
+
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, AMQP)}
+"""Every dialect by its name, which is a value of option ``broker``."""
+
+
+def dialect_named(name: str) -> Dialect:
+    return DIALECTS[name]
+
+
+def dialect_of_product(product: str | None) -> Dialect:
+    """The dialect for ``product`` of the broker's ``open`` (AMQP 1.0 §2.7.1)."""
+    for dialect in DIALECTS.values():
+        if product and product.startswith(dialect.products or ("\0",)):
+            return dialect
+    return AMQP

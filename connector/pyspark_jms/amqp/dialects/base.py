@@ -1,0 +1,49 @@
+"""What an AMQP dialect describes: one frozen value for each broker, and a broker overrides only what differs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pyspark_jms.jms.model import DestinationKind
+
+__all__ = ["IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "Dialect"]
+
+IGNORED_PROPERTIES = frozenset({"JMSXDeliveryCount"})
+"""Application properties that a broker adds when it converts a message, without a meaning of their own."""
+
+IGNORED_PROPERTY_PREFIXES = ("_AMQ_",)
+"""Beginnings of further such names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What distinguishes one broker's AMQP from another's. Capabilities that its frames show are not repeated here."""
+
+    name: str
+    """The value of option ``broker`` that selects this dialect."""
+
+    products: tuple[str, ...] = ()
+    """Beginnings of ``product`` in the properties of the broker's ``open``, by which the broker is detected."""
+
+    tested_versions: str
+    """Versions of the broker that the tests use."""
+
+    selector_dialect: str | None
+    """The dialect of its selector filters in ``jms_selector``; None: no filters."""
+
+    silent_end: str = ""
+    """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
+
+    ignored_properties: frozenset[str] = IGNORED_PROPERTIES
+    """Application properties that are not the producer's, and do not become properties of the row."""
+
+    ignored_property_prefixes: tuple[str, ...] = IGNORED_PROPERTY_PREFIXES
+
+    ignored_stomp_headers: frozenset[str] = frozenset()
+    """Further names to leave out of a message that a STOMP client sent: the headers of its SEND frame."""
+
+    destination_prefixes: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
+    """Beginnings of ``to`` and ``reply-to`` that name the kind of a destination, as ``queue://``."""
+
+    has_transactions: bool = True
+    """Whether the broker acknowledges and sends inside of transactions that it keeps."""
