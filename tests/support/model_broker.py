@@ -38,7 +38,7 @@ def run(consumer, *messages, size=10, prefix=b""):
 
 
 RECOGNITION = Recognition(
-    identity=lambda identifier: identifier.partition(b",")[2],
+    identity=lambda block, index: block.ids[index].partition(b",")[2],
     fingerprint=lambda block, index: blake2b(block.message(index), digest_size=16).digest(),
 )
 

@@ -160,7 +160,7 @@ class JournaledLedger(Lanes[_Durable]):
     def _segment(self, lane: int, span: Span) -> Segment:
         source, dialect, recognition = self._sources[lane]
         block = span.messages()
-        block.ids = [recognition.identity(identifier) for identifier in span.ids if identifier is not None]
+        block.ids = [recognition.identity(span.block, index) for index in range(span.first, span.last)]
         return Segment(source=source, dialect=dialect, first=self._store.position.next, block=block)
 
     # --- acknowledged --------------------------------------------------------------------------

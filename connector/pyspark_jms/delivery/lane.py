@@ -102,7 +102,8 @@ class Lane(Generic[T]):
 
     def _redelivered(self, block: MessageBlock) -> list[tuple[int, ExpectedRedelivery]]:
         assert self.recognition is not None
-        identities = list(map(self.recognition.identity, block.ids))  # type: ignore[arg-type]  # of a living connection
+        identity = self.recognition.identity
+        identities = [identity(block, index) for index in range(len(block))]
         if self.expected.keys().isdisjoint(identities):
             return []
         found = [(index, self.expected[key]) for index, key in enumerate(identities) if key in self.expected]
@@ -112,10 +113,8 @@ class Lane(Generic[T]):
         return found
 
     def identity(self, block: MessageBlock, index: int) -> bytes:
-        identifier = block.ids[index]
         assert self.recognition is not None
-        assert identifier is not None
-        return self.recognition.identity(identifier)
+        return self.recognition.identity(block, index)
 
     def give_up(self, identities: Iterable[bytes]) -> None:
         """A message that is redelivered after this is a new one."""

@@ -206,14 +206,13 @@ class Ledger(Lanes[_Done]):
         """``bound``: their first deliveries are part of a batch and get the new ids."""
         block, recognition = span.block, lane.recognition
         for index in range(span.first, span.last):
-            identifier = block.ids[index]
-            if identifier is None:
+            if block.ids[index] is None:
                 continue  # expected already, since an earlier loss
-            block.ids[index] = None
             if recognition is not None:
                 fingerprint = recognition.fingerprint(block, index)
                 expected = ExpectedRedelivery(fingerprint, state, block if bound else None, index)
-                lane.expected[recognition.identity(identifier)] = expected
+                lane.expected[recognition.identity(block, index)] = expected
+            block.ids[index] = None
 
     @staticmethod
     def _forget_oldest(lane: Lane[_Done], most: int) -> None:

@@ -13,11 +13,11 @@ __all__ = ["Recognition", "other_content"]
 class Recognition:
     """How the messages of a lane are known again.
 
-    ``identity`` gives the part of an id that stays when the message comes again, ``fingerprint`` a digest of
-    all of its content that does.
+    Both are called with a block and the index of a message in it. ``identity`` gives the id that is the same in every
+    delivery of the message, ``fingerprint`` a digest of all content that is.
     """
 
-    identity: Callable[[bytes], bytes]
+    identity: Callable[[MessageBlock, int], bytes]
     fingerprint: Callable[[MessageBlock, int], bytes]
     origin: Callable[[str], str] = str
     """Of two names of one source the same: a queue may be spelled in two ways."""

@@ -6,7 +6,10 @@ from typing import Literal, TypeAlias
 from pyspark_jms.errors import SelectorChangedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 
-__all__ = ["BodyChoice", "Subscription", "selector_changed", "source_name"]
+__all__ = ["ASSUMED_MESSAGE_BYTES", "BodyChoice", "Subscription", "selector_changed", "source_name"]
+
+ASSUMED_MESSAGE_BYTES = 4 << 10
+"""The size of a message where bytes must be converted to messages before the first message arrives."""
 
 BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
 """Option bodyType: which type every body has, or that each message says it."""

@@ -2,13 +2,23 @@
 
 import contextlib
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
-__all__ = ["Address", "parse_broker_url"]
+__all__ = ["Address", "Protocol", "parse_broker_url"]
 
-_SCHEMES = {"stomp": False, "stomp+ssl": True}
-_DEFAULT_PORTS = {False: 61613, True: 61614}
-_FORM = "an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT"
+Protocol: TypeAlias = Literal["stomp", "amqp"]
+
+_SCHEMES: dict[str, tuple[Protocol, bool, int]] = {
+    "stomp": ("stomp", False, 61613),
+    "stomp+ssl": ("stomp", True, 61614),
+    "amqp": ("amqp", False, 5672),
+    "amqps": ("amqp", True, 5671),
+}
+"""Scheme → protocol, whether it uses TLS, default port."""
+
+_SCHEME_OF = {(protocol, tls): scheme for scheme, (protocol, tls, _) in _SCHEMES.items()}
+_FORM = "an address reads stomp://HOST:PORT or amqp://HOST:PORT, with TLS stomp+ssl://HOST:PORT or amqps://HOST:PORT"
 _JAVA = "the protocol of the broker's Java clients (CORE or OpenWire, port 61616)"
 _OTHERS = {
     "tcp": _JAVA,
@@ -18,9 +28,7 @@ _OTHERS = {
     "nio+ssl": f"{_JAVA} over TLS",
     "auto+ssl": f"{_JAVA} over TLS",
     "vm": "for Java clients in the broker's own virtual machine",
-    "amqp": "AMQP (port 5672)",
-    "amqps": "AMQP over TLS (port 5671)",
-    "amqp+ssl": "AMQP over TLS (port 5671)",
+    "amqp+ssl": "not a scheme here; AMQP over TLS is amqps://",
     "mqtt": "MQTT (port 1883)",
     "http": "the web console (port 8161) or another HTTP service",
     "https": "the web console or another HTTP service",
@@ -38,17 +46,18 @@ class Address:
     host: str
     port: int
     tls: bool = False
+    protocol: Protocol = "stomp"
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"stomp{'+ssl' if self.tls else ''}://{host}:{self.port}"
+        return f"{_SCHEME_OF[self.protocol, self.tls]}://{host}:{self.port}"
 
 
 def parse_broker_url(text: str) -> tuple[Address, ...]:
     """``stomp://host:61613,stomp://other:61613`` → the failover list, in order.
 
-    The default port is 61613, with TLS 61614. Raises a ``ValueError`` that describes the problem and never repeats a
-    password from the text.
+    The default ports are 61613 for STOMP and 5672 for AMQP, with TLS 61614 and 5671. Raises a ``ValueError`` that
+    describes the problem and never repeats a password from the text.
     """
     if text.lstrip().lower().startswith(("failover:", "(", "fanout:", "discovery:")):
         raise ValueError(
@@ -56,10 +65,12 @@ def parse_broker_url(text: str) -> tuple[Address, ...]:
             " stomp://HOST1:PORT,stomp://HOST2:PORT"
         )
     addresses = tuple(_address(part.strip()) for part in text.split(","))
+    if len({address.protocol for address in addresses}) > 1:
+        raise ValueError("addresses of one protocol: all of them for STOMP, or all of them for AMQP")
     if len({address.tls for address in addresses}) > 1:
         raise ValueError(
-            "addresses that all begin with stomp+ssl://, or all with stomp://: with both, the password and the"
-            " messages would be sent unencrypted whenever no address with TLS answers"
+            "addresses that all use TLS, or none: with both, the password and the messages would be sent unencrypted"
+            " whenever no address with TLS answers"
         )
     return addresses
 
@@ -78,17 +89,17 @@ def _address(text: str) -> Address:
         raise ValueError("an address has a host and a port, and nothing after them")
     if not url.hostname:
         raise ValueError("an address needs a host")
-    tls = _SCHEMES[scheme.lower()]
+    protocol, tls, default_port = _SCHEMES[scheme.lower()]
     port = _port(url)
-    return Address(url.hostname, _DEFAULT_PORTS[tls] if port is None else port, tls)
+    return Address(url.hostname, default_port if port is None else port, tls, protocol)
 
 
 def _other_scheme(scheme: str) -> str:
     if scheme not in _OTHERS:
         return _FORM
     return (
-        f"{_FORM}, the port of the broker's STOMP acceptor, usually 61613 or with TLS 61614; {scheme}:// is"
-        f" {_OTHERS[scheme]}"
+        f"{_FORM}, the port of the broker's STOMP acceptor (usually 61613, with TLS 61614) or AMQP acceptor (usually"
+        f" 5672, with TLS 5671); {scheme}:// is {_OTHERS[scheme]}"
     )
 
 

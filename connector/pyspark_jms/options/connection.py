@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark_jms.errors import MissingOptionError, OptionConflictError
 from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_jms.options.broker import require_known_broker
 from pyspark_jms.options.values import both_given
 
 __all__ = ["connection_settings"]
@@ -18,8 +19,9 @@ _LONGEST_PAUSE_SECONDS = 30
 def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
     if values["brokerUrl"] is None:
         raise MissingOptionError(
-            "Option brokerUrl is not given.", "Give the broker's STOMP address: stomp://HOST:61613."
+            "Option brokerUrl is not given.", "Give the broker's address: stomp://HOST:61613 or amqp://HOST:5672."
         )
+    require_known_broker(values)
     return ConnectionSettings(
         addresses=values["brokerUrl"],
         user=values["user"],
@@ -59,7 +61,7 @@ def _tls(values: Mapping[str, Any]) -> TlsSettings:
         if values[name] is not None and not any(address.tls for address in values["brokerUrl"]):
             raise OptionConflictError(
                 f"Option {name} is given, and no address of brokerUrl uses TLS.",
-                "An address with TLS is stomp+ssl://HOST:61614.",
+                "An address with TLS is stomp+ssl://HOST:61614 or amqps://HOST:5671.",
             )
     key_password = values["sslKeyPassword"]
     return TlsSettings(

@@ -7,9 +7,9 @@ from typing import Any
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.broker import require_exactly_once_writes, require_transactions
 from pyspark_jms.options.connection import connection_settings
-from pyspark_jms.options.values import both_given, destinations, hide_secrets, named_dialect, parse_values
-from pyspark_jms.stomp.dialects.refusals import require_duplicate_detection, require_transactions
+from pyspark_jms.options.values import both_given, destinations, hide_secrets, parse_values
 
 __all__ = ["SinkOptions"]
 
@@ -83,9 +83,8 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
             raise OptionConflictError(
                 f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
             )
-    if (dialect := named_dialect(values)) is not None:
-        if exactly_once:
-            require_duplicate_detection(dialect)
-        if values["transaction"] != "none":
-            require_transactions(dialect)
+    if exactly_once:
+        require_exactly_once_writes(values)
+    if values["transaction"] != "none":
+        require_transactions(values)
     return exactly_once

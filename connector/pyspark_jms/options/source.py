@@ -2,25 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.errors import MissingOptionError, OptionConflictError, SelectorResidualError, UnknownOptionError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
+from pyspark_jms.jms.wildcards import may_receive
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.options.connection import connection_settings
-from pyspark_jms.options.values import (
-    both_given,
-    destinations,
-    hide_secrets,
-    named_dialect,
-    option_named,
-    parse_values,
+from pyspark_jms.options.broker import (
+    NamedDialect,
+    possible_dialects,
+    require_durable,
+    require_enough_unacknowledged,
+    require_journal,
 )
-from pyspark_jms.stomp.dialects import DIALECTS, dialect_named
-from pyspark_jms.stomp.dialects.addresses import may_receive
-from pyspark_jms.stomp.dialects.base import ASSUMED_MESSAGE_BYTES
-from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged, require_stable_ids
+from pyspark_jms.options.connection import connection_settings
+from pyspark_jms.options.values import both_given, destinations, hide_secrets, option_named, parse_values
 
 __all__ = ["Journal", "SourceOptions"]
 
@@ -49,16 +47,6 @@ _LIMIT_A_BATCH = (
     " no commit after which they could be acknowledged. To consume the messages and stop, use spark.readStream with"
     " trigger(availableNow=True)."
 )
-
-
-class NamedDialect(Protocol):
-    """The dialect of a broker, as far as splitting a selector needs it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def selector_dialect(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +140,7 @@ def _refuse_other_kind(raw: Mapping[str, str], reading: Literal["stream", "batch
 
 
 def _check_message_limits(values: Mapping[str, Any]) -> None:
-    if (dialect := named_dialect(values)) is not None:
-        require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+    require_enough_unacknowledged(values)
     least, most = values["minMessagesPerTrigger"], values["maxMessagesPerTrigger"]
     if least is not None and most is not None and least > most:
         raise OptionConflictError(
@@ -192,8 +179,7 @@ def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
             "A durable subscription belongs to one client id: give clientId, or sharedSubscription=true.",
         )
     durable = DurableSubscription(name, client_id, shared)
-    if (dialect := named_dialect(values)) is not None:
-        require_durable(dialect, durable, selected=values["selector"] is not None)
+    require_durable(values, durable)
     return durable
 
 
@@ -205,14 +191,14 @@ def _selector(values: Mapping[str, Any]) -> Selector | None:
     if values["selector"] is None:
         return None
     selector = Selector(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
-    names = DIALECTS if values["broker"] == "auto" else (values["broker"],)
+    dialects = possible_dialects(values)
     refused: list[SelectorResidualError] = []
-    for name in names:
+    for dialect in dialects:
         try:
-            selection(selector, name, dialect_named(name).selector_dialect)
+            selection(selector, dialect.name, dialect.selector_dialect)
         except SelectorResidualError as error:
             refused.append(error)
-    if len(refused) == len(names):
+    if len(refused) == len(dialects):
         raise refused[0]
     return selector
 
@@ -220,8 +206,7 @@ def _selector(values: Mapping[str, Any]) -> Selector | None:
 def _journal(values: Mapping[str, Any]) -> Journal | None:
     if values["journalLocation"] is None:
         return None
-    if (dialect := named_dialect(values)) is not None:
-        require_stable_ids(dialect)
+    require_journal(values)
     return Journal(
         location=values["journalLocation"],
         max_bytes=values["maxJournalBytes"],

@@ -18,7 +18,7 @@ from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.jms.units import parse_bytes, parse_seconds
 from pyspark_jms.network.address import parse_broker_url
-from pyspark_jms.stomp.dialects import DIALECTS
+from pyspark_jms.options.broker import BROKERS
 
 __all__ = ["OPTIONS", "Option", "Scope"]
 
@@ -217,8 +217,9 @@ def _property_columns(text: str) -> tuple[str, ...]:
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `stomp+ssl://HOST:61614`. Several"
-           " addresses of one broker (live and backup) are separated by commas and tried in order"),
+    Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `amqp://HOST:5672`, with TLS"
+           " `stomp+ssl://HOST:61614` or `amqps://HOST:5671`. Several addresses of one broker (live and backup) are"
+           " separated by commas and tried in order"),
     Option("user", "both", None, _text, "User name"),
     Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile or passwordEnv", secret=True),
     Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
@@ -232,9 +233,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("sslKeyPassword", "both", None, _secret, "Password of the private key", secret=True),
     Option("sslVerifyHostname", "both", "true", _flag, "Whether the broker's certificate must name the host of"
            " brokerUrl"),
-    Option("broker", "both", "auto", _one_of("auto", *DIALECTS), "Kind of broker. auto detects it when the connection"
+    Option("broker", "both", "auto", _one_of("auto", *BROKERS), "Kind of broker. auto detects it when the connection"
            " is made"),
-    Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host"),
+    Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host. Over AMQP: the virtual host to open; / stands for"
+           " the host of brokerUrl"),
     Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (one"
            " connection each). Writing: the default destination of rows without one. A name with a comma is given as a"
            " JSON array"),

@@ -12,9 +12,8 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option, Scope
-from pyspark_jms.stomp.dialects import Dialect, dialect_named
 
-__all__ = ["both_given", "destinations", "hide_secrets", "named_dialect", "option_named", "parse_values"]
+__all__ = ["both_given", "destinations", "hide_secrets", "option_named", "parse_values"]
 
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
@@ -61,11 +60,6 @@ def _parse(option: Option, text: str | None) -> Any:
     except ValueError as error:
         shown = "read" if option.secret or option.name == "brokerUrl" else repr(text)
         raise InvalidOptionError(f"Option {option.name} cannot be {shown}.", f"Expected: {error}.") from None
-
-
-def named_dialect(values: Mapping[str, Any]) -> Dialect | None:
-    """The dialect of option ``broker``; None for ``auto``, which is decided when the broker has answered."""
-    return None if values["broker"] == "auto" else dialect_named(values["broker"])
 
 
 def destinations(values: Mapping[str, Any]) -> tuple[Destination, ...]:

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import ByteArray, MessageBlock
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
@@ -54,14 +54,14 @@ class SinkLink(Protocol):
         the blocks will be sent: with ``send``, or with ``send_at_once`` and then ``await_each`` for each row.
         """
 
-    def send(self, data: ByteArray) -> None:
-        """Send the bytes of a block in the open transaction; the first block opens it.
+    def send(self, block: MessageBlock) -> None:
+        """Send the messages of a block in the open transaction; the first block opens it.
 
         A refusal may show only at the commit.
         """
 
-    def send_at_once(self, data: ByteArray) -> None:
-        """Send the bytes of a block outside of a transaction. The next commit confirms its messages too."""
+    def send_at_once(self, block: MessageBlock) -> None:
+        """Send the messages of a block outside of a transaction. The next commit confirms them too."""
 
     def await_each(self, first_row: int, count: int) -> None:
         """Return when the broker has confirmed each of these rows, which were sent at once."""

@@ -171,13 +171,13 @@ def _send_confirming_each(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa
             part = batch.slice(start, _MAX_UNCONFIRMED_ROWS)
             first = encoder.next_row
             for block in encoder.take(part, in_transaction=False, confirm_each=True):
-                link.send_at_once(block.data)
+                link.send_at_once(block)
             link.await_each(first, part.num_rows)
 
 
 def _send(link: SinkLink, encoder: RowEncoder, batch: pa.RecordBatch) -> None:
     for block in encoder.take(batch):
-        link.send(block.data)
+        link.send(block)
 
 
 def _send_in_parts(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch], size: int) -> None:
@@ -201,7 +201,7 @@ def _send_confirming_last(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa
         for part in (last, batch.slice(0, batch.num_rows - 1)):
             if part is not None and part.num_rows:
                 for block in encoder.take(part, in_transaction=False):
-                    link.send_at_once(block.data)
+                    link.send_at_once(block)
         last = batch.slice(batch.num_rows - 1)
     if last is not None:
         _send(link, encoder, last)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import ByteArray
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
@@ -44,7 +44,7 @@ class Outcome:
     task: LedgerTask
     entry: LedgerEntry | None = None
     """The entry that is in the ledger, or is to be written with the held rows. None: the task had no rows."""
-    held: tuple[bytes, ...] = ()
+    held: tuple[MessageBlock, ...] = ()
     """The blocks of the rows that the driver is to send; empty if nothing is left to do."""
 
 
@@ -100,7 +100,7 @@ def _encode(
     task: LedgerTask,
     link: LedgerLink,
     rows: Iterator[pa.RecordBatch],
-    take: Callable[[ByteArray], None],
+    take: Callable[[MessageBlock], None],
 ) -> tuple[LedgerEntry, Sent]:
     """Give all blocks to ``take``, and return the entry for their rows."""
     encoder, digest = RowEncoder(options, link), link.new_digest()
@@ -110,7 +110,7 @@ def _encode(
         blocks = encoder.take(batch)
         digest.add(blocks if digested is None else digested)
         for block in blocks:
-            take(block.data)
+            take(block)
     entry = LedgerEntry(
         task=task.name,
         batch=task.batch,
@@ -122,7 +122,7 @@ def _encode(
     return entry, encoder.sent()
 
 
-def _discard(_: ByteArray) -> None:
+def _discard(_: MessageBlock) -> None:
     """The rows are only compared, and for that the digest is enough."""
 
 
@@ -131,10 +131,10 @@ class _HeldBlocks:
 
     def __init__(self, task: LedgerTask) -> None:
         self._task, self._bytes = task, 0
-        self.blocks: list[bytes] = []
+        self.blocks: list[MessageBlock] = []
 
-    def take(self, data: ByteArray) -> None:
-        self._bytes += len(data)
+    def take(self, block: MessageBlock) -> None:
+        self._bytes += len(block.data)
         if self._bytes > MAX_HELD_BYTES:
             raise ReplayMismatchError(
                 f"An earlier run sent a part of {self._task.write}, and {self._task.name} has more than"
@@ -142,4 +142,4 @@ class _HeldBlocks:
                 "If this run has the partitions of the earlier one (with journalLocation, or with files and the same"
                 " settings and cores), run it once with onReplayMismatch=send: it sends what was not sent.",
             )
-        self.blocks.append(bytes(data))
+        self.blocks.append(block)

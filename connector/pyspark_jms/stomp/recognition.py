@@ -36,10 +36,16 @@ def recognition_of(dialect: Dialect) -> Recognition:
     """For a journal; ``UnsupportedError`` for a dialect that has no stable ids."""
     require_stable_ids(dialect)
     return Recognition(
-        identity=dialect.stable_id,
+        identity=partial(_identity, dialect),
         fingerprint=partial(_fingerprint, _ignored(dialect)),
         origin=partial(_origin, dialect.addresses.queue_separator),
     )
+
+
+def _identity(dialect: Dialect, block: MessageBlock, index: int) -> bytes:
+    identifier = block.ids[index]
+    assert identifier is not None, "the connection that gave the id is alive"
+    return dialect.stable_id(identifier)
 
 
 def _origin(separator: str, source: str) -> str:

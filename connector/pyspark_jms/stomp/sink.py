@@ -11,7 +11,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import ByteArray, MessageBlock
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
@@ -75,11 +75,11 @@ class StompSinkLink:
             receipts=confirm_each,
         )
 
-    def send(self, data: ByteArray) -> None:
-        self._producer.send(data)
+    def send(self, block: MessageBlock) -> None:
+        self._producer.send(block.data)
 
-    def send_at_once(self, data: ByteArray) -> None:
-        self._producer.send_at_once(data)
+    def send_at_once(self, block: MessageBlock) -> None:
+        self._producer.send_at_once(block.data)
 
     def await_each(self, first_row: int, count: int) -> None:
         self._producer.await_each(receipt_of(row) for row in range(first_row, first_row + count))

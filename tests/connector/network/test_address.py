@@ -12,6 +12,10 @@ ONE = [
     ("stomp://127.0.0.1:5", Address("127.0.0.1", 5)),
     ("stomp://[::1]:5", Address("::1", 5)),
     ("  stomp://host:5 ", Address("host", 5)),
+    ("amqp://host", Address("host", 5672, protocol="amqp")),
+    ("AMQP://host:1", Address("host", 1, protocol="amqp")),
+    ("amqps://host", Address("host", 5671, tls=True, protocol="amqp")),
+    ("amqps://[::1]:5", Address("::1", 5, tls=True, protocol="amqp")),
 ]
 
 
@@ -35,20 +39,24 @@ def test_a_list_keeps_its_order():
     assert both == (Address("a", 61614, tls=True), Address("b", 1, tls=True))
 
 
-@pytest.mark.parametrize("text", ["stomp+ssl://a:1,stomp://b:2", "stomp://b:2, stomp+ssl://a:1"])
+@pytest.mark.parametrize("text", ["stomp+ssl://a:1,stomp://b:2", "stomp://b:2, stomp+ssl://a:1", "amqps://a,amqp://b"])
 def test_a_list_does_not_fall_back_to_no_tls(text):
-    with pytest.raises(ValueError, match=r"all begin with stomp\+ssl://, or all with stomp://.*unencrypted"):
+    with pytest.raises(ValueError, match=r"all use TLS, or none.*unencrypted"):
         parse_broker_url(text)
 
 
+def test_a_list_has_one_protocol():
+    with pytest.raises(ValueError, match="one protocol"):
+        parse_broker_url("amqp://a,stomp://a")
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ("tcp://host:61616", r"usually 61613.*; tcp:// is the protocol of the broker's Java clients .*61616"),
+        ("tcp://host:61616", r"usually 61613.* 5672.*; tcp:// is the protocol of the broker's Java clients .*61616"),
         ("TCP://host:61616", "tcp:// is the protocol"),
-        ("ssl://host:61617", r"with TLS 61614; ssl:// is the protocol of .* over TLS"),
-        ("amqp://host:5672", r"usually 61613.*; amqp:// is AMQP"),
-        ("amqps://host:5671", "amqps:// is AMQP over TLS"),
+        ("ssl://host:61617", r"with TLS 61614.*; ssl:// is the protocol of .* over TLS"),
+        ("amqp+ssl://host:5671", "AMQP over TLS is amqps://"),
         ("http://host:8161", "http:// is the web console"),
         ("stomps://host:61614", r"STOMP over TLS is stomp\+ssl://"),
         ("failover:(tcp://a:61616,tcp://b:61616)", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
@@ -57,10 +65,10 @@ def test_a_list_does_not_fall_back_to_no_tls(text):
         ("foo://host:1", "stomp://HOST:PORT or stomp"),
     ],
 )
-def test_an_address_of_another_protocol_is_told_from_ours(text, said):
-    with pytest.raises(ValueError, match=said) as refused:
+def test_an_address_of_another_protocol_is_refused_with_a_reason(text, reason):
+    with pytest.raises(ValueError, match=reason) as refused:
         parse_broker_url(text)
-    assert str(refused.value).startswith("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
+    assert str(refused.value).startswith("an address reads stomp://HOST:PORT or amqp://HOST:PORT")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from rawstomp import RawStomp
 from streaming import access
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import CommitInDoubtError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
@@ -78,7 +79,7 @@ def test_rows_and_entry_are_committed_and_found(broker, queue):
     ledger = ledger_of(this, options_of(broker))
     with ledger.connect() as link:
         head = (("destination", queue), ("destination-type", "ANYCAST"), ("transaction", Producer.transaction))
-        link.send(encode_frame(Frame("SEND", head, b"row")))
+        link.send(MessageBlock(encode_frame(Frame("SEND", head, b"row"))))
         commit_with_entry(ledger, this, link, entry_of(this), send_on_mismatch=False)
     assert find_for_task(ledger, this) == find_for_write(ledger, this) == (entry_of(this),)
     assert find_for_task(ledger, replace(this, partition=8)) == ()

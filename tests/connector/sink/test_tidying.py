@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from streaming import access
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import tidying
@@ -46,7 +47,8 @@ def test_a_query_keeps_its_batch_and_the_ledger_of_all_writes_a_week(broker, mon
     ledger = STOMP_SINK.commit_ledger(SinkOptions.parse(access(broker)).connection, this.queue)
     for known in (entry(4, YOUNG_MS), entry(5, OLD_MS), entry(6)):
         with ledger.connect() as link:
-            link.send(encode_frame(Frame("SEND", (("destination", f"{this.queue}.rows"), ("transaction", "t")), b"")))
+            row = encode_frame(Frame("SEND", (("destination", f"{this.queue}.rows"), ("transaction", "t")), b""))
+            link.send(MessageBlock(row))
             link.commit_with_entry(replace(known, task=f"{this.queue}/{known.batch}/0"), again=False)
     delete_outdated(ledger, this)
     assert [len(ledger.find_for_write(f"{this.queue}/{batch}")) for batch in (4, 5, 6)] == left

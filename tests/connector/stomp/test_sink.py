@@ -41,18 +41,18 @@ def test_a_transaction_becomes_visible_with_its_commit(broker, queue):
     with STOMP_SINK.connect(settings_of(broker)) as link:
         link.require_transactions()
         for block in encoded(link, queue, "a", "b"):
-            link.send(block.data)
+            link.send(block)
         assert bodies(broker, queue) == []
         link.commit()
         for block in encoded(link, queue, "not committed"):
-            link.send(block.data)
+            link.send(block)
     assert bodies(broker, queue) == ["a", "b"]
 
 
 def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
     with STOMP_SINK.connect(settings_of(broker)) as link:
         for block in encoded(link, queue, "a", "b", "c", in_transaction=False, confirm_each=True, first_row=17):
-            link.send_at_once(block.data)
+            link.send_at_once(block)
         link.await_each(17, 3)
         assert broker.message_count(queue) == 3
         link.commit()  # nothing is open
@@ -74,7 +74,7 @@ def test_a_ledger_finds_the_entry_that_was_committed_with_its_rows(broker, queue
     entry = LedgerEntry(task=f"{owner}/3/0", batch=3, rows=1, digest="1-a", written_ms=5, execution="first")
     with ledger.connect() as link:
         for block in encoded(link, queue, "a"):
-            link.send(block.data)
+            link.send(block)
         link.commit_with_entry(entry, again=False)
     assert bodies(broker, queue) == ["a"]
     task, write = entry.task, f"{owner}/3"

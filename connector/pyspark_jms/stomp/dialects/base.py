@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.management import Management
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = [
-    "ASSUMED_MESSAGE_BYTES",
     "CHANGED_BY_DELIVERY",
     "RESERVED_EVERYWHERE",
     "BodyRule",
@@ -18,9 +18,6 @@ __all__ = [
     "SendHeaders",
     "WindowUnit",
 ]
-
-ASSUMED_MESSAGE_BYTES = 4 << 10
-"""The size of a message where bytes must be converted to messages before the first message arrives."""
 
 CHANGED_BY_DELIVERY = frozenset({"subscription", "message-id", "ack", "redelivered"})
 """MESSAGE headers that differ between two deliveries of one message, on every broker."""

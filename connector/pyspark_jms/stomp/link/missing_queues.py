@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.wildcards import has_wildcards
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.dialects.addresses import has_wildcards
 from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["warn_of_missing_queues"]

@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName, may_receive
+from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}
@@ -80,19 +80,3 @@ def test_a_row_does_not_write_into_our_own_queues(name):
     assert Addresses().spelled(destination, sending=True) == name
     with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*pyspark-jms"):
         Addresses().spelled(destination, sending=True, by_row=True)
-
-
-@pytest.mark.parametrize(
-    ("read", "queue", "does"),
-    [
-        ("orders", "orders", True), ("orders", "orders.dead", False), ("orders", "dead", False),
-        ("orders.*", "orders.dead", True), ("orders.*", "orders", False), ("orders.*", "orders.dead.eu", False),
-        ("orders.#", "orders.dead.eu", True), ("orders.#", "orders", True), ("orders.#", "order.dead", False),
-        ("orders.>", "orders.dead", True), ("*.dead", "orders.dead", True), ("#.eu", "orders.dead.eu", True),
-        ("#.eu", "orders.eu.dead", False), ("#", "anything", True),
-        ("q", "q::q", True), ("q::q", "q", True), ("a::q", "a", True), ("a::q", "a::other", True),
-        ("a::q", "b", False), ("a.#::q", "a.dead", True),
-    ],
-)  # fmt: skip
-def test_what_a_reader_receives_too(read, queue, does):
-    assert may_receive(read, queue) is does

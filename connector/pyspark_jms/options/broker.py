@@ -1,0 +1,102 @@
+"""Options ``brokerUrl`` and ``broker`` → the protocol, and what its brokers refuse. Nothing connects here."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
+from pyspark_jms.amqp.dialects import refusals as amqp_refusals
+from pyspark_jms.errors import OptionConflictError
+from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.network.address import Protocol as ProtocolName
+from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
+from pyspark_jms.stomp.dialects import refusals as stomp_refusals
+
+__all__ = [
+    "BROKERS",
+    "NamedDialect",
+    "possible_dialects",
+    "protocol_of",
+    "require_durable",
+    "require_enough_unacknowledged",
+    "require_exactly_once_writes",
+    "require_journal",
+    "require_known_broker",
+    "require_transactions",
+]
+
+
+class NamedDialect(Protocol):
+    """The dialect of a broker, as far as splitting a selector needs it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def selector_dialect(self) -> str | None: ...
+
+
+_DIALECTS: Mapping[ProtocolName, Mapping[str, Any]] = {"stomp": STOMP_DIALECTS, "amqp": AMQP_DIALECTS}
+
+BROKERS = tuple(dict.fromkeys(name for dialects in _DIALECTS.values() for name in dialects))
+"""The values of option ``broker`` beside ``auto``."""
+
+
+def protocol_of(values: Mapping[str, Any]) -> ProtocolName:
+    """The protocol of ``brokerUrl``; STOMP without the option, which is refused elsewhere."""
+    addresses = values["brokerUrl"]
+    protocol: ProtocolName = addresses[0].protocol if addresses else "stomp"
+    return protocol
+
+
+def require_known_broker(values: Mapping[str, Any]) -> None:
+    """The broker of option ``broker`` speaks the protocol of ``brokerUrl``."""
+    protocol, broker = protocol_of(values), values["broker"]
+    if broker != "auto" and broker not in _DIALECTS[protocol]:
+        raise OptionConflictError(
+            f"Option broker={broker} is not a broker that this release reads over {protocol.upper()}.",
+            f"Over {protocol.upper()}: {', '.join(('auto', *_DIALECTS[protocol]))}.",
+        )
+
+
+def possible_dialects(values: Mapping[str, Any]) -> tuple[NamedDialect, ...]:
+    """The dialect of option ``broker``, or with ``auto`` all dialects of the protocol."""
+    dialects, broker = _DIALECTS[protocol_of(values)], values["broker"]
+    return tuple(dialects.values()) if broker == "auto" else (dialects[broker],)
+
+
+def _named(values: Mapping[str, Any]) -> Any:
+    """The dialect of option ``broker``; None for ``auto``, which is decided when the broker has answered."""
+    return None if values["broker"] == "auto" else _DIALECTS[protocol_of(values)][values["broker"]]
+
+
+# --- what a broker, or its protocol, cannot do -------------------------------------------------------------
+
+
+def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
+    if protocol_of(values) == "stomp" and (dialect := _named(values)) is not None:
+        stomp_refusals.require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+
+
+def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> None:
+    if protocol_of(values) == "stomp" and (dialect := _named(values)) is not None:
+        stomp_refusals.require_durable(dialect, durable, selected=values["selector"] is not None)
+
+
+def require_journal(values: Mapping[str, Any]) -> None:
+    if protocol_of(values) == "amqp":
+        amqp_refusals.refuse_journal()
+    if (dialect := _named(values)) is not None:
+        stomp_refusals.require_stable_ids(dialect)
+
+
+def require_exactly_once_writes(values: Mapping[str, Any]) -> None:
+    if protocol_of(values) == "amqp":
+        amqp_refusals.refuse_exactly_once_writes()
+    if (dialect := _named(values)) is not None:
+        stomp_refusals.require_duplicate_detection(dialect)
+
+
+def require_transactions(values: Mapping[str, Any]) -> None:
+    refusals: Any = amqp_refusals if protocol_of(values) == "amqp" else stomp_refusals
+    if (dialect := _named(values)) is not None:
+        refusals.require_transactions(dialect)

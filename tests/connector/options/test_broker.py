@@ -1,0 +1,41 @@
+"""Which protocol, and which of its brokers: decided before anything connects."""
+
+import pytest
+
+from pyspark_jms.errors import OptionConflictError, UnsupportedError
+from pyspark_jms.options.broker import BROKERS
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+
+STOMP, AMQP = "stomp://localhost", "amqp://localhost"
+
+
+def test_brokers_of_both_protocols_are_listed_once():
+    assert BROKERS == ("artemis", "classic", "rabbitmq", "amqp")
+
+
+@pytest.mark.parametrize(("url", "broker"), [(STOMP, "amqp"), (AMQP, "rabbitmq")])
+def test_a_broker_that_does_not_speak_the_protocol_is_refused(url, broker):
+    with pytest.raises(OptionConflictError, match=rf"broker={broker} .*Over (STOMP|AMQP): auto, artemis"):
+        SourceOptions.parse({"brokerUrl": url, "broker": broker, "queue": "q"})
+
+
+@pytest.mark.parametrize("broker", ["auto", "artemis", "classic", "amqp"])
+def test_over_amqp_a_journal_is_refused(broker):
+    with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*stomp://"):
+        SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
+
+
+@pytest.mark.parametrize("broker", ["auto", "artemis"])
+def test_over_amqp_exactly_once_writes_are_refused(broker):
+    with pytest.raises(UnsupportedError, match=r"exactly-once.*AMQP.*stomp://"):
+        SinkOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "deliveryGuarantee": "exactly-once"})
+
+
+@pytest.mark.parametrize("broker", ["auto", "classic"])
+def test_over_amqp_the_same_options_are_taken(broker):
+    read = SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "minMessagesPerTrigger": "500"})
+    assert read.connection.addresses[0].protocol == "amqp"
+    durable = {"topic": "t", "subscriptionName": "s", "sharedSubscription": "true"}
+    assert SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | durable).durable is not None
+    assert SinkOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q"}).connection.broker == broker
