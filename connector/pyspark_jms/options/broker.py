@@ -66,6 +66,7 @@ def possible_dialects(values: Mapping[str, Any]) -> tuple[NamedDialect, ...]:
 
 def _named(values: Mapping[str, Any]) -> Any:
     """The dialect of option ``broker``; None for ``auto``, which is decided when the broker has answered."""
+    require_known_broker(values)
     return None if values["broker"] == "auto" else _DIALECTS[protocol_of(values)][values["broker"]]
 
 

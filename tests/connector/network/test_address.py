@@ -62,7 +62,7 @@ def test_a_list_has_one_protocol():
         ("failover:(tcp://a:61616,tcp://b:61616)", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
         ("(tcp://a:61616,tcp://b:61616)?ha=true", r"stomp://HOST1:PORT,stomp://HOST2:PORT"),
         ("stomp://a:61613,tcp://b:61616", "tcp:// is the protocol"),
-        ("foo://host:1", "stomp://HOST:PORT or stomp"),
+        ("foo://host:1", "stomp://HOST:PORT or amqp"),
     ],
 )
 def test_an_address_of_another_protocol_is_refused_with_a_reason(text, reason):
