@@ -14,11 +14,11 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule
-from pyspark_jms.stomp.link.connection import Arrivals
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame

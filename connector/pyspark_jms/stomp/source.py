@@ -11,10 +11,10 @@ from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
-from pyspark_jms.stomp.link.connection import Arrivals
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
 from pyspark_jms.stomp.link.missing_queues import warn_of_missing_queues

@@ -70,6 +70,11 @@ class EmbeddedArtemis(JavaBroker, Broker):
         return f"{'stomp+ssl' if self._tls else 'stomp'}://{self.host}:{self.port}"
 
     @property
+    def amqp_url(self) -> str:
+        """The same port for AMQP 1.0 clients: Artemis finds out which protocol a client speaks."""
+        return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.port}"
+
+    @property
     def plain_url(self) -> str | None:
         """The URL without TLS; None if there is no port without TLS."""
         if self._tls is None:
@@ -99,7 +104,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         (self.directory / "broker.xml").write_text(xml)
 
     def _acceptors(self) -> list[Acceptor]:
-        options = {"protocols": "STOMP,CORE", **self._acceptor_options}
+        options = {"protocols": "STOMP,CORE,AMQP", **self._acceptor_options}
         if self._tls is None:
             return [Acceptor(name="stomp", host=self.host, port=self.port, options=options)]
         tls = options | {"sslEnabled": "true"} | _tls_options(self._tls, self.directory)

@@ -29,13 +29,14 @@ __all__ = [
 ]
 
 ARTEMIS_VERSION = "2.55.0"
-"""The newest version whose server, STOMP and client jars are all published."""
+"""The newest version whose server, protocol and client jars are all published."""
 
 CLASSIC_VERSION = "6.3.1"
 
 _PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-stomp-protocol:{ARTEMIS_VERSION}",
+    f"org.apache.artemis:artemis-amqp-protocol:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-jakarta-client:{ARTEMIS_VERSION}",
     "jakarta.jms:jakarta.jms-api:3.1.0",  # Ivy alone selects 2.0.3, which lacks classes of the client
     "org.slf4j:slf4j-jdk14:2.0.17",

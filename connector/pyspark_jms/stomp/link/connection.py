@@ -20,16 +20,17 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.secret_text import SecretBytes
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.failures import connection_lost, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.inbox import Inbox
-from pyspark_jms.stomp.link.reasons import unreachable
-from pyspark_jms.stomp.link.replies import Arrivals, Listener, Replies, connection_lost
+from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.link.tap import Tap
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
-__all__ = ["Arrivals", "Connection", "connect"]
+__all__ = ["Connection", "connect"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _DISCONNECT_SECONDS = 5.0

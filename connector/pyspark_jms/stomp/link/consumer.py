@@ -7,9 +7,10 @@ from dataclasses import replace
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.link.connection import Arrivals, Connection, connect
+from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]

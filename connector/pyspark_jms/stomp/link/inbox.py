@@ -6,7 +6,7 @@ from typing import BinaryIO, Literal
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError
-from pyspark_jms.stomp.link.replies import Arrivals
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.stomp.wire.oversized import OversizedMessage, not_kept
 from pyspark_jms.stomp.wire.scan import FrameScanner
 

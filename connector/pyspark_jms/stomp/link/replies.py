@@ -3,28 +3,20 @@
 stomp.py parses these frames on its own thread and passes them to ``Listener``.
 """
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import stomp
 
-from pyspark_jms.errors import ConnectionLostError, JMSError, ReceiptTimeoutError
+from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.failures import connection_lost
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.reasons import error_of
 
-__all__ = ["Arrivals", "Listener", "Replies", "connection_lost", "error_text"]
-
-
-class Arrivals(threading.Condition):
-    """Notified when messages, a receipt, an ERROR or the end of a connection arrive. Connections may share one."""
-
-    def pause(self, seconds: float) -> None:
-        """Return when something arrives, or after ``seconds``."""
-        with self:
-            self.wait(seconds)
+__all__ = ["Listener", "Replies", "error_text"]
 
 
 class Replies:
@@ -103,13 +95,6 @@ class Replies:
                         "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
                     )
                 self._changed.wait(left)
-
-
-def connection_lost(address: Address) -> ConnectionLostError:
-    return ConnectionLostError(
-        f"The connection to {address} is gone.",
-        "Messages that were not acknowledged or committed stay on the broker.",
-    )
 
 
 class Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information

@@ -1,7 +1,7 @@
 from pyspark_jms.errors import MessageTooLargeError
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.stomp.link import inbox as module
 from pyspark_jms.stomp.link.inbox import Inbox
-from pyspark_jms.stomp.link.replies import Arrivals
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
 
 RECEIPT = encode_frame(Frame("RECEIPT", (("receipt-id", "r1"),)))

@@ -1,70 +1,18 @@
-import socket
-import ssl
-
 import pytest
 
 from pyspark_jms.errors import (
     BrokerError,
-    BrokerUnreachableError,
     ConnectionLostError,
     InvalidDestinationError,
     InvalidSelectorError,
     JMSSecurityError,
-    MalformedFrameError,
     SubscriptionInUseError,
-    TlsError,
 )
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.dialing import ResolveTimeoutError
 from pyspark_jms.stomp.dialects import ARTEMIS
-from pyspark_jms.stomp.link.reasons import error_of, unreachable
+from pyspark_jms.stomp.link.reasons import error_of
 
 PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
-
-
-@pytest.mark.parametrize(
-    ("address", "error", "said"),
-    [
-        (PLAIN, ConnectionRefusedError(111, "Connection refused"), "connection refused"),
-        (PLAIN, TimeoutError("timed out"), "no answer within connectTimeout"),
-        (PLAIN, ResolveTimeoutError(), "the name service did not answer within connectTimeout"),
-        (PLAIN, socket.gaierror(-2, "Name or service not known"), "the host name is not known (Name or service"),
-        (PLAIN, UnicodeError("label too long"), "the host name is not valid"),
-        (PLAIN, OSError(113, "No route to host"), "No route to host"),
-        (PLAIN, OSError(), "OSError"),
-        (PLAIN, ConnectionResetError(104, "reset"), "before CONNECTED; for a TLS port use stomp+ssl://"),
-        (PLAIN, None, "before CONNECTED; for a TLS port use stomp+ssl://"),
-        (TLS, BrokenPipeError(32, "pipe"), "before CONNECTED; it may require a client certificate"),
-    ],
-)
-def test_why_a_connection_was_not_made(address, error, said):
-    found = unreachable(address, error)
-    assert type(found) is BrokerUnreachableError
-    assert said in found.fact
-    assert str(address) in found.fact
-    assert "brokerUrl" in found.remedy
-
-
-def test_a_refused_connection_names_the_usual_ports():
-    remedy = unreachable(PLAIN, ConnectionRefusedError(111, "Connection refused")).remedy
-    for said in ("errno 111", "61613", "61614", "61616 is for Java clients", "localhost is that container"):
-        assert said in remedy
-
-
-def test_tls_reasons():
-    refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
-    refused.verify_message = "self-signed certificate."
-    assert str(unreachable(TLS, refused)).startswith(
-        "[JMS_TLS] The certificate of stomp+ssl://host:1 is not accepted: self-signed certificate. Give the CA"
-    )
-    error = unreachable(TLS, ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"))
-    assert type(error) is TlsError
-    assert "this is a TLS port" in error.remedy
-
-
-def test_our_own_errors_stay_as_they_are():
-    error = MalformedFrameError("It is HTTP.")
-    assert unreachable(PLAIN, error) is error
 
 
 SAID = [

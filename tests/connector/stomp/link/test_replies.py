@@ -8,8 +8,9 @@ import pytest
 
 from pyspark_jms.errors import ConnectionLostError, JMSSecurityError, MalformedFrameError, ReceiptTimeoutError
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.stomp.dialects import ARTEMIS
-from pyspark_jms.stomp.link.replies import Arrivals, Listener, Replies, error_text
+from pyspark_jms.stomp.link.replies import Listener, Replies, error_text
 
 ADDRESS = Address("host", 1)
 DENIED = "Security Error occurred"

@@ -1,0 +1,258 @@
+"""One AMQP connection with its session, open and logged in: used by a consumer or a producer, then closed.
+
+The protocol core is guarded by ``changed``, which is notified when something has arrived. Every wait has a limit.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pyspark_jms.amqp.dialects import Dialect, dialect_named, dialect_of_product
+from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.link.stream import Stream
+from pyspark_jms.amqp.wire.connection import Connection as Core
+from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.link import Link, PeerError
+from pyspark_jms.amqp.wire.sasl import Login
+from pyspark_jms.amqp.wire.session import Session
+from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    JMSError,
+    ReceiptTimeoutError,
+)
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.failures import connection_lost, unreachable
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["FIRST_WINDOW_FRAMES", "Connection", "connect"]
+
+_log = logging.getLogger("pyspark_jms.link")
+_CLOSE_SECONDS = 5.0
+FIRST_WINDOW_FRAMES = 64
+"""The session's incoming window until a consumer knows its prefetch window."""
+_IDLE_FACTOR = 2
+"""§2.4.5: a peer is asked for frames at half of the time after which it counts as gone."""
+
+
+def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "Connection":
+    """Connect to the first address of the list that answers.
+
+    If none answers, the error of the last address is raised. An error that another address cannot cure (a wrong
+    password, a certificate) is raised at once.
+    """
+    failures: list[JMSError] = []
+    for address in settings.addresses:
+        try:
+            return Connection(address, settings, arrivals or Arrivals())
+        except JMSError as error:
+            failures.append(error)
+            if not error.transient:
+                raise
+    if len(failures) == 1:
+        raise failures[0]
+    reasons = "; ".join(failure.fact for failure in failures)
+    raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)
+
+
+class Connection:
+    """Every method raises the ``LinkError`` that ended the connection, once it has ended.
+
+    ``on_received``: called by the reading thread with ``changed`` held, after bytes have arrived.
+    """
+
+    def __init__(self, address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> None:
+        self.address = address
+        self.changed = arrivals
+        self.received_bytes = 0
+        self.on_received: Callable[[], None] | None = None
+        self._settings = settings
+        self._failure: JMSError | None = None
+        self._last_received = self._last_sent = time.monotonic()
+        context = settings.tls.context() if address.tls else None
+        self._core = Core(
+            container_id=settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}",
+            hostname=address.host if settings.virtual_host == "/" else settings.virtual_host,
+            login=_login(settings),
+            idle_seconds=settings.heartbeat,
+            incoming_window=FIRST_WINDOW_FRAMES,
+            limits=Limits(max_message_bytes=settings.max_message_bytes),
+        )
+        try:
+            self._stream = Stream(address, context=context, connect_timeout=settings.connect_timeout)
+        except (OSError, UnicodeError) as error:
+            raise unreachable(address, error) from None
+        self._open()
+        self.dialect: Dialect = self._dialect()
+        _log.info("= connected to %s, server %s", address, self.server)
+
+    def _open(self) -> None:
+        self._core.start()
+        self._stream.start(self)
+        limit = self._settings.connect_timeout
+        try:
+            with self.changed:
+                ready = self.changed.wait_for(lambda: self._is_settled, limit)
+            if not ready:
+                raise BrokerUnreachableError(
+                    f"{self.address} accepted the connection and sent no open within {limit:g} s.",
+                    "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
+                )
+            if self._core.peer is None and self._core.error is None and not isinstance(self._failure, JMSError):
+                raise unreachable(self.address, None)
+            self.check()
+        except BaseException:
+            self.drop()
+            raise
+
+    @property
+    def _is_settled(self) -> bool:
+        # A broker may open, and close with the reason at once.
+        return self.is_down or (self.session.state is EndpointState.ACTIVE)
+
+    def _dialect(self) -> Dialect:
+        if self._settings.broker != "auto":
+            return dialect_named(self._settings.broker)
+        product = self._core.peer.properties.get("product") if self._core.peer else None
+        return dialect_of_product(product if isinstance(product, str) else None)
+
+    @property
+    def server(self) -> str | None:
+        """The product and version that the broker names in its open."""
+        properties = self._core.peer.properties if self._core.peer else {}
+        named = [str(properties[key]) for key in ("product", "version") if properties.get(key)]
+        return "/".join(named) or None
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self._core.peer.capabilities if self._core.peer else frozenset()
+
+    @property
+    def session(self) -> Session:
+        return self._core.session
+
+    @property
+    def is_down(self) -> bool:
+        return self._core.state is ConnectionState.CLOSED or self._failure is not None
+
+    # --- using it ------------------------------------------------------------------------------
+
+    @contextmanager
+    def core(self) -> Iterator[Session]:
+        """Use the protocol core: ``with connection.core() as session: …``. What it queued is then written."""
+        with self.changed:
+            self.check()
+            yield self.session
+        self._stream.wake()
+
+    def check(self) -> None:
+        """Raise the error that ended the connection or its session, if one has ended."""
+        if self._failure is not None:
+            raise self._failure
+        error = self._core.error or self.session.error
+        if error is not None:
+            raise error_of(self.address, error)
+        if self.is_down or self.session.state is EndpointState.ENDED:
+            raise connection_lost(self.address)
+
+    def await_(self, ready: Callable[[], object], what: str, timeout: float | None = None) -> None:
+        """Wait until ``ready``; ``ReceiptTimeoutError`` after ``receiptTimeout``. ``what`` completes "did not send …"."""
+        limit = self._settings.receipt_timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        with self.changed:
+            while not ready():
+                self.check()
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise ReceiptTimeoutError(
+                        f"{self.address} did not send {what} within {limit:g} s.",
+                        "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
+                    )
+                self.changed.wait(left)
+
+    def await_attached(self, link: Link) -> None:
+        """Wait until the broker has attached the link; the error of a refusal."""
+        self.await_(lambda: link.is_ready or link.state is EndpointState.ENDED, "its attach")
+        self.check_link(link)
+
+    def check_link(self, link: Link) -> None:
+        """Raise why the broker detached a link."""
+        if link.state is EndpointState.ENDED:
+            self.check()
+            raise error_of(self.address, link.error or PeerError("amqp:internal-error", "the link was detached"))
+
+    def close(self) -> None:
+        """Close in order, as far as the broker answers within a few seconds. Never raises."""
+        try:
+            with self.core():
+                self._core.close()
+            self.await_(lambda: self.is_down, "its close", _CLOSE_SECONDS)
+        except JMSError:
+            _log.debug("= %s closed the connection before it confirmed close", self.address)
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the socket at once, as a crash would."""
+        self._stream.close()
+        with self.changed:
+            if self._core.state is not ConnectionState.CLOSED:
+                self._core.receive_end()
+            self.changed.notify_all()
+
+    # --- called by the reading thread ----------------------------------------------------------
+
+    def receive(self, data: memoryview) -> None:
+        with self.changed:
+            self.received_bytes += len(data)
+            self._last_received = time.monotonic()
+            try:
+                self._core.receive_data(data)
+            except JMSError as error:
+                self._failure = error
+                raise
+            if self.on_received is not None:
+                self.on_received()
+            self.changed.notify_all()
+
+    def to_send(self) -> list[bytes | bytearray]:
+        with self.changed:
+            data = self._core.data_to_send()
+        if data:
+            self._last_sent = time.monotonic()
+        return data
+
+    def tick(self, now: float) -> float:
+        idle = self._settings.heartbeat * _IDLE_FACTOR
+        if now - self._last_received > idle:
+            raise ConnectionLostError(
+                f"{self.address} sent nothing for {idle:g} s.", "The broker or the network is not responding."
+            )
+        peer = self._core.peer.idle_seconds if self._core.peer else None
+        often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
+        if now - self._last_sent >= often:
+            with self.changed:
+                self._core.keep_alive()
+            self._last_sent = now
+            return 0.0
+        return min(often - (now - self._last_sent), idle - (now - self._last_received))
+
+    def lost(self, reason: BaseException | None) -> None:
+        with self.changed:
+            if isinstance(reason, JMSError):
+                self._failure = self._failure or reason
+            elif reason is not None and not isinstance(reason, OSError):
+                _log.error(
+                    "! the connection to %s ended with an error of this connector", self.address, exc_info=reason
+                )
+            if self._core.state is not ConnectionState.CLOSED:
+                self._core.receive_end()
+            self.changed.notify_all()
+
+
+def _login(settings: ConnectionSettings) -> Login:
+    password = settings.password.reveal() if settings.password else None
+    return Login(user=settings.user, password=password, external=settings.tls.cert_file is not None)

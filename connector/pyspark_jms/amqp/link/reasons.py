@@ -1,0 +1,57 @@
+"""AMQP error conditions, and the texts that brokers put beside them → ``JMSError``."""
+
+from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.errors import (
+    BrokerError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+    JMSError,
+    JMSSecurityError,
+    SubscriptionInUseError,
+)
+from pyspark_jms.network.address import Address
+
+__all__ = ["error_of"]
+
+_MAX_CHARACTERS = 300
+_SECURITY_REMEDY = (
+    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
+    " the broker's log names the missing permission."
+)
+_IN_USE_REMEDY = (
+    "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"
+    " connection when its idle time-out is over."
+)
+_RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
+    # Error class, conditions, parts of the description (Artemis, Classic), remedy.
+    (SubscriptionInUseError, ("amqp:link:stolen",), ("Maximum Consumer Limit", "already connected"), _IN_USE_REMEDY),
+    (
+        JMSSecurityError,
+        ("amqp:unauthorized-access",),
+        ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
+        _SECURITY_REMEDY,
+    ),
+    (InvalidSelectorError, (), ("Invalid filter", "Invalid selector", "selector filter"), "Check the selector."),
+    (
+        InvalidDestinationError,
+        ("amqp:not-found",),
+        ("AMQ229216", "AMQ119002"),
+        "Create the address and queue on the broker, or let it create them (auto-create).",
+    ),
+    (
+        ConnectionLostError,
+        ("amqp:connection:forced", "amqp:session:unattached-handle"),
+        (),
+        "The broker is stopping, or an operator closed the connection.",
+    ),
+)
+
+
+def error_of(address: Address, error: PeerError) -> JMSError:
+    reason = " ".join(filter(None, (error.condition, error.description.strip()[:_MAX_CHARACTERS])))
+    for kind, conditions, texts, remedy in _RULES:
+        if error.condition in conditions or any(text in error.description for text in texts):
+            verb = "ended the connection" if kind is ConnectionLostError else "refused"
+            return kind(f"{address} {verb}: {reason}.", remedy)
+    return BrokerError(f"{address} answered with an error: {reason}.", "See the broker's log for the reason.")

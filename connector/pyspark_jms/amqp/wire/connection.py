@@ -1,0 +1,215 @@
+"""One AMQP 1.0 connection of a client, without a socket: bytes in, states and messages out, bytes to send.
+
+The caller reads the socket and calls ``receive_data``, then writes what ``data_to_send`` returns, and looks at the
+states of the connection, its session and their links. Every method may queue bytes to send.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
+from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
+from pyspark_jms.amqp.wire.link import PeerError, peer_error
+from pyspark_jms.amqp.wire.performatives import (
+    Close,
+    Open,
+    Performative,
+    SaslMechanisms,
+    SaslOutcome,
+    decode_performative,
+)
+from pyspark_jms.amqp.wire.sasl import Login, sasl_init
+from pyspark_jms.amqp.wire.session import Session
+from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine
+from pyspark_jms.amqp.wire.values import malformed
+from pyspark_jms.jms.secret_text import SecretBytes
+
+__all__ = ["Connection", "Peer"]
+
+_LOGIN_FAILED = PeerError("amqp:unauthorized-access", "the login was refused")
+_NO_MECHANISM = PeerError("amqp:unauthorized-access", "the server offers no SASL mechanism that this login can use")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """What the peer's ``open`` says of it (§2.7.1)."""
+
+    container_id: str
+    max_frame_bytes: int
+    idle_seconds: float | None
+    capabilities: frozenset[str]
+    properties: Mapping[str, Any]
+
+
+class Connection:
+    """``start`` first. ``session`` begins with the connection, so no round trip is spent on it."""
+
+    def __init__(
+        self,
+        *,
+        container_id: str,
+        hostname: str,
+        login: Login,
+        idle_seconds: float,
+        incoming_window: int,
+        limits: Limits | None = None,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._container_id = container_id
+        self._hostname = hostname
+        self._login = login
+        self._idle_seconds = idle_seconds
+        self._pending = bytearray()
+        self._to_send: list[bytes | bytearray] = []
+        self._expects_header = SASL_HEADER
+        self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
+            CONNECTION, ConnectionState.START, "connection"
+        )
+        self.session = Session(self._to_send.append, incoming_window, self._limits)
+        self.peer: Peer | None = None
+        self.error: PeerError | None = None
+        """Why the peer refused the login, or closed the connection."""
+        self.login_refused = False
+
+    @property
+    def state(self) -> ConnectionState:
+        return self._machine.state
+
+    def start(self) -> None:
+        self._machine.move(ConnectionEvent.CONNECT)
+        self._to_send.append(SASL_HEADER)
+
+    def close(self) -> None:
+        if self.state in {ConnectionState.OPENING, ConnectionState.OPEN}:
+            self._machine.move(ConnectionEvent.CLOSE)
+            self._to_send.append(frame(0, Close()))
+
+    def keep_alive(self) -> None:
+        """Queue an empty frame (§2.4.5)."""
+        if self.state is ConnectionState.OPEN:
+            self._to_send.append(EMPTY_FRAME)
+
+    def data_to_send(self) -> list[bytes | bytearray]:
+        """What must be written now, in order."""
+        data = self._to_send[:]
+        self._to_send.clear()  # the session appends to this very list
+        return data
+
+    def receive_end(self) -> None:
+        """The peer will send no more bytes."""
+        self._machine.move(ConnectionEvent.END_OF_BYTES)
+        self.session.on_connection_closed()
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """``MalformedFrameError``: the bytes are not AMQP 1.0, and the connection is of no more use."""
+        pending = self._pending
+        pending += data
+        position = self._take_header()
+        while True:
+            if self.state in {ConnectionState.OPEN, ConnectionState.CLOSING}:
+                position = self.session.take_plain(pending, position)
+            left = len(pending) - position
+            if left < HEADER_BYTES or self._awaits_header:
+                break
+            size = frame_size(pending, position, self._limits)
+            if left < size:
+                break
+            self._on_frame(position, size)
+            position += size
+            position = self._after_frame(position)
+        del pending[:position]
+
+    def _after_frame(self, position: int) -> int:
+        """The login's outcome is followed by another protocol header."""
+        if not self._awaits_header:
+            return position
+        del self._pending[:position]
+        return self._take_header()
+
+    @property
+    def _awaits_header(self) -> bool:
+        return bool(self._expects_header)
+
+    def _take_header(self) -> int:
+        """§2.2: eight bytes that name the protocol. Returns their number once they are here."""
+        wanted = self._expects_header
+        if not wanted or len(self._pending) < len(wanted):
+            if wanted and not wanted.startswith(self._pending[:4]):
+                raise malformed("it does not begin with AMQP")
+            return 0
+        got = bytes(self._pending[: len(wanted)])
+        if got != wanted:
+            raise malformed(f"the protocol header is {got!r}, and {wanted!r} was expected")
+        self._expects_header = b""
+        return len(wanted)
+
+    # --- frames --------------------------------------------------------------------------------
+
+    def _on_frame(self, position: int, size: int) -> None:
+        pending = self._pending
+        begin, end = position + pending[position + 4] * 4, position + size
+        if begin == end:
+            return  # an empty frame
+        performative, payload = decode_performative(pending, begin, end)
+        if self.state is ConnectionState.SASL:
+            self._on_sasl(performative)
+        else:
+            self._on_amqp(performative, bytes(pending[payload:end]))
+
+    def _on_sasl(self, performative: Performative) -> None:
+        match performative:
+            case SaslMechanisms():
+                init = sasl_init(self._login, performative.sasl_server_mechanisms, self._hostname)
+                if init is None:
+                    self._refuse(_NO_MECHANISM)
+                else:
+                    self._to_send.append(SecretBytes(frame(0, init, sasl=True)))
+            case SaslOutcome(code=0):
+                self._expects_header = AMQP_HEADER
+                self._machine.move(ConnectionEvent.LOGGED_IN)
+                self._to_send += [AMQP_HEADER, frame(0, self._open())]
+                self.session.begin()
+            case SaslOutcome():
+                self._refuse(_LOGIN_FAILED)
+            case _:
+                raise malformed("a frame that does not belong to a login")
+
+    def _refuse(self, error: PeerError) -> None:
+        self.error, self.login_refused = error, True
+        self.receive_end()
+
+    def _open(self) -> Open:
+        return Open(
+            container_id=self._container_id,
+            hostname=self._hostname,
+            max_frame_size=self._limits.max_frame_bytes,
+            channel_max=0,
+            idle_time_out=int(self._idle_seconds * 1000),
+        )
+
+    def _on_amqp(self, performative: Performative, payload: bytes) -> None:
+        match performative:
+            case Open():
+                self._machine.move(ConnectionEvent.PEER_OPEN)
+                self._on_open(performative)
+            case Close():
+                answers = self.state is not ConnectionState.CLOSING
+                self.error = self.error or peer_error(performative.error)
+                self._machine.move(ConnectionEvent.PEER_CLOSE)
+                self.session.on_connection_closed()
+                if answers:
+                    self._to_send.append(frame(0, Close()))
+            case _:
+                self.session.on(performative, payload)
+
+    def _on_open(self, peer: Open) -> None:
+        idle = peer.idle_time_out
+        self.peer = Peer(
+            container_id=peer.container_id,
+            max_frame_bytes=max(peer.max_frame_size or (1 << 32) - 1, MIN_MAX_FRAME_BYTES),
+            idle_seconds=idle / 1000 if idle else None,
+            capabilities=frozenset(peer.offered_capabilities or ()),
+            properties=peer.properties or {},
+        )
+        self.session.max_payload = min(self.peer.max_frame_bytes, self._limits.max_frame_bytes)

@@ -1,0 +1,56 @@
+"""The prefetch window in bytes → link credit, which counts messages. Pure."""
+
+from dataclasses import dataclass
+
+from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
+
+__all__ = ["MAX_CREDIT", "CreditWindow"]
+
+MAX_CREDIT = 100_000
+"""More than a broker sends between two grants."""
+
+_MIN_MEAN_BYTES = 64
+_WORTH_A_FLOW = 4
+"""A grant is worth a frame when it raises the credit by this part of the window, or when no credit is left."""
+
+
+@dataclass(slots=True)
+class CreditWindow:
+    """What is received and not acknowledged, and how many more messages fit beside it."""
+
+    window_bytes: int
+    window_messages: int | None = None
+    messages: int = 0
+    """Received and not released."""
+    size: int = 0
+    """Their bytes."""
+    _seen_messages: int = 0
+    _seen_bytes: int = 0
+
+    def received(self, messages: int, size: int) -> None:
+        self.messages += messages
+        self.size += size
+        self._seen_messages += messages
+        self._seen_bytes += size
+
+    def released(self, messages: int) -> None:
+        """They are acknowledged. Their bytes are taken to be as many as those of the others in flight."""
+        if self.messages:
+            self.size -= self.size * messages // self.messages
+        self.messages -= messages
+
+    def credit(self) -> int:
+        """How many messages the broker may send now: at least one while nothing is in flight, so that one large
+        message passes any window.
+        """
+        mean = ASSUMED_MESSAGE_BYTES if not self._seen_messages else max(self._seen_bytes // self._seen_messages, 1)
+        fits = max(0, self.window_bytes - self.size) // max(mean, _MIN_MEAN_BYTES)
+        if self.window_messages is not None:
+            fits = min(fits, self.window_messages - self.messages)
+        return min(max(fits, 0 if self.messages else 1), MAX_CREDIT)
+
+    def is_worth_a_flow(self, credit: int, left: int) -> bool:
+        """``left``: what remains of the credit granted before. A lower credit is always worth a frame."""
+        if credit < left:
+            return credit == 0
+        return credit > left and (not left or credit - left >= max(1, (credit + self.messages) // _WORTH_A_FLOW))

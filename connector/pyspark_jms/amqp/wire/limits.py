@@ -1,0 +1,26 @@
+"""The limits of the protocol core, each with its reason. Crossing one is a ``MalformedFrameError``."""
+
+from dataclasses import dataclass
+
+__all__ = ["MAX_DEPTH", "MAX_FRAME_BYTES", "MAX_PERFORMATIVE_BYTES", "MIN_MAX_FRAME_BYTES", "Limits"]
+
+MAX_DEPTH = 16
+"""Nesting of values in a performative. The deepest one of AMQP 1.0 is a filter in a source in an attach: 4."""
+
+MAX_PERFORMATIVE_BYTES = 1 << 20
+"""A frame that is not a transfer holds names, filters and errors only."""
+
+MIN_MAX_FRAME_BYTES = 512
+"""AMQP 1.0 §2.7.1: every peer takes frames of this size."""
+
+MAX_FRAME_BYTES = 1 << 17
+"""Artemis and Classic send frames of at most 128 KB, whatever a client offers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    max_frame_bytes: int = MAX_FRAME_BYTES
+    """The largest frame that the peer may send."""
+
+    max_message_bytes: int = 100 << 20
+    """A larger message is passed over, and only its size is kept."""

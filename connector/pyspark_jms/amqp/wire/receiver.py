@@ -1,0 +1,131 @@
+"""A receiving link: credit out, messages in, settled acceptances out (AMQP 1.0 §2.6.7, §2.6.12)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.link import Channel, Link
+from pyspark_jms.amqp.wire.performatives import (
+    Accepted,
+    Attach,
+    Disposition,
+    Flow,
+    Released,
+    Source,
+    Target,
+    TransactionalState,
+    Transfer,
+)
+from pyspark_jms.amqp.wire.transfers import Transfers
+from pyspark_jms.amqp.wire.values import malformed
+
+__all__ = ["Receiver"]
+
+_UNSETTLED, _FIRST = 0, 0
+_SEQUENCE = 1 << 32  # RFC 1982 serial numbers
+
+
+class Receiver(Link):
+    is_receiver = True
+
+    def __init__(self, channel: Channel, name: str, handle: int, limits: Limits) -> None:
+        super().__init__(channel, name, handle)
+        self.transfers = Transfers(limits)
+        self.credit = 0
+        """Granted, and not used up by messages."""
+        self.received = 0
+        """Deliveries so far."""
+        self.drains_answered = 0
+        self._draining_since: int | None = None
+        self._drain_was_answered = True
+        self.proven_empty = 0
+        """Answered drains that prove an empty queue: no message came, and the drain before was answered too. A drain
+        whose credit the messages use up exactly has no answer, and its late end may answer the next one (Artemis)."""
+
+    def attach_to(self, source: Source, *, properties: Any = None, desired: tuple[str, ...] | None = None) -> None:
+        self.attach(
+            snd_settle_mode=_UNSETTLED,
+            rcv_settle_mode=_FIRST,
+            source=source,
+            target=Target(address=self.name),
+            properties=properties,
+            desired_capabilities=desired,
+        )
+
+    def on_attach(self, attach: Attach) -> None:
+        super().on_attach(attach)
+        self.delivery_count = attach.initial_delivery_count or 0
+
+    @property
+    def remote_source(self) -> Source | None:
+        source = None if self.remote is None else self.remote.source
+        return source if isinstance(source, Source) else None
+
+    # --- credit --------------------------------------------------------------------------------
+
+    def grant(self, credit: int) -> None:
+        """From now on the peer may send this many messages."""
+        self.credit = credit
+        self._flow(drain=False)
+
+    def drain(self, credit: int) -> None:
+        """The peer sends what it has, at most ``credit`` messages, and then says that it has used up the rest."""
+        if self._draining_since is not None:
+            self._drain_was_answered = False
+        self.credit, self._draining_since = credit, self.received
+        self._flow(drain=True)
+
+    def _flow(self, *, drain: bool) -> None:
+        count = self.delivery_count % _SEQUENCE
+        self.channel.flow(handle=self.handle, delivery_count=count, link_credit=self.credit, drain=drain)
+
+    def on_flow(self, flow: Flow) -> None:
+        if not flow.drain or flow.link_credit or self._draining_since is None:
+            return
+        self.delivery_count = flow.delivery_count if flow.delivery_count is not None else self.delivery_count
+        self.credit = 0
+        self.drains_answered += 1
+        if self._drain_was_answered and self.received == self._draining_since:
+            self.proven_empty += 1
+        self._draining_since, self._drain_was_answered = None, True
+
+    @property
+    def is_draining(self) -> bool:
+        return self._draining_since is not None
+
+    # --- messages ------------------------------------------------------------------------------
+
+    def take_plain(self, buffer: bytearray, position: int) -> tuple[int, int]:
+        """As ``Transfers.take_plain``."""
+        position, messages = self.transfers.take_plain(buffer, position)
+        self._count(messages)
+        return position, messages
+
+    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
+        if transfer.delivery_id is None and not self.transfers.is_inside_message:
+            raise malformed("a first transfer of a message without a delivery-id")
+        more, aborted = bool(transfer.more), bool(transfer.aborted)
+        self._count(int(self.transfers.add(transfer.delivery_id, payload, more=more, aborted=aborted)))
+
+    def _count(self, messages: int) -> None:
+        self.received += messages
+        self.delivery_count += messages
+        self.credit = max(0, self.credit - messages)
+        if messages and not self.credit and self._draining_since is not None:
+            # The credit of the drain is used up exactly: no answer will come.
+            self._draining_since, self._drain_was_answered = None, False
+
+    # --- settlement ----------------------------------------------------------------------------
+
+    def accept(self, ranges: Iterable[tuple[int, int]], txn_id: bytes | None = None) -> None:
+        """Settle deliveries ``first`` to ``last`` (included) as accepted, inside a transaction if there is one.
+
+        Outside of a transaction nothing confirms it. Inside, ``accepted`` is the only outcome that brokers carry out.
+        """
+        state: Any = Accepted() if txn_id is None else TransactionalState(txn_id=txn_id, outcome=Accepted())
+        for first, last in ranges:
+            self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=state))
+
+    def release(self, first: int, last: int) -> None:
+        """Give deliveries back; their delivery count stays."""
+        self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=Released()))

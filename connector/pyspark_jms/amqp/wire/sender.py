@@ -1,0 +1,151 @@
+"""A sending link: messages → transfer frames, as far as credit and the session's window allow (AMQP 1.0 §2.6)."""
+
+import struct
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
+from pyspark_jms.amqp.wire.performatives import (
+    Disposition,
+    Flow,
+    Rejected,
+    Source,
+    TransactionalState,
+    encode_performative,
+)
+from pyspark_jms.amqp.wire.values import encode
+from pyspark_jms.blocks.block import MessageBlock, positions_of
+
+__all__ = ["Sender"]
+
+_MIXED, _FIRST = 2, 0
+_SEQUENCE = 1 << 32
+_WORD = struct.Struct(">I")
+_UNKNOWN_ID = 0xFEFEFEFE
+"""Stands in the template of a transfer for the delivery-id, which it holds twice: as number and as tag."""
+
+
+class Sender(Link):
+    is_receiver = False
+
+    def __init__(self, channel: Channel, name: str, handle: int) -> None:
+        super().__init__(channel, name, handle)
+        self.credit = 0
+        self.unsettled: set[int] = set()
+        """Delivery-ids that were sent unsettled and have no outcome."""
+        self.rejection: PeerError | None = None
+        """The first outcome that was not ``accepted``."""
+
+    def attach_to(self, target: Any, *, desired: tuple[str, ...] | None = None) -> None:
+        self.attach(
+            snd_settle_mode=_MIXED,
+            rcv_settle_mode=_FIRST,
+            source=Source(address=self.name),
+            target=target,
+            initial_delivery_count=0,
+            desired_capabilities=desired,
+        )
+
+    def on_flow(self, flow: Flow) -> None:
+        """§2.6.7: the peer's delivery count may be behind ours."""
+        if flow.link_credit is not None:
+            behind = (self.delivery_count - (flow.delivery_count or 0)) % _SEQUENCE
+            self.credit = max(0, flow.link_credit - behind)
+
+    @property
+    def sendable(self) -> int:
+        """How many messages of one frame each can be sent now."""
+        return min(self.credit, self.channel.sendable) if self.is_ready else 0
+
+    def send(
+        self, block: MessageBlock, first: int, last: int, *, settled: bool = True, txn_id: bytes | None = None
+    ) -> int:
+        """Send messages ``first`` to ``last`` (not included) of a block as far as that is possible now.
+
+        Returns the index of the first message that was not sent.
+        """
+        last = min(last, first + self.sendable)
+        if first >= last:
+            return first
+        delivery_id = self.channel.next_delivery_id(last - first)
+        head = _transfer(self.handle, settled=settled, txn_id=txn_id)
+        ends = positions_of(block.ends)[first:last]
+        starts = np.concatenate([[block.start(first)], ends[:-1]])
+        largest = int((ends - starts).max()) + len(head)
+        if largest <= self.channel.max_payload:
+            frames = _whole_frames(block, starts, ends, head, delivery_id)
+            self.channel.send_frames(frames, last - first)
+        else:
+            last = self._send_split(block, first, last, delivery_id, settled=settled, txn_id=txn_id)
+        self.credit -= last - first
+        self.delivery_count += last - first
+        if not settled:
+            self.unsettled.update(range(delivery_id, delivery_id + last - first))
+        return last
+
+    def _send_split(
+        self, block: MessageBlock, first: int, last: int, delivery_id: int, *, settled: bool, txn_id: bytes | None
+    ) -> int:
+        """Messages that may be larger than a frame. A message is begun only if the window takes it whole, or if the
+        window is as large as it gets: then the peer extends it while the message is sent.
+        """
+        view = memoryview(block.data)
+        whole, part = (_transfer(self.handle, settled=settled, txn_id=txn_id, more=more) for more in (False, True))
+        room = self.channel.max_payload - len(part)
+        for index in range(first, last):
+            begin, end = block.start(index), block.ends[index]
+            identifier = _WORD.pack((delivery_id + index - first) % _SEQUENCE)
+            cuts = [*range(begin, end, room), end] if end > begin else [begin, end]
+            for start, stop in pairwise(cuts):
+                head = (whole if stop == end else part).replace(_WORD.pack(_UNKNOWN_ID), identifier)
+                payload = bytes(view[start:stop])
+                self.channel.send_frames(_WORD.pack(len(head) + 4 + len(payload)) + head + payload, 1)
+        return last
+
+    def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
+        """Outcomes of deliveries of this link. Those inside a transaction count at its end."""
+        known = {number for number in range(first, last + 1) if number in self.unsettled}
+        self.unsettled -= known
+        state = disposition.state
+        outcome = state.outcome if isinstance(state, TransactionalState) else state
+        if known and isinstance(outcome, Rejected):
+            reason = peer_error(outcome.error) or PeerError("amqp:rejected")
+            self.rejection = self.rejection or reason
+
+
+def _transfer(handle: int, *, settled: bool, txn_id: bytes | None, more: bool = False) -> bytes:
+    """A transfer frame without its size and payload. It has ``_UNKNOWN_ID`` in place of the delivery-id and the tag."""
+    state = b"\x40" if txn_id is None else encode_performative(TransactionalState(txn_id=txn_id))
+    identifier = _WORD.pack(_UNKNOWN_ID)
+    fields = [
+        b"\x70" + _WORD.pack(handle),
+        b"\x70" + identifier,
+        b"\xa0\x04" + identifier,
+        b"\x43",
+        encode(settled),
+        encode(more),
+        b"\x40",
+        state,
+    ]
+    data = b"".join(fields)
+    body = b"\x00\x53\x14\xd0" + struct.pack(">II", len(data) + 4, len(fields)) + data
+    return b"\x02\x00\x00\x00" + body
+
+
+def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, delivery_id: int) -> bytes:
+    """One frame for each message: the heads as one matrix, then heads and payloads in turn."""
+    count, width = len(ends), len(head) + 4
+    heads = np.empty((count, width), np.uint8)
+    heads[:, 4:] = np.frombuffer(head, np.uint8)
+    heads[:, :4] = (ends - starts + width).astype(">u4").view(np.uint8).reshape(-1, 4)
+    ids = ((np.arange(count) + delivery_id) % _SEQUENCE).astype(">u4").view(np.uint8).reshape(-1, 4)
+    at = head.index(_WORD.pack(_UNKNOWN_ID)) + 4
+    for place in (at, at + 6):
+        heads[:, place : place + 4] = ids
+    flat, view = memoryview(heads.tobytes()), memoryview(block.data)
+    pieces: list[memoryview] = [flat] * (2 * count)
+    pieces[0::2] = [flat[i : i + width] for i in range(0, count * width, width)]
+    pieces[1::2] = [view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return b"".join(pieces)

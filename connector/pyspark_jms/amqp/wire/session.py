@@ -1,0 +1,224 @@
+"""The one session of a connection, on channel 0: windows, delivery-ids, links by handle (AMQP 1.0 §2.5)."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pyspark_jms.amqp.wire.frames import frame
+from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
+from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
+from pyspark_jms.amqp.wire.performatives import (
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Performative,
+    Transfer,
+)
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointState, Machine
+from pyspark_jms.amqp.wire.transactions import Coordinator
+from pyspark_jms.amqp.wire.values import malformed
+
+__all__ = ["Session"]
+
+_SEQUENCE = 1 << 32
+_OUTGOING_WINDOW = (1 << 31) - 1
+_HANDLE_MAX = 255
+
+
+AnyLink = TypeVar("AnyLink", bound=Link)
+
+
+class Session:
+    """``is_paused``: the incoming window is not extended, except for the rest of a message that has begun."""
+
+    def __init__(self, write: Callable[[bytes | bytearray], None], incoming_window: int, limits: Limits) -> None:
+        self._write = write
+        self._limits = limits
+        self._window = incoming_window
+        self._left = incoming_window
+        self._next_incoming = 0
+        self._next_outgoing = 0
+        self._next_delivery = 0
+        self._peer_window = 0
+        self._links: list[Link] = []
+        self._by_peer_handle: dict[int, Link] = {}
+        self._machine: Machine[EndpointState, EndpointEvent] = Machine(SESSION, EndpointState.STARTING, "session")
+        self.max_payload = MIN_MAX_FRAME_BYTES
+        self.is_paused = False
+        self.error: PeerError | None = None
+
+    @property
+    def state(self) -> EndpointState:
+        return self._machine.state
+
+    def begin(self) -> None:
+        self.send(
+            Begin(
+                next_outgoing_id=self._next_outgoing,
+                incoming_window=self._window,
+                outgoing_window=_OUTGOING_WINDOW,
+                handle_max=_HANDLE_MAX,
+            )
+        )
+
+    def end(self) -> None:
+        if self.state in {EndpointState.STARTING, EndpointState.ACTIVE}:
+            self._machine.move(EndpointEvent.END)
+            self.send(End())
+
+    # --- links ---------------------------------------------------------------------------------
+
+    def receiver(self, name: str) -> Receiver:
+        return self._added(Receiver(self, name, len(self._links), self._limits))
+
+    def sender(self, name: str) -> Sender:
+        return self._added(Sender(self, name, len(self._links)))
+
+    def coordinator(self, name: str) -> Coordinator:
+        return self._added(Coordinator(self, name, len(self._links)))
+
+    def _added(self, link: AnyLink) -> AnyLink:
+        self._links.append(link)
+        return link
+
+    # --- sending -------------------------------------------------------------------------------
+
+    def send(self, performative: Performative, payload: bytes = b"") -> None:
+        self._write(frame(0, performative, payload))
+
+    def send_frames(self, frames: bytes | bytearray, transfers: int) -> None:
+        self._next_outgoing = (self._next_outgoing + transfers) % _SEQUENCE
+        self._peer_window -= transfers
+        self._write(frames)
+
+    def next_delivery_id(self, count: int) -> int:
+        first = self._next_delivery
+        self._next_delivery = (first + count) % _SEQUENCE
+        return first
+
+    @property
+    def sendable(self) -> int:
+        return max(0, self._peer_window)
+
+    def flow(self, **fields: Any) -> None:
+        self.send(
+            Flow(
+                next_incoming_id=self._next_incoming,
+                incoming_window=self._left,
+                next_outgoing_id=self._next_outgoing,
+                outgoing_window=_OUTGOING_WINDOW,
+                **fields,
+            )
+        )
+
+    def set_window(self, frames: int) -> None:
+        """The incoming window from now on."""
+        self._left += frames - self._window
+        self._window = frames
+        self.flow()
+
+    def resume(self) -> None:
+        """Extend the incoming window again."""
+        self.is_paused = False
+        self._extend()
+
+    def _extend(self) -> None:
+        inside = any(isinstance(link, Receiver) and link.transfers.is_inside_message for link in self._links)
+        if (not self.is_paused or inside) and self._left <= self._window // 2:
+            self._left = self._window
+            self.flow()
+
+    # --- receiving -----------------------------------------------------------------------------
+
+    def take_plain(self, buffer: bytearray, position: int) -> int:
+        """Take transfers of whole messages from here on; the position of the first other frame."""
+        link = self._by_peer_handle.get(0)
+        if not isinstance(link, Receiver):
+            return position
+        position, messages = link.take_plain(buffer, position)
+        if messages:
+            self._count(messages)
+        return position
+
+    def _count(self, transfers: int) -> None:
+        self._next_incoming = (self._next_incoming + transfers) % _SEQUENCE
+        self._left -= transfers
+        self._extend()
+
+    def on(self, performative: Performative, payload: bytes) -> None:
+        """Any performative of this channel."""
+        match performative:
+            case Transfer():
+                link = self._by_peer_handle.get(performative.handle)
+                if not isinstance(link, Receiver):
+                    raise malformed("a transfer on a link that does not receive")
+                link.on_transfer(performative, payload)
+                self._count(1)
+            case Disposition():
+                self._on_disposition(performative)
+            case Flow():
+                self._on_flow(performative)
+            case Attach():
+                self._on_attach(performative)
+            case Detach():
+                detached = self._by_peer_handle.pop(performative.handle, None)
+                if detached is None:
+                    raise malformed("a detach of a link that is not attached")
+                detached.on_detach(performative)
+            case Begin():
+                self._on_begin(performative)
+            case End():
+                self._on_end(performative)
+            case _:
+                raise malformed("a performative that does not belong to a session")
+
+    def _on_begin(self, begin: Begin) -> None:
+        self._machine.move(EndpointEvent.PEER_START)
+        self._next_incoming = begin.next_outgoing_id
+        self._peer_window = begin.incoming_window
+
+    def _on_end(self, end: End) -> None:
+        answers = self.state is EndpointState.ACTIVE
+        self.error = self.error or peer_error(end.error)
+        self._machine.move(EndpointEvent.PEER_END)
+        for link in self._links:
+            link.on_connection_closed()
+        if answers:
+            self.send(End())
+
+    def _on_attach(self, attach: Attach) -> None:
+        link = next((e for e in self._links if e.name == attach.name and e.is_receiver is not attach.role), None)
+        if link is None:
+            raise malformed("an attach that answers none")
+        self._by_peer_handle[attach.handle] = link
+        link.on_attach(attach)
+
+    def _on_disposition(self, disposition: Disposition) -> None:
+        if not disposition.role:
+            return  # the peer settles what we have settled
+        last = disposition.first if disposition.last is None else disposition.last
+        if last - disposition.first > _OUTGOING_WINDOW:
+            raise malformed("a disposition of more deliveries than there are")
+        for link in self._links:
+            if isinstance(link, Sender) and link.unsettled:
+                low = max(disposition.first, min(link.unsettled))
+                link.on_disposition(disposition, low, min(last, max(link.unsettled)))
+
+    def _on_flow(self, flow: Flow) -> None:
+        if flow.next_incoming_id is not None:
+            sent = (self._next_outgoing - flow.next_incoming_id) % _SEQUENCE
+            self._peer_window = flow.incoming_window - sent
+        link = None if flow.handle is None else self._by_peer_handle.get(flow.handle)
+        if isinstance(link, Receiver | Sender):
+            link.on_flow(flow)
+        if flow.echo:
+            self.flow()
+
+    def on_connection_closed(self) -> None:
+        self._machine.move(EndpointEvent.CONNECTION_CLOSED)
+        for link in self._links:
+            link.on_connection_closed()

@@ -1,0 +1,89 @@
+"""The link to the transaction coordinator (AMQP 1.0 part 4): declare and discharge, and what came of them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyspark_jms.amqp.wire.link import Channel, PeerError, peer_error
+from pyspark_jms.amqp.wire.performatives import (
+    Coordinator as CoordinatorTarget,
+)
+from pyspark_jms.amqp.wire.performatives import (
+    Declare,
+    Declared,
+    Discharge,
+    Disposition,
+    Rejected,
+    encode_performative,
+)
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.errors import IllegalStateError
+
+__all__ = ["Answer", "Coordinator"]
+
+_CAPABILITIES = ("amqp:local-transactions",)
+
+
+@dataclass(slots=True)
+class Answer:
+    """Of a request to the coordinator. ``done`` when the peer has answered."""
+
+    done: bool = False
+    txn_id: bytes | None = None
+    """Of a declare."""
+    error: PeerError | None = None
+    """Why the peer refused it. A refused discharge has rolled the transaction back."""
+
+
+@dataclass(slots=True)
+class _Requests:
+    open: dict[int, Answer] = field(default_factory=dict)
+    transactions: set[bytes] = field(default_factory=set)
+
+
+class Coordinator(Sender):
+    def __init__(self, channel: Channel, name: str, handle: int) -> None:
+        super().__init__(channel, name, handle)
+        self._requests = _Requests()
+
+    def attach_to_coordinator(self) -> None:
+        self.attach_to(CoordinatorTarget(capabilities=_CAPABILITIES))
+
+    def declare(self) -> Answer:
+        return self._request(encode_performative(Declare()))
+
+    def discharge(self, txn_id: bytes, *, fail: bool = False) -> Answer:
+        """After this call no frame may name the transaction: a broker would store such a message outside of it."""
+        self.require_open(txn_id)
+        self._requests.transactions.discard(txn_id)
+        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)))
+
+    def require_open(self, txn_id: bytes) -> None:
+        """Every transfer and acceptance inside a transaction asks first."""
+        if txn_id not in self._requests.transactions:
+            raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
+
+    def _request(self, body: bytes) -> Answer:
+        """§4.2, §4.3: an unsettled message whose value is the request."""
+        message = b"\x00\x53\x77" + body
+        block = MessageBlock(message, ends=index_of(np.array([len(message)])))
+        before = set(self.unsettled)
+        if self.send(block, 0, 1, settled=False) != 1:
+            raise IllegalStateError("The coordinator's link has no credit.", "Report this.")
+        (number,) = self.unsettled - before
+        answer = self._requests.open[number] = Answer()
+        return answer
+
+    def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
+        super().on_disposition(disposition, first, last)
+        for number in range(first, last + 1):
+            answer = self._requests.open.pop(number, None)
+            if answer is None:
+                continue
+            answer.done = True
+            if isinstance(disposition.state, Declared):
+                answer.txn_id = disposition.state.txn_id
+                self._requests.transactions.add(answer.txn_id)
+            elif isinstance(disposition.state, Rejected):
+                answer.error = peer_error(disposition.state.error) or PeerError("amqp:transaction:rollback")

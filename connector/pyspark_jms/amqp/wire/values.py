@@ -1,0 +1,317 @@
+"""AMQP 1.0 part 1: values and their bytes. Strict: every size, count and end is checked, and the depth has a limit.
+
+Decoded integers of all widths are ``int``, float and double ``float``, char ``str``, timestamp ``int`` (milliseconds
+since 1970), uuid ``uuid.UUID``, list ``list``, map ``dict``, array ``list``. To encode a value of a type that Python
+does not have, wrap it in ``Typed``.
+"""
+
+import struct
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from pyspark_jms.amqp.wire.limits import MAX_DEPTH
+from pyspark_jms.errors import MalformedFrameError
+
+__all__ = ["Described", "Symbol", "Typed", "decode", "encode", "encode_list", "malformed", "sized"]
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class Symbol(str):
+    """A symbolic value: ASCII, from a fixed set of names (§1.6.21)."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A value with a descriptor: its code, or its symbolic name (§1.3)."""
+
+    descriptor: int | str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A value of a named AMQP type: ``Typed("uint", 5)``."""
+
+    type: str
+    value: Any
+
+
+def malformed(fact: str) -> MalformedFrameError:
+    return MalformedFrameError(
+        f"The peer sent bytes that are not AMQP 1.0: {fact}.",
+        "Check that this is the broker's AMQP port, and that no proxy changes the bytes.",
+    )
+
+
+def _refuse(fact: str) -> NoReturn:
+    raise malformed(fact)
+
+
+# --- encoding ----------------------------------------------------------------------------------------------
+
+_FIXED: Mapping[str, tuple[int, struct.Struct]] = {
+    "ubyte": (0x50, struct.Struct(">B")),
+    "byte": (0x51, struct.Struct(">b")),
+    "ushort": (0x60, struct.Struct(">H")),
+    "short": (0x61, struct.Struct(">h")),
+    "int": (0x71, struct.Struct(">i")),
+    "float": (0x72, struct.Struct(">f")),
+    "char": (0x73, struct.Struct(">I")),
+    "long": (0x81, struct.Struct(">q")),
+    "double": (0x82, struct.Struct(">d")),
+    "timestamp": (0x83, struct.Struct(">q")),
+}
+_SMALL = 0xFF
+_UINT, _ULONG = struct.Struct(">I"), struct.Struct(">Q")
+
+
+def sized(code: int, data: bytes) -> bytes:
+    """A variable-width value: ``code`` for a size of one byte, ``code + 16`` for four."""
+    if len(data) <= _SMALL:
+        return bytes((code, len(data))) + data
+    return bytes((code + 0x10,)) + _UINT.pack(len(data)) + data
+
+
+def _compound(code: int, items: Sequence[bytes]) -> bytes:
+    """§1.2.3: the size counts the bytes behind itself, the count included."""
+    data = b"".join(items)
+    if len(data) < _SMALL and len(items) <= _SMALL:
+        return bytes((code, len(data) + 1, len(items))) + data
+    return bytes((code + 0x10,)) + struct.pack(">II", len(data) + 4, len(items)) + data
+
+
+def encode_list(items: Sequence[bytes]) -> bytes:
+    """A list of values that are encoded already."""
+    return _compound(0xC0, items) if items else b"\x45"
+
+
+def _encode_unsigned(kind: str, number: int) -> bytes:
+    zero, small, wide, layout = (0x43, 0x52, 0x70, _UINT) if kind == "uint" else (0x44, 0x53, 0x80, _ULONG)
+    if number == 0:
+        return bytes((zero,))
+    return bytes((small, number)) if number <= _SMALL else bytes((wide,)) + layout.pack(number)
+
+
+def _encode_symbols(names: Sequence[str]) -> bytes:
+    """An array of symbols (§1.6.24), for capabilities."""
+    data = b"".join(_UINT.pack(len(name)) + name.encode("ascii") for name in names)
+    return b"\xf0" + struct.pack(">II", len(data) + 5, len(names)) + b"\xb3" + data
+
+
+def _encode_typed(kind: str, value: Any) -> bytes:
+    if kind in {"uint", "ulong"}:
+        return _encode_unsigned(kind, value)
+    if kind == "symbols":
+        return _encode_symbols(value)
+    code, layout = _FIXED[kind]
+    return bytes((code,)) + layout.pack(ord(value) if kind == "char" else value)
+
+
+def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each type
+    """The bytes of a value. A plain ``int`` becomes a long, a ``float`` a double, a ``str`` a string."""
+    match value:
+        case None:
+            return b"\x40"
+        case True:
+            return b"\x41"
+        case False:
+            return b"\x42"
+        case Typed():
+            return b"\x40" if value.value is None else _encode_typed(value.type, value.value)
+        case Symbol():
+            return sized(0xA3, value.encode("ascii"))
+        case str():
+            return sized(0xA1, value.encode())
+        case bytes() | bytearray() | memoryview():
+            return sized(0xA0, bytes(value))
+        case int():
+            return b"\x81" + struct.pack(">q", value)
+        case float():
+            return b"\x82" + struct.pack(">d", value)
+        case uuid.UUID():
+            return b"\x98" + value.bytes
+        case Described():
+            named = value.descriptor
+            descriptor = Typed("ulong", named) if isinstance(named, int) else Symbol(named)
+            return b"\x00" + encode(descriptor) + encode(value.value)
+        case Mapping():
+            return _compound(0xC1, [encode(each) for pair in value.items() for each in pair])
+        case Sequence():
+            return encode_list([encode(each) for each in value])
+    raise TypeError(type(value).__name__)
+
+
+# --- decoding ----------------------------------------------------------------------------------------------
+
+
+def _reader(layout: str) -> tuple[int, Callable[[bytes], Any]]:
+    wanted = struct.Struct(layout)
+    return wanted.size, lambda data: wanted.unpack(data)[0]
+
+
+def _char(data: bytes) -> str:
+    number = _UINT.unpack(data)[0]
+    return chr(number) if number <= sys.maxunicode else _refuse("a char above U+10FFFF")
+
+
+_CONSTANTS: Mapping[int, Any] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_WIDTHS: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
+    0x50: _reader(">B"),
+    0x51: _reader(">b"),
+    0x52: _reader(">B"),
+    0x53: _reader(">B"),
+    0x54: _reader(">b"),
+    0x55: _reader(">b"),
+    0x56: _reader(">?"),
+    0x60: _reader(">H"),
+    0x61: _reader(">h"),
+    0x70: _reader(">I"),
+    0x71: _reader(">i"),
+    0x72: _reader(">f"),
+    0x73: (4, _char),
+    0x74: (4, bytes),
+    0x80: _reader(">Q"),
+    0x81: _reader(">q"),
+    0x82: _reader(">d"),
+    0x83: _reader(">q"),
+    0x84: (8, bytes),
+    0x94: (16, bytes),
+    0x98: (16, lambda data: uuid.UUID(bytes=data)),
+}
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        _refuse("a string that is not UTF-8")
+
+
+def _symbol(data: bytes) -> Symbol:
+    try:
+        return Symbol(data.decode("ascii"))
+    except UnicodeDecodeError:
+        _refuse("a symbol that is not ASCII")
+
+
+_VARIABLE: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
+    0xA0: (1, bytes),
+    0xB0: (4, bytes),
+    0xA1: (1, _text),
+    0xB1: (4, _text),
+    0xA3: (1, _symbol),
+    0xB3: (4, _symbol),
+}
+_EMPTY_LIST = 0x45
+_LISTS, _MAPS, _ARRAYS = {0xC0: 1, 0xD0: 4}, {0xC1: 1, 0xD1: 4}, {0xE0: 1, 0xF0: 4}
+
+
+def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any, int]:
+    """The value at ``position``, and the position behind it, which is at most ``end``."""
+    if position >= end:
+        _refuse("a value is missing")
+    code = buffer[position]
+    if code == 0:
+        if depth >= MAX_DEPTH:
+            _refuse(f"values nested more than {MAX_DEPTH} deep")
+        descriptor, position = decode(buffer, position + 1, end, depth + 1)
+        if not isinstance(descriptor, int | str) or isinstance(descriptor, bool):
+            _refuse("a descriptor that is neither a number nor a symbol")
+        value, position = decode(buffer, position, end, depth + 1)
+        return Described(descriptor, value), position
+    return _value(code, buffer, position + 1, end, depth)
+
+
+def _value(code: int, buffer: Buffer, position: int, end: int, depth: int) -> tuple[Any, int]:
+    """The value behind a constructor of this code."""
+    if code in _CONSTANTS:
+        return _CONSTANTS[code], position
+    if code == _EMPTY_LIST:
+        return [], position
+    if (fixed := _WIDTHS.get(code)) is not None:
+        width, read = fixed
+        return read(_cut(buffer, position, position + width, end)), position + width
+    if (variable := _VARIABLE.get(code)) is not None:
+        width, read = variable
+        start = position + width
+        stop = start + _number(buffer, position, width, end)
+        return read(_cut(buffer, start, stop, end)), stop
+    if depth >= MAX_DEPTH:
+        _refuse(f"values nested more than {MAX_DEPTH} deep")
+    for kinds, read_items in ((_LISTS, _items), (_MAPS, _pairs), (_ARRAYS, _elements)):
+        if code in kinds:
+            return _compound_value(read_items, buffer, position, kinds[code], end, depth)
+    _refuse(f"the constructor 0x{code:02x}")
+
+
+def _cut(buffer: Buffer, start: int, stop: int, end: int) -> bytes:
+    if stop > end:
+        _refuse("a value that is longer than its place")
+    return bytes(buffer[start:stop])
+
+
+def _number(buffer: Buffer, position: int, width: int, end: int) -> int:
+    return int.from_bytes(_cut(buffer, position, position + width, end), "big")
+
+
+_ReadItems: TypeAlias = Callable[[Buffer, int, int, int, int], tuple[Any, int]]
+
+
+def _compound_value(  # noqa: PLR0917  # a place in a buffer, and how to read it
+    read_items: _ReadItems, buffer: Buffer, position: int, width: int, end: int, depth: int
+) -> tuple[Any, int]:
+    """A list, map or array. An item takes a byte at least, so a count that cannot be true is refused before a loop."""
+    first = position + 2 * width
+    stop = position + width + _number(buffer, position, width, end)
+    if stop > end or first > stop:
+        _refuse("a list, map or array that is longer than its place")
+    count = _number(buffer, position + width, width, end)
+    value, reached = read_items(buffer, first, stop, count, depth + 1)
+    if reached != stop:
+        _refuse("a list, map or array that does not end where its size says")
+    return value, stop
+
+
+def _items(buffer: Buffer, position: int, stop: int, count: int, depth: int) -> tuple[list[Any], int]:
+    if count > stop - position:
+        _refuse("a list with more items than bytes")
+    items: list[Any] = []
+    for _ in range(count):
+        item, position = decode(buffer, position, stop, depth)
+        items.append(item)
+    return items, position
+
+
+def _pairs(buffer: Buffer, position: int, stop: int, count: int, depth: int) -> tuple[dict[Any, Any], int]:
+    if count % 2:
+        _refuse("a map with a key and no value")
+    items, position = _items(buffer, position, stop, count, depth)
+    try:
+        return dict(zip(items[::2], items[1::2], strict=True)), position
+    except TypeError:
+        _refuse("a map with a list, map or array as a key")
+
+
+def _elements(buffer: Buffer, position: int, stop: int, count: int, depth: int) -> tuple[list[Any], int]:
+    """An array: one constructor for all elements (§1.6.24). Elements may be of no width, so their number is limited."""
+    descriptor = None
+    if position < stop and buffer[position] == 0:
+        descriptor, position = decode(buffer, position + 1, stop, depth)
+        if not isinstance(descriptor, int | str):
+            _refuse("a descriptor that is neither a number nor a symbol")
+    if position >= stop:
+        _refuse("an array without a constructor")
+    code, position = buffer[position], position + 1
+    if count > max(stop - position, MAX_DEPTH):
+        _refuse("an array with more elements than bytes")
+    elements: list[Any] = []
+    for _ in range(count):
+        element, position = _value(code, buffer, position, stop, depth)
+        elements.append(element if descriptor is None else Described(descriptor, element))
+    return elements, position

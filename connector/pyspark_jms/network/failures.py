@@ -1,0 +1,66 @@
+"""Connections that cannot be established or are lost → ``JMSError``: errors of the system and of OpenSSL."""
+
+import socket
+import ssl
+
+from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSError, TlsError
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.dialing import ResolveTimeoutError
+
+__all__ = ["connection_lost", "unreachable"]
+
+_REMEDY = (
+    "Check host and port of brokerUrl (the usual ports are 61613 for STOMP and 5672 for AMQP), the broker's acceptor"
+    " and the firewall."
+)
+_REFUSED_REMEDY = (
+    "Check host and port of brokerUrl, and that the broker is running: no program listens there (errno 111). The STOMP"
+    " port is usually 61613, with TLS 61614, the AMQP port 5672, with TLS 5671; 61616 is for Java clients, 8161 for the"
+    " web console. In a container and on a cluster, localhost is that container or machine itself."
+)
+_FIRST_ANSWER = {"stomp": "CONNECTED", "amqp": "it answered"}
+_PLAIN = {"stomp": "stomp://", "amqp": "amqp://"}
+_TLS = {"stomp": "stomp+ssl://", "amqp": "amqps://"}
+
+
+def unreachable(address: Address, error: BaseException | None) -> JMSError:
+    """The error for a connection that could not be established."""
+    if isinstance(error, JMSError):
+        return error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TlsError(
+            f"The certificate of {address} is not accepted: {error.verify_message.rstrip('.')}.",
+            "Give the CA that signed it as sslCaFile, or connect by the host name in the certificate.",
+        )
+    if isinstance(error, ssl.SSLError):
+        return TlsError(
+            f"The TLS handshake with {address} failed: {getattr(error, 'reason', None) or 'no reason was given'}.",
+            "Check that this is a TLS port. The broker may need a client certificate (sslCertFile, sslKeyFile).",
+        )
+    remedy = _REFUSED_REMEDY if isinstance(error, ConnectionRefusedError) else _REMEDY
+    return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", remedy)
+
+
+def _why(address: Address, error: BaseException | None) -> str:
+    if isinstance(error, ResolveTimeoutError):
+        return "the name service did not answer within connectTimeout"
+    if isinstance(error, TimeoutError):
+        hint = f"; for a port without TLS use {_PLAIN[address.protocol]}" if address.tls else ""
+        return f"no answer within connectTimeout{hint}"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, UnicodeError):
+        return "the host name is not valid"
+    if isinstance(error, socket.gaierror):
+        return f"the host name is not known ({error.strerror})"
+    if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
+        hint = "it may require a client certificate" if address.tls else f"for a TLS port use {_TLS[address.protocol]}"
+        return f"it closed the connection before {_FIRST_ANSWER[address.protocol]}; {hint}"
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def connection_lost(address: Address) -> ConnectionLostError:
+    return ConnectionLostError(
+        f"The connection to {address} is gone.",
+        "Messages that were not acknowledged or committed stay on the broker.",
+    )

@@ -1,0 +1,29 @@
+import threading
+
+from waiting import wait_until
+
+from pyspark_jms.network.arrivals import Arrivals
+
+
+def test_a_pause_ends_when_something_arrives():
+    arrivals, woken = Arrivals(), threading.Event()
+
+    def wait():
+        arrivals.pause(60)
+        woken.set()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+
+    def notified():
+        with arrivals:
+            arrivals.notify_all()
+        return woken.wait(0.05)
+
+    wait_until(notified, what="the end of the pause")
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_pause_ends_when_nothing_arrives():
+    Arrivals().pause(0.01)

@@ -1,0 +1,66 @@
+import socket
+import ssl
+
+import pytest
+
+from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, MalformedFrameError, TlsError
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.dialing import ResolveTimeoutError
+from pyspark_jms.network.failures import connection_lost, unreachable
+
+PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
+AMQP, AMQPS = Address("host", 1, protocol="amqp"), Address("host", 1, tls=True, protocol="amqp")
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "reason"),
+    [
+        (PLAIN, ConnectionRefusedError(111, "Connection refused"), "connection refused"),
+        (PLAIN, TimeoutError("timed out"), "no answer within connectTimeout"),
+        (PLAIN, ResolveTimeoutError(), "the name service did not answer within connectTimeout"),
+        (PLAIN, socket.gaierror(-2, "Name or service not known"), "the host name is not known (Name or service"),
+        (PLAIN, UnicodeError("label too long"), "the host name is not valid"),
+        (PLAIN, OSError(113, "No route to host"), "No route to host"),
+        (PLAIN, OSError(), "OSError"),
+        (PLAIN, ConnectionResetError(104, "reset"), "before CONNECTED; for a TLS port use stomp+ssl://"),
+        (PLAIN, None, "before CONNECTED; for a TLS port use stomp+ssl://"),
+        (AMQP, ConnectionResetError(104, "reset"), "before it answered; for a TLS port use amqps://"),
+        (AMQPS, TimeoutError("timed out"), "for a port without TLS use amqp://"),
+        (TLS, BrokenPipeError(32, "pipe"), "before CONNECTED; it may require a client certificate"),
+    ],
+)
+def test_why_a_connection_was_not_made(address, error, reason):
+    found = unreachable(address, error)
+    assert type(found) is BrokerUnreachableError
+    assert reason in found.fact
+    assert str(address) in found.fact
+    assert "brokerUrl" in found.remedy
+
+
+def test_a_refused_connection_names_the_usual_ports():
+    remedy = unreachable(PLAIN, ConnectionRefusedError(111, "Connection refused")).remedy
+    for port in ("errno 111", "61613", "61614", "5672", "61616 is for Java clients", "localhost is that container"):
+        assert port in remedy
+
+
+def test_tls_reasons():
+    refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    refused.verify_message = "self-signed certificate."
+    assert str(unreachable(TLS, refused)).startswith(
+        "[JMS_TLS] The certificate of stomp+ssl://host:1 is not accepted: self-signed certificate. Give the CA"
+    )
+    error = unreachable(TLS, ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"))
+    assert type(error) is TlsError
+    assert "this is a TLS port" in error.remedy
+
+
+def test_our_own_errors_stay_as_they_are():
+    error = MalformedFrameError("It is HTTP.")
+    assert unreachable(PLAIN, error) is error
+
+
+def test_a_lost_connection_names_its_address():
+    error = connection_lost(AMQP)
+    assert isinstance(error, ConnectionLostError)
+    assert "amqp://host:1" in error.fact
+    assert error.transient
