@@ -24,7 +24,8 @@ _TEXT_TYPE = re.compile(
 )
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 _STRINGS, _BINARIES = b"\xa1\xb1", b"\xa0\xb0"
-_LEAF, _LIST, _MAP, _NOTHING = "leaf", "list", "map", "nothing"
+_LIST, _MAP, _NOTHING = "list", "map", "nothing"
+_ELEMENT_TYPES = frozenset(ValueType)
 
 _Read = TypeVar("_Read")
 
@@ -157,7 +158,7 @@ def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
 
 
 def _typed(message: bytes, at: int) -> dict[str, str | None]:
-    kind, text = typed_text(message, at, ValueType)
+    kind, text = typed_text(message, at, _ELEMENT_TYPES)
     return {"type": kind.value, "value": text}
 
 

@@ -168,8 +168,9 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
     if place > end or count > end - place:
         raise MalformedMessageError("a list or map has the wrong number of elements")
     for _ in range(count):
+        after = skip(message, place, end)
         yield place
-        place = skip(message, place, end)
+        place = after
     if place != end:
         raise MalformedMessageError("a list or map has the wrong number of elements")
 
@@ -178,10 +179,10 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
 
 
 def stable_id(message: Buffer) -> bytes | None:
-    """The message-id as JMSMessageID, in UTF-8, or None without one. It is the same at each delivery."""
+    """The message-id as JMSMessageID, in UTF-8, or None without one, or if it is empty. Each delivery has the same."""
     at = _field(message, PROPERTIES, _MESSAGE_ID)
     text = None if at is None else id_text(message, at)
-    return None if text is None else text.encode()
+    return text.encode() if text else None
 
 
 def fingerprint(message: Buffer) -> bytes:
