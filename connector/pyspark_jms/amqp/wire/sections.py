@@ -13,6 +13,7 @@ __all__ = [
     "APPLICATION_PROPERTIES",
     "DATA",
     "DELIVERY_ANNOTATIONS",
+    "FINGERPRINT_BYTES",
     "FIXED_WIDTHS",
     "FOOTER",
     "HEADER",
@@ -61,7 +62,7 @@ _SYMBOLS = {
 }
 _SINGLE = frozenset({VALUE, FOOTER})
 _MAX_DEPTH = 8
-_FINGERPRINT_BYTES = 16
+FINGERPRINT_BYTES = 16
 _DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
 
 
@@ -193,7 +194,7 @@ def fingerprint(message: Buffer) -> bytes:
     except MalformedMessageError:
         first = None
     begin = first.end if first is not None and first.code == HEADER else 0
-    return blake2b(view[begin:], digest_size=_FINGERPRINT_BYTES).digest()
+    return blake2b(view[begin:], digest_size=FINGERPRINT_BYTES).digest()
 
 
 def creation_time_ms(message: Buffer) -> int | None:
