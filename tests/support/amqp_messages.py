@@ -121,11 +121,25 @@ def block_of(messages):
 
 # --- by the thousand --------------------------------------------------------------------------------
 
-_TEXTS = ["", "a", "order", "é", "日本", "x" * 255, "y" * 256, "ü" * 200, "𝄞", "queue://a", "topic://b.c", "temp-queue://t"]
+_TEXTS = [
+    "",
+    "a",
+    "order",
+    "é",
+    "日本",
+    "x" * 255,
+    "y" * 256,
+    "ü" * 200,
+    "𝄞",
+    "queue://a",
+    "topic://b.c",
+    "temp-queue://t",
+]
 _NAMES = ["customer", "region", "amount", "n", "JMSXGroupID", "destination", "receipt", "_AMQ_X", "_AMQ_ORIG_QUEUE"]
 _NAMES += ["JMSXDeliveryCount", "é", "", "n2", "z" * 300, "JMSXUserID", "content-length", "spark_jms_types"]
 _TYPES = ["text/plain", "text/plain; charset=utf-16", "application/json", "application/octet-stream", "a/b"]
 _TYPES += ["application/x-java-serialized-object", 'TEXT/xml; charset="UTF-8"', "application/soap+xml", "text", "text/"]
+_ADDRESSES = ["orders", "a.b", "queue://orders", "topic://news", "temp-topic://t", "é", ""]
 _DOUBLES = [0.0, -0.0, 1.5, 1e10, 1e-9, 12345678.9, float("inf"), float("nan"), 5e-324, 100.0, 0.001, 1e7]
 
 
@@ -216,7 +230,7 @@ class Messages:
         return r.choice(odd)
 
     def address(self):
-        return string(self.random.choice(["orders", "a.b", "queue://orders", "topic://news", "temp-topic://t", "é", ""]))
+        return string(self.random.choice(_ADDRESSES))
 
     def trimmed(self, values):
         if self.chance(0.7):
@@ -248,9 +262,8 @@ class Messages:
             "x-opt-delivery-time": lambda: r.choice([long, timestamp])(r.choice([0, NOW_MS, 2**62])),
             "x-opt-ingress-time": lambda: long(NOW_MS),
         }
-        found = [
-            (symbol(name), self.any_value() if self.odd() else make()) for name, make in makers.items() if r.random() < 0.5
-        ]
+        makers = {name: make for name, make in makers.items() if self.chance(0.5)}
+        found = [(symbol(name), self.any_value() if self.odd() else make()) for name, make in makers.items()]
         if self.odd():
             found.append((self.any_value(), self.any_value()))
         if self.odd():
@@ -265,7 +278,7 @@ class Messages:
             self.maybe(self.address, 0.8),
             self.maybe(self.text),
             self.maybe(self.address, 0.3),
-            self.maybe(lambda: r.choice([self.text, self.id])()),
+            self.maybe(r.choice([self.text, self.id])),
             self.maybe(lambda: symbol(r.choice(_TYPES)), 0.4),
             self.maybe(lambda: symbol("gzip"), 0.1),
             self.maybe(lambda: timestamp(r.choice([0, NOW_MS, 2**63 - 1, -1, 253_402_300_800_000])), 0.3),
@@ -295,7 +308,7 @@ class Messages:
             lambda: section(0x75, binary(b"\xac\xed" + r.randbytes(9))),
             lambda: section(0x77, map_(list(zip(names, elements, strict=True)), wide=self.chance(0.2))),
             lambda: b"".join(section(0x75, binary(r.choice([b"", b"ab", r.randbytes(300)]))) for _ in range(sequence)),
-            lambda: section(0x77, self.list(elements)) if self.chance(0.5) else section(0x76, self.list(elements)) * sequence,
+            lambda: r.choice([section(0x77, self.list(elements)), section(0x76, self.list(elements)) * sequence]),
             lambda: section(0x77, self.text() if self.chance(0.9) else NULL),
         ]
         if self.odd():

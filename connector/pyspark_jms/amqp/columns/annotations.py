@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from pyspark_jms.amqp.columns.fields import numbers
+from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.octets import Octets
-from pyspark_jms.amqp.columns.walk import Entries, Field
+from pyspark_jms.amqp.columns.walk import Entries
 from pyspark_jms.columns.cut import Ints
 
 __all__ = ["ABSENT", "Annotations"]
@@ -23,14 +24,12 @@ class Annotations:
         self._rows = rows
         self._fields: dict[str, list[Field]] = {role: [] for role in _ROLES}
         names = names_of(octets, entries)
-        for entry, code in zip(entries, names.codes, strict=True):
-            for role, fields in self._fields.items():
-                number = names.numbers.get(role, -1)
-                if isinstance(code, np.ndarray):
-                    which = code == number
-                    fields += [entry.field.only(which)] if which.any() else []
-                elif code == number:
-                    fields.append(entry.field)
+        for role, fields in self._fields.items():
+            number = names.numbers.get(role, -1)
+            for entry, code in zip(entries, names.codes, strict=True):
+                which = np.equal(code, number)
+                if which.any():
+                    fields.append(entry.field if which.all() else entry.field.only(which))
 
     def numbers(self, role: str, codes: Mapping[int, int | None]) -> Ints:
         """The annotation in each row; ``ABSENT`` without one, or if its value has none of the constructors."""

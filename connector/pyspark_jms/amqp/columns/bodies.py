@@ -11,12 +11,12 @@ from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.octets import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, Octets
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.refusals import Refusals, RefusedRowsError
 from pyspark_jms.amqp.columns.texts import texts_of, type_numbers
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
     Entries,
     Parts,
-    RefusedRowsError,
     elements_of,
     entries_of,
 )
@@ -68,14 +68,16 @@ def body_columns(
         fits = fits | (shapes == _STRING)
     if not fits.all():
         raise RefusedRowsError(np.flatnonzero(~fits))
-    bodies = _Bodies(octets, parts, kinds, shapes)
-    return {
+    bodies, refusals = _Bodies(octets, parts, kinds, shapes), Refusals()
+    columns = {
         "body_type": bodies.types(),
-        "text": bodies.text(),
-        "bytes": bodies.bytes(),
-        "map": bodies.map(),
-        "stream": bodies.stream(),
+        "text": refusals.attempt(bodies.text),
+        "bytes": refusals.attempt(bodies.bytes),
+        "map": refusals.attempt(bodies.map),
+        "stream": refusals.attempt(bodies.stream),
     }
+    refusals.raise_any()
+    return columns
 
 
 def _shapes(parts: Parts) -> Ints:
@@ -183,8 +185,8 @@ class _Bodies:
         except RefusedRowsError as refused:
             raise RefusedRowsError(rows[refused.rows]) from None
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
+        refusals = Refusals()
         for entry in placed:
-            wrong = ~_IS_ELEMENT[entry.field.code]
-            if wrong.any():
-                raise RefusedRowsError(entry.field.rows[np.broadcast_to(wrong, entry.field.rows.shape)])
+            refusals.add_where(entry.field.rows, ~_IS_ELEMENT[entry.field.code])
+        refusals.raise_any()
         return placed

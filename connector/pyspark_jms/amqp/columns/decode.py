@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.octets import Octets, TooNearTheEndError
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
+from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.rows import columns_of
-from pyspark_jms.amqp.columns.walk import Parts, RefusedRowsError, walk
+from pyspark_jms.amqp.columns.walk import Parts, walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.cut import Ints, require_offsets

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.octets import NULL, STR8, STR32, Octets
-from pyspark_jms.amqp.columns.walk import Field, Fields, RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints, Mask, Pieces, cut, is_utf8, not_utf8
 
 __all__ = ["BOOLEAN", "BYTE", "TIME", "UBYTE", "UINT", "field_at", "numbers", "string", "times"]
@@ -83,7 +85,13 @@ def _spread(field: Field, known: Mask | None, rows: int) -> tuple[Ints, Ints, Ma
 
 
 def numbers(
-    octets: Octets, field: Field | None, rows: int, codes: Mapping[int, int | None], *, absent: int, lenient: bool = False
+    octets: Octets,
+    field: Field | None,
+    rows: int,
+    codes: Mapping[int, int | None],
+    *,
+    absent: int,
+    lenient: bool = False,
 ) -> Ints:
     """The number in each row, ``absent`` for a null and in a row without the field.
 

@@ -83,9 +83,7 @@ def _places(fields: Fields, rows: int) -> tuple[Ints, list[slice | Ints]]:
     return offsets, [offsets[field.rows] + rank for field, rank in zip(fields, ranks, strict=True)]
 
 
-def _each(
-    found: Sequence[Code], places: Sequence[slice | Ints], total: int, *, regular: bool
-) -> Ints | Sequence[int]:
+def _each(found: Sequence[Code], places: Sequence[slice | Ints], total: int, *, regular: bool) -> Ints | Sequence[int]:
     constants = [number for number in found if isinstance(number, int)]
     if regular and len(constants) == len(found):
         return constants

@@ -52,7 +52,7 @@ class Inside:
         self._octets = octets
         self._bad = bad
         self._rows, self._at = rows, compounds.first
-        self._count, self._end = compounds.count, compounds.end
+        self._count, self._end = compounds.counts, compounds.end
         self._least = int(self._count.min()) if len(rows) else 0
         self._refuse(compounds.bad)
 
@@ -71,7 +71,7 @@ class Inside:
 
     def entries(self, key_codes: tuple[int, int]) -> Iterator[Entry]:
         """The entries of maps. A key has one of the constructors ``key_codes``, the narrow one first."""
-        self._refuse(self._count & 1 == 1)
+        self._refuse(self._count % 2 == 1)
         self._count = self._count >> 1
         self._least >>= 1
         index = 0
@@ -118,7 +118,7 @@ class Inside:
         self._least = int(self._count.min()) if len(self._count) else 0
 
 
-def _is_one_of(code: Code, codes: tuple[int, int]) -> Mask | bool:
+def _is_one_of(code: Code, codes: tuple[int, int]) -> Mask | np.bool_:
     if isinstance(code, int):
         return np.bool_(code in codes)
     found: Mask = (code == codes[0]) | (code == codes[1])

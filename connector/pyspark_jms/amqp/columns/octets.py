@@ -77,7 +77,7 @@ class Values(NamedTuple):
 
 
 class Compounds(NamedTuple):
-    count: Ints
+    counts: Ints
     first: Ints
     """The position of the first element."""
     end: Ints

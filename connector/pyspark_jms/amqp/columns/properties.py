@@ -5,11 +5,13 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.fields import UINT, field_at
 from pyspark_jms.amqp.columns.flat import flatten
+from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import Names, names_of
 from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Code, Octets
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
-from pyspark_jms.amqp.columns.walk import Entries, Field, Parts, RefusedRowsError
+from pyspark_jms.amqp.columns.walk import Entries, Parts
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.jms.rules import PROPERTY_TYPES
@@ -31,15 +33,16 @@ def property_columns(
     """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
     rows = len(parts)
     names = names_of(octets, parts.application_properties)
-    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp)
-    _require_property_types(fields)
-    for name, field in _own_fields(parts, delivery_counts):
+    refusals = Refusals()
+    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
+    for field in fields:
+        refusals.add_where(field.rows, ~_IS_PROPERTY[field.code])
+    for name, field in _own_fields(parts, delivery_counts, refusals):
         fields.append(field)
         codes.append(names.number(name))
     flat = flatten(fields, codes, rows)
-    twice = flat.rows_with_a_name_twice(len(names))
-    if len(twice):
-        raise RefusedRowsError(twice)
+    refusals.add(flat.rows_with_a_name_twice(len(names)))
+    refusals.raise_any()
     offsets = pa.array(flat.offsets, pa.int32())
     keys = flat.pick_each(names.texts(), flat.name)
     return {
@@ -49,7 +52,7 @@ def property_columns(
 
 
 def _of_producer(
-    entries: Entries, names: Names, dialect: Dialect, from_stomp: Mask
+    entries: Entries, names: Names, dialect: Dialect, from_stomp: Mask, refusals: Refusals
 ) -> tuple[list[Field], list[Code]]:
     """The entries that become properties. A row with a name of ``_OWN`` is refused: another section may have it."""
     number_of = names.numbers
@@ -57,9 +60,7 @@ def _of_producer(
     stomp, own = ignored.copy(), ignored.copy()
     for name, number in number_of.items():
         ignored[number] = (
-            name == _COUNT
-            or name in dialect.ignored_properties
-            or name.startswith(dialect.ignored_property_prefixes)
+            name == _COUNT or name in dialect.ignored_properties or name.startswith(dialect.ignored_property_prefixes)
         )
         stomp[number] = name in dialect.ignored_stomp_headers
         own[number] = name in _OWN
@@ -67,8 +68,7 @@ def _of_producer(
     codes: list[Code] = []
     for entry, code in zip(entries, names.codes, strict=True):
         field = entry.field
-        if own[code].any():
-            raise RefusedRowsError(field.rows[np.broadcast_to(own[code], field.rows.shape)])
+        refusals.add_where(field.rows, own[code])
         dropped = ignored[code]
         if stomp[code].any():
             dropped = dropped | (stomp[code] & from_stomp[field.rows])
@@ -82,14 +82,7 @@ def _of_producer(
     return found, codes
 
 
-def _require_property_types(fields: list[Field]) -> None:
-    for field in fields:
-        wrong = ~_IS_PROPERTY[field.code]
-        if wrong.any():
-            raise RefusedRowsError(field.rows[np.broadcast_to(wrong, field.rows.shape)])
-
-
-def _own_fields(parts: Parts, delivery_counts: Ints) -> list[tuple[str, Field]]:
+def _own_fields(parts: Parts, delivery_counts: Ints, refusals: Refusals) -> list[tuple[str, Field]]:
     """The properties that other sections have, as fields with constructors of a property."""
     counts = np.minimum(delivery_counts + 1, _MAX_INT)
     found = [(_COUNT, Field(np.arange(len(parts)), NUMBER, counts, counts))]
@@ -101,21 +94,19 @@ def _own_fields(parts: Parts, delivery_counts: Ints) -> list[tuple[str, Field]]:
         (_OWN[2], _USER_ID, binaries),
     ):
         field = field_at(parts.properties, number)
-        given = None if field is None else _recoded(field, codes)
+        given = None if field is None else _recoded(field, codes, refusals)
         if given is not None:
             found.append((name, given))
     return found
 
 
-def _recoded(field: Field, codes: dict[int, int]) -> Field | None:
+def _recoded(field: Field, codes: dict[int, int], refusals: Refusals) -> Field | None:
     """The values that are not null, with another constructor. A row with any other value is refused."""
     table = np.full(256, -1, np.int64)
     table[list(codes)] = list(codes.values())
     code = np.broadcast_to(np.asarray(field.code), field.rows.shape)
     given = code != NULL
-    wrong = given & (table[code] < 0)
-    if wrong.any():
-        raise RefusedRowsError(field.rows[wrong])
+    refusals.add_where(field.rows, given & (table[code] < 0))
     if not given.any():
         return None
     return Field(field.rows[given], table[code[given]], field.start[given], field.stop[given])

@@ -1,6 +1,7 @@
 """The parts of messages → the columns of their rows."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -15,6 +16,7 @@ from pyspark_jms.amqp.columns.octets import SYM8, SYM32, Octets
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
 from pyspark_jms.amqp.wire.sections import FINGERPRINT_BYTES
 from pyspark_jms.columns.cut import Ints
@@ -24,6 +26,7 @@ __all__ = ["columns_of"]
 
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
+_EMPTY, _TRUE = pa.scalar(0, pa.int32()), pa.scalar(value=True, type=pa.bool_())
 _DELIVERY_TIME = {**TIME, 0x81: None, 0x55: None}
 _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
 _EXPIRY, _CREATED = 8, 9
@@ -43,29 +46,46 @@ class _Rows:
 
     def columns(self) -> dict[str, pa.Array]:
         rows = len(self._parts)
-        earlier = self._header(4, UINT, absent=0)
-        ids = self._string(_MESSAGE_ID)
-        content_types = self._string(_CONTENT_TYPE, (SYM8, SYM32))
-        types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
-        no_id = np.asarray(ids.is_null())
-        choice = self._reading.body_type
-        found = {
-            "JMSMessageID": ids,
-            "JMSType": self._string(_SUBJECT),
-            "JMSCorrelationID": self._string(_CORRELATION_ID),
-            "content_type": content_types,
-            "JMSDestination": self._destinations(),
-            "JMSReplyTo": self._reply_tos(),
-            "JMSTimestamp": self._time(_CREATED),
-            "JMSExpiration": self._time(_EXPIRY),
-            "JMSDeliveryTime": self._delivery_times(),
-            "JMSDeliveryMode": self._delivery_modes(),
-            "JMSPriority": _int32(self._header(1, UBYTE, absent=_DEFAULT_PRIORITY)),
-            "JMSRedelivered": pa.array(earlier > 0),
+        # Every step is tried, so that all rows that must be refused are found in one round.
+        refusals = Refusals()
+        earlier = refusals.attempt(partial(self._header, 4, UINT, absent=0))
+        ids = refusals.attempt(partial(self._string, _MESSAGE_ID))
+        content_types = refusals.attempt(partial(self._string, _CONTENT_TYPE, (SYM8, SYM32)))
+        steps: dict[str, Callable[[], pa.Array]] = {
+            "JMSType": partial(self._string, _SUBJECT),
+            "JMSCorrelationID": partial(self._string, _CORRELATION_ID),
+            "JMSDestination": self._destinations,
+            "JMSReplyTo": self._reply_tos,
+            "JMSTimestamp": partial(self._time, _CREATED),
+            "JMSExpiration": partial(self._time, _EXPIRY),
+            "JMSDeliveryTime": self._delivery_times,
+            "JMSDeliveryMode": self._delivery_modes,
+            "JMSPriority": self._priorities,
         }
-        found |= property_columns(self._octets, self._parts, self._reading.dialect, no_id, earlier)
-        found |= body_columns(self._octets, self._parts, types, content_types, choice)
-        return found | {"delivery_id": self._delivery_ids(ids), "body_error": pa.nulls(rows, pa.string())}
+        found = {name: refusals.attempt(step) for name, step in steps.items()}
+        if earlier is None or ids is None or content_types is None:
+            raise refusals.error()
+        found |= refusals.attempt(partial(self._properties, ids, earlier)) or {}
+        found |= refusals.attempt(partial(self._bodies, content_types)) or {}
+        refusals.raise_any()
+        return found | {
+            "JMSMessageID": ids,
+            "JMSRedelivered": pa.array(earlier > 0),
+            "content_type": content_types,
+            "body_error": pa.nulls(rows, pa.string()),
+            "delivery_id": self._delivery_ids(ids),
+        }
+
+    def _properties(self, ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
+        without_id = np.asarray(ids.is_null())
+        return property_columns(self._octets, self._parts, self._reading.dialect, without_id, earlier)
+
+    def _bodies(self, content_types: pa.Array) -> dict[str, pa.Array]:
+        types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
+        return body_columns(self._octets, self._parts, types, content_types, self._reading.body_type)
+
+    def _priorities(self) -> pa.Array:
+        return _int32(self._header(1, UBYTE, absent=_DEFAULT_PRIORITY))
 
     def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
         field = field_at(self._parts.header, number)
@@ -96,9 +116,7 @@ class _Rows:
     def _destinations(self) -> pa.Array:
         kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(KINDS)))
         source, prefixes = self._reading.source, self._reading.dialect.destination_prefixes
-        return _by_pair(
-            self._string(_TO), kinds, lambda to, kind: destination_of(to, kind, source, prefixes)
-        )
+        return _by_pair(self._string(_TO), kinds, lambda to, kind: destination_of(to, kind, source, prefixes))
 
     def _reply_tos(self) -> pa.Array:
         reply_to = self._string(_REPLY_TO)
@@ -110,7 +128,7 @@ class _Rows:
 
     def _delivery_ids(self, ids: pa.Array) -> pa.Array:
         """``NAME/message-id``, or ``NAME/~fingerprint`` without a message-id."""
-        without = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(pc.binary_length(ids), 0), True)))
+        without = np.flatnonzero(np.asarray(pc.equal(pc.binary_length(ids), _EMPTY).fill_null(_TRUE)))
         if len(without):
             digests = pa.array([self._fingerprint(row) for row in without.tolist()], pa.string())
             mask = np.zeros(len(ids), np.bool_)
@@ -120,7 +138,7 @@ class _Rows:
 
     def _fingerprint(self, row: int) -> str:
         message = self._octets.raw[self._parts.begins[row] : self._parts.ends[row]]
-        return f"~{blake2b(message, digest_size=FINGERPRINT_BYTES).hexdigest()}"
+        return f"~{blake2b(memoryview(message), digest_size=FINGERPRINT_BYTES).hexdigest()}"
 
 
 def _int32(values: Ints) -> pa.Array:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.flat import Flat
 from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Octets
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
-from pyspark_jms.amqp.columns.walk import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
 from pyspark_jms.columns.java_numbers import java_text
 from pyspark_jms.jms.conversions import ValueType
@@ -56,6 +56,7 @@ class _Texts:
         self._index = np.zeros(len(flat), np.int64)
         self._parts: list[pa.Array] = []
         self._size = 0
+        self._refusals = Refusals()
 
     def column(self) -> pa.Array:
         present = set(np.flatnonzero(np.bincount(self._codes, minlength=1)).tolist())
@@ -73,6 +74,7 @@ class _Texts:
             at = self._of(code)
             contents = cut(self._octets.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
             self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
+        self._refusals.raise_any()
         nulls = self._codes == NULL if NULL in present else None
         if not self._parts:
             return pa.nulls(len(self._flat), pa.string())
@@ -129,9 +131,10 @@ class _Texts:
     def _chars(self) -> None:
         at = self._of(_CHAR)
         points = self._octets.numbers(_CHAR, self._flat.start[at]).astype(np.int64)
-        self._refuse(at[(points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))])  # noqa: PLR2004 - surrogates
-        self._add(at, pa.array([chr(point) for point in points.tolist()], pa.string()))
+        wrong = (points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))  # noqa: PLR2004 - surrogates
+        self._refuse(at[wrong])
+        self._add(at, pa.array([chr(point) for point in np.where(wrong, 0, points).tolist()], pa.string()))
 
     def _refuse(self, entries: Ints) -> None:
         if len(entries):
-            raise RefusedRowsError(self._flat.row_of_each()[entries])
+            self._refusals.add(self._flat.row_of_each()[entries])

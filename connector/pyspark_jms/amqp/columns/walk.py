@@ -11,6 +11,7 @@ import numpy as np
 
 from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
 from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, Octets
+from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -22,7 +23,7 @@ from pyspark_jms.amqp.wire.sections import (
 )
 from pyspark_jms.columns.cut import Ints, Mask
 
-__all__ = ["NO_BODY", "Entries", "Fields", "Parts", "RefusedRowsError", "elements_of", "entries_of", "walk"]
+__all__ = ["NO_BODY", "Entries", "Fields", "Parts", "elements_of", "entries_of", "walk"]
 
 NO_BODY = -1
 """The constructor of a body that is absent."""
@@ -35,14 +36,6 @@ _SECTION = 3
 
 Fields: TypeAlias = Sequence[Field]
 Entries: TypeAlias = Sequence[Entry]
-
-
-class RefusedRowsError(Exception):
-    """The numbers of rows that the reader of one message must read."""
-
-    def __init__(self, rows: Ints) -> None:
-        super().__init__()
-        self.rows = rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +143,7 @@ class _Cursors:
         found = self._octets.compounds(begin, self._ends[rows], codes)
         self.at[rows] = np.where(found.bad, begin, found.end)
         if most is not None:
-            found = found._replace(bad=found.bad | (found.count > most))
+            found = found._replace(bad=found.bad | (found.counts > most))
         return Inside(self._octets, self.bad, rows, found)
 
     def body(self) -> tuple[Ints, Field]:
