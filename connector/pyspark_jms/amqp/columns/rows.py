@@ -138,7 +138,7 @@ class _Rows:
 
     def _fingerprint(self, row: int) -> str:
         message = self._octets.raw[self._parts.begins[row] : self._parts.ends[row]]
-        return f"~{blake2b(memoryview(message), digest_size=FINGERPRINT_BYTES).hexdigest()}"
+        return f"~{blake2b(message.data, digest_size=FINGERPRINT_BYTES).hexdigest()}"
 
 
 def _int32(values: Ints) -> pa.Array:
