@@ -12,7 +12,7 @@ from pyspark_jms.amqp.wire.sections import MalformedMessageError, skip
 def laid_out(values):
     """The values one after the other with zeros after them, their positions, and the end of each."""
     ends = np.cumsum([len(value) for value in values])
-    return Octets(pa.py_buffer(b"".join(values) + bytes(16))), ends - [len(value) for value in values], ends
+    return Octets(pa.py_buffer(b"".join(values) + bytes(136))), ends - [len(value) for value in values], ends
 
 
 @pytest.mark.parametrize("limit", [0, -1])
