@@ -31,9 +31,10 @@ class Heads:
     def words(self, ahead: int = 0) -> Ints:
         """The eight bytes at each position, or at a distance from it."""
         if self._strip is None or self._offset + ahead + _WORD > STRIP:
-            if ahead + _WORD > STRIP:
-                return self._octets.words(self.at + ahead)
-            self._strip, self._offset = self._octets.strips(self.at), 0
+            self._strip = None if ahead + _WORD > STRIP else self._octets.strips(self.at)
+            self._offset = 0
+        if self._strip is None:
+            return self._octets.words(self.at + ahead)
         begin = self._offset + ahead
         return np.ndarray((len(self.at),), "<i8", self._strip, offset=begin, strides=(STRIP,))
 

@@ -110,7 +110,7 @@ class Octets:
 
     def padded(self) -> "Octets":
         """The same bytes with zeros after them."""
-        return Octets(pa.py_buffer(np.concatenate((self.raw, np.zeros(STRIP + _WORD, np.uint8)))))
+        return Octets(pa.py_buffer(np.concatenate((self.raw, np.zeros(2 * _WORD, np.uint8)))))
 
     def words(self, at: Ints) -> Ints:
         """The eight bytes at each position, as little-endian numbers."""
@@ -119,12 +119,13 @@ class Octets:
         except IndexError:
             raise TooNearTheEndError from None
 
-    def strips(self, at: Ints) -> Uint8s:
-        """The ``STRIP`` bytes at each position, one strip after the other."""
+    def strips(self, at: Ints) -> Uint8s | None:
+        """The ``STRIP`` bytes at each position, one strip after the other; None if one reaches beyond the block."""
         try:
-            return self._strips[at].view(np.uint8)
+            found: Uint8s = self._strips[at].view(np.uint8)
         except IndexError:
-            raise TooNearTheEndError from None
+            return None
+        return found
 
     def numbers(self, code: int, at: Ints) -> npt.NDArray[Any]:
         """The numbers that stand at positions, which lie inside of the block, as values of one constructor."""
