@@ -22,6 +22,7 @@ __all__ = [
     "contents",
     "cut",
     "is_utf8",
+    "not_utf8",
     "require_offsets",
 ]
 
@@ -122,5 +123,18 @@ def is_utf8(column: pa.Array) -> bool:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def not_utf8(column: pa.Array) -> Mask:
+    """Which values of a string column are not UTF-8, one by one: for a column that is not ``is_utf8``."""
+    return np.array([not (value is None or _decodes(value)) for value in column.view(pa.binary()).to_pylist()])
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
         return False
     return True

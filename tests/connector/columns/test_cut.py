@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.cut import MAX_BYTES, Pieces, all_begin_with, contents, cut, is_utf8, require_offsets
+from pyspark_jms.columns.cut import MAX_BYTES, Pieces, all_begin_with, contents, cut, is_utf8, not_utf8, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 BUFFER = pa.py_buffer(b"one,two,,four")
@@ -110,3 +110,9 @@ def spans(values):
 )
 def test_is_utf8_looks_at_every_value_alone(values, expected):
     assert is_utf8(cut(pa.py_buffer(b"".join(values)), *spans(values))) is expected
+
+
+def test_not_utf8_names_the_values():
+    values = [b"a", b"\xff", "世".encode()[:2], b""]
+    column = cut(pa.py_buffer(b"".join(values)), *spans(values), np.array([True, True, True, False]))
+    assert not_utf8(column).tolist() == [False, True, True, False]

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8
+from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
 from pyspark_jms.columns.schema import BODY_TYPES
 from pyspark_jms.jms.model import BodyType
@@ -42,7 +42,7 @@ def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transf
     is_text[list(unread)] = False
     text = bodies.cut(is_text)
     if not is_utf8(text):
-        wrong = _not_utf8(text)
+        wrong = not_utf8(text)
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
         text = bodies.cut(is_text & ~wrong)
     columns = {"body_type": BODY_TYPES.take(pa.array(codes)), "text": text}
@@ -101,15 +101,3 @@ def _spread(column: pa.Array, rows: Ints, count: int) -> pa.Array:
     places = np.full(count, -1)
     places[rows] = np.arange(len(rows))
     return column.take(pa.array(places, mask=places < 0))
-
-
-def _not_utf8(text: pa.Array) -> Mask:
-    return np.array([not (value is None or _decodes(value)) for value in text.view(pa.binary()).to_pylist()])
-
-
-def _decodes(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -1,0 +1,192 @@
+"""The bodies of messages → the columns of bodies. A row whose body is not of its type is refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.flat import flatten
+from pyspark_jms.amqp.columns.names import names_of
+from pyspark_jms.amqp.columns.octets import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, Octets
+from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
+from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.refusals import Refusals, RefusedRowsError
+from pyspark_jms.amqp.columns.texts import texts_of, type_numbers
+from pyspark_jms.amqp.columns.walk import (
+    NO_BODY,
+    Entries,
+    Parts,
+    elements_of,
+    entries_of,
+)
+from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
+from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
+from pyspark_jms.columns.schema import BODY_TYPES, TYPED_VALUE
+from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.subscription import BodyChoice
+
+__all__ = ["body_columns"]
+
+_ORDER = list(BodyType)
+_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(_ORDER))
+_NO_SECTION, _NOTHING, _STRING, _DATA, _BINARY, _LIST, _PAIRS = range(7)
+"""The shapes of bodies: no section, a null, a string, data, …"""
+
+_BY_ANNOTATION = np.array([_ORDER.index(kind) for kind in BY_ANNOTATION])
+_BY_SHAPE = np.array([_MESSAGE, _TEXT, _TEXT, _BYTES, _BYTES, _STREAM, _MAP])
+
+_SHAPES = np.full((256, 256), -1, np.int64)
+_SHAPES[DATA, [BIN8, BIN32]] = _DATA
+_SHAPES[SEQUENCE, list(LIST_CODES)] = _LIST
+_SHAPES[VALUE, [STR8, STR32]] = _STRING
+_SHAPES[VALUE, [BIN8, BIN32]] = _BINARY
+_SHAPES[VALUE, list(LIST_CODES)] = _LIST
+_SHAPES[VALUE, list(MAP_CODES[:2])] = _PAIRS
+_SHAPES[VALUE, NULL] = _NOTHING
+
+_FITS = np.zeros((len(_ORDER), 7), np.bool_)
+_FITS[:, [_NO_SECTION, _NOTHING]] = True
+_FITS[_TEXT, [_STRING, _DATA]] = True
+_FITS[_BYTES, [_DATA, _BINARY]] = True
+_FITS[_OBJECT, [_DATA, _BINARY]] = True
+_FITS[_MAP, _PAIRS] = True
+_FITS[_STREAM, _LIST] = True
+
+_IS_ELEMENT = np.zeros(256, np.bool_)
+_IS_ELEMENT[list(JMS_TYPES)] = True
+
+
+def body_columns(
+    octets: Octets, parts: Parts, annotations: Ints, content_types: pa.Array, choice: BodyChoice
+) -> dict[str, pa.Array]:
+    """``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
+    shapes = _shapes(parts)
+    kinds = _kinds(shapes, annotations, content_types, choice)
+    fits = _FITS[kinds, shapes]
+    if choice == "bytes":
+        fits = fits | (shapes == _STRING)
+    if not fits.all():
+        raise RefusedRowsError(np.flatnonzero(~fits))
+    bodies, refusals = _Bodies(octets, parts, kinds, shapes), Refusals()
+    columns = {
+        "body_type": bodies.types(),
+        "text": refusals.attempt(bodies.text),
+        "bytes": refusals.attempt(bodies.bytes),
+        "map": refusals.attempt(bodies.map),
+        "stream": refusals.attempt(bodies.stream),
+    }
+    refusals.raise_any()
+    return columns
+
+
+def _shapes(parts: Parts) -> Ints:
+    code = parts.body.code
+    if isinstance(code, int):
+        code = np.full(len(parts), code)
+    shapes = np.where(code == NO_BODY, _NO_SECTION, _SHAPES[parts.body_section, code])
+    if (shapes < 0).any():
+        raise RefusedRowsError(np.flatnonzero(shapes < 0))
+    return shapes
+
+
+def _kinds(shapes: Ints, annotations: Ints, content_types: pa.Array, choice: BodyChoice) -> Ints:
+    if choice != "auto":
+        return np.full(len(shapes), _ORDER.index(BodyType(choice)))
+    kinds = np.where(annotations >= 0, _BY_ANNOTATION[annotations], _BY_SHAPE[shapes])
+    data = np.flatnonzero((annotations < 0) & (shapes == _DATA))
+    if len(data) and content_types.null_count < len(content_types):
+        encoded = content_types.take(pa.array(data)).dictionary_encode()
+        known = [_kind_of(content_type) for content_type in encoded.dictionary.to_pylist()] + [_BYTES]
+        kinds[data] = np.array(known)[encoded.indices.fill_null(len(known) - 1).to_numpy()]
+    return kinds
+
+
+def _kind_of(content_type: str) -> int:
+    if content_type == OBJECT_TYPE:
+        return _OBJECT
+    return _TEXT if is_text_type(content_type) else _BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class _Bodies:
+    octets: Octets
+    parts: Parts
+    kinds: Ints
+    shapes: Ints
+
+    def types(self) -> pa.Array:
+        first = int(self.kinds[0])
+        if (self.kinds == first).all():
+            return pa.repeat(BODY_TYPES[first], len(self.kinds))
+        return BODY_TYPES.take(pa.array(self.kinds))
+
+    def text(self) -> pa.Array:
+        column = self._cut((self.kinds == _TEXT) & (self.shapes > _NOTHING), empty=None)
+        if not is_utf8(column):
+            raise RefusedRowsError(np.flatnonzero(not_utf8(column)))
+        return column
+
+    def bytes(self) -> pa.Array:
+        wanted = (self.kinds == _BYTES) | (self.kinds == _OBJECT)
+        if not wanted.any():
+            return pa.nulls(len(self.kinds), pa.binary())
+        column = self._cut(wanted, empty=self.shapes <= _NOTHING)
+        texts = wanted & (self.shapes == _STRING)
+        if texts.any():
+            checked = self._cut(texts, empty=None)
+            if not is_utf8(checked):
+                raise RefusedRowsError(np.flatnonzero(not_utf8(checked)))
+        return column.view(pa.binary())
+
+    def _cut(self, keep: Mask, *, empty: Mask | None) -> pa.Array:
+        """The contents of some bodies; ``empty``: those that are empty instead."""
+        if not keep.any():
+            return pa.nulls(len(keep), pa.string())
+        start, stop = self.parts.body.start, self.parts.body.stop
+        if empty is not None and empty.any():
+            stop = np.where(empty, start, stop)
+        return cut(self.octets.buffer, start, stop, None if keep.all() else keep)
+
+    def map(self) -> pa.Array:
+        kind = pa.map_(pa.string(), TYPED_VALUE)
+        rows = np.flatnonzero(self.kinds == _MAP)
+        if not len(rows):
+            return pa.nulls(len(self.kinds), kind)
+        given = rows[self.shapes[rows] == _PAIRS]
+        entries = self._inside(given, entries_of)
+        names = names_of(self.octets, entries)
+        flat = flatten([entry.field for entry in entries], names.codes, len(self.kinds))
+        twice = flat.rows_with_a_name_twice(len(names))
+        if len(twice):
+            raise RefusedRowsError(twice)
+        keys = flat.pick_each(names.texts(), flat.name)
+        offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _MAP)
+        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.octets, flat)], fields=list(TYPED_VALUE))
+        return pa.MapArray.from_arrays(offsets, keys, typed, kind, mask=absent)
+
+    def stream(self) -> pa.Array:
+        rows = np.flatnonzero(self.kinds == _STREAM)
+        if not len(rows):
+            return pa.nulls(len(self.kinds), pa.list_(TYPED_VALUE))
+        given = rows[self.shapes[rows] == _LIST]
+        entries = self._inside(given, elements_of)
+        flat = flatten([entry.field for entry in entries], [0] * len(entries), len(self.kinds))
+        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.octets, flat)], fields=list(TYPED_VALUE))
+        offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _STREAM)
+        return pa.ListArray.from_arrays(offsets, typed, mask=absent)
+
+    def _inside(self, rows: Ints, read: Callable[[Octets, Ints, Ints], Entries]) -> Entries:
+        """The entries of the bodies of some rows. A row with a value that JMS does not have is refused."""
+        if not len(rows):
+            return []
+        try:
+            found = read(self.octets, self.parts.body_at[rows], self.parts.ends[rows])
+        except RefusedRowsError as refused:
+            raise RefusedRowsError(rows[refused.rows]) from None
+        placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
+        refusals = Refusals()
+        for entry in placed:
+            refusals.add_where(entry.field.rows, ~_IS_ELEMENT[entry.field.code])
+        refusals.raise_any()
+        return placed

@@ -1,0 +1,101 @@
+"""Entries of maps and lists, step by step → all of them in the order of the rows, one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.octets import Code
+from pyspark_jms.amqp.columns.walk import Fields
+from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.first import is_first
+
+__all__ = ["Flat", "flatten", "repeated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Row i has the entries from ``offsets[i]`` to ``offsets[i + 1]``."""
+
+    offsets: Ints
+    name: Ints | Sequence[int]
+    """The number of each entry's name; a sequence if all rows have these names, in this order."""
+    code: Ints | Sequence[int]
+    """The constructor of each value; a sequence if all rows have these constructors, in this order."""
+    start: Ints
+    stop: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def rows(self) -> int:
+        return len(self.offsets) - 1
+
+    def row_of_each(self) -> Ints:
+        return np.repeat(np.arange(self.rows), np.diff(self.offsets))
+
+    def codes(self) -> Ints:
+        """The constructor of each value, as an array."""
+        return self.code if isinstance(self.code, np.ndarray) else np.tile(np.array(self.code, np.int64), self.rows)
+
+    def pick_each(self, choices: pa.Array, which: Ints | Sequence[int]) -> pa.Array:
+        """``choices`` by the numbers of each entry, which are as ``name`` and ``code``."""
+        if isinstance(which, np.ndarray):
+            return choices.take(pa.array(which))
+        return repeated(choices.take(pa.array(which, pa.int64())), self.rows)
+
+    def rows_with_a_name_twice(self, names: int) -> Ints:
+        """``names``: the number of different names."""
+        if not isinstance(self.name, np.ndarray):
+            return np.arange(0 if len(set(self.name)) == len(self.name) else self.rows)
+        rows = self.row_of_each()
+        return rows[~is_first(rows, self.name, self.rows, names)]
+
+
+def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> Flat:
+    """``names``: the numbers of the names of each field; any numbers for the elements of lists."""
+    regular = all(len(field.rows) == rows for field in fields)
+    if regular:
+        width = len(fields)
+        offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(width)
+        places: list[slice | Ints] = [slice(number, None, width) for number in range(width)]
+    else:
+        offsets, places = _places(fields, rows)
+    total = int(offsets[-1])
+    start, stop = np.empty(total, np.int64), np.empty(total, np.int64)
+    for field, place in zip(fields, places, strict=True):
+        start[place], stop[place] = field.start, field.stop
+    name = _each(names, places, total, regular=regular)
+    code = _each([field.code for field in fields], places, total, regular=regular)
+    return Flat(offsets, name, code, start, stop)
+
+
+def _places(fields: Fields, rows: int) -> tuple[Ints, list[slice | Ints]]:
+    counts = np.zeros(rows, np.int64)
+    ranks = []
+    for field in fields:
+        ranks.append(counts[field.rows])
+        counts[field.rows] += 1
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets, [offsets[field.rows] + rank for field, rank in zip(fields, ranks, strict=True)]
+
+
+def _each(found: Sequence[Code], places: Sequence[slice | Ints], total: int, *, regular: bool) -> Ints | Sequence[int]:
+    constants = [number for number in found if isinstance(number, int)]
+    if regular and len(constants) == len(found):
+        return constants
+    each = np.empty(total, np.int64)
+    for number, place in zip(found, places, strict=True):
+        each[place] = number
+    return each
+
+
+def repeated(array: pa.Array, times: int) -> pa.Array:
+    """The array, ``times`` times over."""
+    if times <= 1:
+        return array.slice(0, len(array) * times)
+    half = repeated(array, times // 2)
+    return pa.concat_arrays([half, half, array.slice(0, len(array) * (times % 2))])

@@ -1,0 +1,50 @@
+"""The keys of maps as numbers: each distinct key once. Refuses to know what the names mean."""
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.amqp.columns.walk import Entries
+from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
+
+__all__ = ["Names", "names_of"]
+
+
+class Names:
+    """``codes[i]``: the numbers of the keys of entry i of each row; one number if they are all the same."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.codes: list[int | Ints] = []
+
+    def number(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def texts(self) -> pa.Array:
+        return pa.array(list(self.numbers), pa.string())
+
+
+def names_of(octets: Octets, entries: Entries) -> Names:
+    """The names of entries of maps. A row with a name that is not UTF-8 is refused."""
+    names, refusals = Names(), Refusals()
+    for entry in entries:
+        if entry.key is not None:
+            try:
+                names.codes.append(names.number(entry.key.decode()))
+            except UnicodeDecodeError:
+                refusals.add(entry.field.rows)
+            continue
+        assert entry.key_start is not None and entry.key_stop is not None  # noqa: PT018
+        keys = cut(octets.buffer, entry.key_start, entry.key_stop)
+        if not is_utf8(keys):
+            refusals.add(entry.field.rows[not_utf8(keys)])
+            continue
+        encoded = keys.dictionary_encode()
+        numbers = np.array([names.number(name) for name in encoded.dictionary.to_pylist()], np.int64)
+        names.codes.append(numbers[encoded.indices.to_numpy()])
+    refusals.raise_any()
+    return names

@@ -1,0 +1,212 @@
+"""The bytes of a block, read at many positions at once: constructors, sizes, numbers (AMQP 1.0 §1.6).
+
+Nothing that is read is trusted: every read returns which of its positions must not be used.
+"""
+
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS
+from pyspark_jms.columns.cut import Ints, Mask, Uint8s
+
+__all__ = [
+    "BIN8",
+    "BIN32",
+    "LIST_CODES",
+    "MAP_CODES",
+    "NULL",
+    "STR8",
+    "STR32",
+    "STRIP",
+    "SYM8",
+    "SYM32",
+    "Code",
+    "Compounds",
+    "Octets",
+    "TooNearTheEndError",
+    "Values",
+    "pick",
+]
+
+NULL: Final = 0x40
+STR8, STR32, SYM8, SYM32, BIN8, BIN32 = 0xA1, 0xB1, 0xA3, 0xB3, 0xA0, 0xB0
+LIST_CODES, MAP_CODES = (0xC0, 0xD0, 0x45), (0xC1, 0xD1, -1)
+"""The narrow, the wide and the empty constructor of a compound value."""
+
+Code: TypeAlias = int | Ints
+"""The constructors of some values; one number if they are all the same."""
+
+STRIP: Final = 128
+"""The bytes that ``Octets.strips`` reads."""
+
+_WORD = 8
+_NARROW_HEAD, _WIDE_HEAD = 2, 5
+_BYTE, _UINT32 = 0xFF, 0xFFFF_FFFF
+_FORMATS = {
+    0x50: ">u1",
+    0x51: ">i1",
+    0x52: ">u1",
+    0x54: ">i1",
+    0x55: ">i1",
+    0x56: ">u1",
+    0x61: ">i2",
+    0x70: ">u4",
+    0x71: ">i4",
+    0x72: ">f4",
+    0x73: ">u4",
+    0x81: ">i8",
+    0x82: ">f8",
+    0x83: ">i8",
+}
+
+_WIDTHS = np.full(256, -1, np.int64)
+_SIZES = np.zeros(256, np.int64)
+_WIDTHS[list(FIXED_WIDTHS)] = list(FIXED_WIDTHS.values())
+_SIZES[list(SIZE_WIDTHS)] = list(SIZE_WIDTHS.values())
+
+
+class TooNearTheEndError(Exception):
+    """A word reaches beyond the block: the block needs zeros after its last message."""
+
+
+class Values(NamedTuple):
+    code: Code
+    start: Ints
+    """The position of each value's content."""
+    stop: Ints
+    bad: Mask
+    """Which values do not end by their limits, or have no constructor."""
+    step: int | None
+    """The distance from each constructor to the end of its value, if it is the same for all."""
+
+
+class Compounds(NamedTuple):
+    counts: Ints
+    first: Ints
+    """The position of the first element."""
+    end: Ints
+    bad: Mask
+    step: int | None
+    """The distance from each constructor to the first element, if it is the same for all."""
+
+
+def pick(code: Code, which: Any) -> Code:
+    return code if isinstance(code, int) else code[which]
+
+
+class Octets:
+    """The bytes of a block. All positions that are given to it are ascending."""
+
+    def __init__(self, buffer: pa.Buffer) -> None:
+        self.buffer = buffer
+        self.raw: Uint8s = np.frombuffer(buffer, np.uint8)
+        self._views: dict[str, npt.NDArray[Any]] = {}
+        strips = max(0, self.raw.size - STRIP + 1)
+        self._strips: npt.NDArray[Any] = np.ndarray((strips,), f"V{STRIP}", self.raw.data, strides=(1,))
+        self._words: Ints = np.ndarray((max(0, self.raw.size - _WORD + 1),), "<i8", self.raw.data, strides=(1,))
+
+    def padded(self) -> "Octets":
+        """The same bytes with zeros after them."""
+        return Octets(pa.py_buffer(np.concatenate((self.raw, np.zeros(2 * _WORD, np.uint8)))))
+
+    def words(self, at: Ints) -> Ints:
+        """The eight bytes at each position, as little-endian numbers."""
+        try:
+            return self._words[at]
+        except IndexError:
+            raise TooNearTheEndError from None
+
+    def strips(self, at: Ints) -> Uint8s | None:
+        """The ``STRIP`` bytes at each position, one strip after the other; None if one reaches beyond the block."""
+        try:
+            found: Uint8s = self._strips[at].view(np.uint8)
+        except IndexError:
+            return None
+        return found
+
+    def numbers(self, code: int, at: Ints) -> npt.NDArray[Any]:
+        """The numbers that stand at positions, which lie inside of the block, as values of one constructor."""
+        kind = _FORMATS[code]
+        if kind not in self._views:
+            size = self.raw.size - int(kind[2]) + 1
+            self._views[kind] = np.ndarray((size,), kind, self.raw.data, strides=(1,))
+        return self._views[kind][at]
+
+    def values(self, at: Ints, limit: Ints, words: Ints | None = None) -> Values:
+        """The values whose constructors stand at positions."""
+        words = self.words(at) if words is None else words
+        code = words & _BYTE
+        one = int(code[0])
+        if (code == one).all():
+            return _alike(one, at, limit, words)
+        sizes, width = _SIZES[code], _WIDTHS[code]
+        unknown = (width < 0) & (sizes == 0)
+        width = np.where(sizes == 1, words >> 8 & _BYTE, width)
+        wide = sizes == 4  # noqa: PLR2004 - bytes of a size
+        if wide.any():
+            width = np.where(wide, _big_endian(words >> 8), width)
+        start = at + 1 + sizes
+        stop = start + width
+        return Values(code, start, stop, unknown | (stop > limit), None)
+
+    def compounds(
+        self, at: Ints, limit: Ints, codes: tuple[int, int, int], words: tuple[Ints, Ints] | None = None
+    ) -> Compounds:
+        """The lists or maps at positions. No more elements are counted than there are bytes for them.
+
+        ``words``: those at the positions and five bytes further, if they are known.
+        """
+        narrow, wide, empty = codes
+        words, counts = (self.words(at), None) if words is None else words
+        code = words & _BYTE
+        one = int(code[0])
+        if one in {narrow, wide} and (code == one).all():
+            counts = self.words(at + 5) if counts is None else counts
+            return _compounds_alike(_WIDE_HEAD if one == wide else _NARROW_HEAD, at, limit, words, counts)
+        is_narrow, is_wide = code == narrow, code == wide
+        count = np.where(is_narrow, words >> 16 & _BYTE, 0)
+        first = at + np.where(is_narrow, 3, np.where(is_wide, 9, 1))
+        end = np.where(is_narrow, at + 2 + (words >> 8 & _BYTE), at + 1)
+        if is_wide.any():
+            which = np.flatnonzero(is_wide)
+            end[which] = at[which] + 5 + _big_endian(words[which] >> 8)
+            count[which] = _big_endian(self.words(at[which] + 5))
+        bad = (end > limit) | (first > end) | (count > end - first) | ~(is_narrow | is_wide | (code == empty))
+        return Compounds(count, first, end, bad, None)
+
+
+def _compounds_alike(head: int, at: Ints, limit: Ints, words: Ints, counts: Ints) -> Compounds:
+    """Lists or maps that have all the same constructor; ``head``: the bytes of it and of a size."""
+    wide = head == _WIDE_HEAD
+    size, count = (_big_endian(words >> 8), _big_endian(counts)) if wide else (words >> 8 & _BYTE, words >> 16 & _BYTE)
+    end, step = at + head + size, 2 * head - 1
+    first = at + step
+    return Compounds(count, first, end, (end > limit) | (first > end) | (count > end - first), step)
+
+
+def _alike(code: int, at: Ints, limit: Ints, words: Ints) -> Values:
+    """Values that have all the same constructor."""
+    width = int(_WIDTHS[code])
+    if width >= 0:
+        stop = at + (1 + width)
+        return Values(code, at + 1, stop, stop > limit, 1 + width)
+    if not _SIZES[code]:
+        return Values(code, at, at, np.ones(len(at), np.bool_), None)
+    head = 1 + int(_SIZES[code])
+    sizes = _big_endian(words >> 8) if head > _NARROW_HEAD else words >> 8 & _BYTE
+    first = int(sizes[0])
+    start = at + head
+    if (sizes == first).all():
+        stop = at + (head + first)
+        return Values(code, start, stop, stop > limit, head + first)
+    stop = start + sizes
+    return Values(code, start, stop, stop > limit, None)
+
+
+def _big_endian(words: Ints) -> Ints:
+    """The big-endian number in the first four bytes of each word."""
+    numbers: Ints = (words & _UINT32).astype(np.uint32).byteswap().astype(np.int64)
+    return numbers

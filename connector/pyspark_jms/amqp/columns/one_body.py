@@ -1,0 +1,169 @@
+"""The body sections of one message → the columns of its body."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from pyspark_jms.amqp.columns.one_value import NULL, Unreadable, binary, string, typed_text
+from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
+from pyspark_jms.jms.model import BodyType, ValueType
+from pyspark_jms.jms.subscription import BodyChoice
+
+__all__ = ["BY_ANNOTATION", "OBJECT_TYPE", "BodyFacts", "is_text_type", "read_body"]
+
+BY_ANNOTATION = (BodyType.MESSAGE, BodyType.OBJECT, BodyType.MAP, BodyType.BYTES, BodyType.STREAM, BodyType.TEXT)
+"""The body type by the value of ``x-opt-jms-msg-type``."""
+
+OBJECT_TYPE = "application/x-java-serialized-object"
+
+_TEXT_TYPE = re.compile(
+    r"(text/[^;\s]+|application/([^;\s]+\+)?(xml|json)|application/(xml-dtd|javascript|ecmascript))\s*(;.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
+_STRINGS, _BINARIES = b"\xa1\xb1", b"\xa0\xb0"
+_LIST, _MAP, _NOTHING = "list", "map", "nothing"
+_ELEMENT_TYPES = frozenset(ValueType)
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFacts:
+    """What decides on the type of a body."""
+
+    sections: list[tuple[int, int]]
+    """The code of each section, and the position of its value."""
+    annotation: int | None
+    content_type: str | None
+    choice: BodyChoice
+
+
+def is_text_type(content_type: str) -> bool:
+    """Whether a body of bytes with this content type is text that can be read as UTF-8."""
+    charset = _CHARSET.search(content_type)
+    known = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
+    return known and _TEXT_TYPE.fullmatch(content_type) is not None
+
+
+def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:
+    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or cannot be read as it says."""
+    shape = _shape(message, facts.sections)
+    kind = _type_of(shape, facts)
+    places = [at for _, at in facts.sections]
+    match kind:
+        case BodyType.TEXT:
+            return {"body_type": kind.value, "text": _text(message, places, shape)}
+        case BodyType.BYTES | BodyType.OBJECT:
+            return {"body_type": kind.value, "bytes": _bytes(message, places, shape, facts)}
+        case BodyType.MAP if shape in {_MAP, _NOTHING}:
+            return {"body_type": kind.value, "map": _map(message, places if shape == _MAP else [])}
+        case BodyType.STREAM if shape in {_LIST, _NOTHING}:
+            return {"body_type": kind.value, "stream": _stream(message, places if shape == _LIST else [])}
+        case BodyType.MESSAGE if shape == _NOTHING:
+            return {"body_type": kind.value}
+    raise Unreadable(f"is not that of a {kind}")
+
+
+def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
+    """One of data, string, binary, list, map and nothing: no section, or a null."""
+    if not sections:
+        return _NOTHING
+    section, at = sections[0]
+    if section in {DATA, SEQUENCE}:
+        allowed, shape = (_BINARIES, "data") if section == DATA else (LISTS, _LIST)
+        if any(message[at] not in allowed for _, at in sections):
+            raise Unreadable("has a section of the wrong type")
+        return shape
+    code = message[at]
+    shapes = {_STRINGS: "string", _BINARIES: "binary", LISTS: _LIST, MAPS: _MAP, bytes([NULL]): _NOTHING}
+    for codes, shape in shapes.items():
+        if code in codes:
+            return shape
+    raise Unreadable("is of a type that JMS does not have")
+
+
+def _type_of(shape: str, facts: BodyFacts) -> BodyType:
+    """By the option, else by the annotation, else by the shape and the content type (AMQP-JMS binding §3.3)."""
+    if facts.choice != "auto":
+        return BodyType(facts.choice)
+    if facts.annotation is not None and 0 <= facts.annotation < len(BY_ANNOTATION):
+        return BY_ANNOTATION[facts.annotation]
+    match shape:
+        case "data" if facts.content_type == OBJECT_TYPE:
+            return BodyType.OBJECT
+        case "data" if facts.content_type is not None and is_text_type(facts.content_type):
+            return BodyType.TEXT
+        case "data" | "binary":
+            return BodyType.BYTES
+        case "nothing" if not facts.sections:
+            return BodyType.MESSAGE
+    return {"string": BodyType.TEXT, _NOTHING: BodyType.TEXT, _LIST: BodyType.STREAM, _MAP: BodyType.MAP}[shape]
+
+
+def _text(message: bytes, places: list[int], shape: str) -> str | None:
+    match shape:
+        case "string":
+            return string(message, places[0])
+        case "nothing":
+            return None
+        case "data":
+            try:
+                return _joined(message, places).decode()
+            except UnicodeDecodeError:
+                raise Unreadable("is not valid UTF-8") from None
+    raise Unreadable("is not that of a text")
+
+
+def _bytes(message: bytes, places: list[int], shape: str, facts: BodyFacts) -> bytes:
+    match shape:
+        case "data" | "binary":
+            return _joined(message, places)
+        case "nothing":
+            return b""
+        case "string" if facts.choice == "bytes":
+            return string(message, places[0]).encode()
+    raise Unreadable("is not that of bytes")
+
+
+def _joined(message: bytes, places: list[int]) -> bytes:
+    return b"".join(filter(None, (binary(message, at) for at in places)))
+
+
+def _map(message: bytes, places: list[int]) -> list[tuple[str, dict[str, str | None]]]:
+    found: dict[str, dict[str, str | None]] = {}
+    at_all = [at for place in places for at in _elements(message, place, MAPS)]
+    if len(at_all) % 2:
+        raise Unreadable("is a map that has a key without a value")
+    for key, value in zip(at_all[::2], at_all[1::2], strict=True):
+        name = _within("a key of the map", partial(string, message, key))
+        if name in found:
+            raise Unreadable("is a map that has a key twice")
+        found[name] = _within("a value of the map", partial(_typed, message, value))
+    return list(found.items())
+
+
+def _stream(message: bytes, places: list[int]) -> list[dict[str, str | None]]:
+    every = [at for place in places for at in _elements(message, place, LISTS)]
+    return [_within("an element of the stream", partial(_typed, message, at)) for at in every]
+
+
+def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
+    try:
+        yield from elements(message, place, codes)
+    except MalformedMessageError as malformed:
+        raise Unreadable(f"is malformed: {malformed}") from None
+
+
+def _typed(message: bytes, at: int) -> dict[str, str | None]:
+    kind, text = typed_text(message, at, _ELEMENT_TYPES)
+    return {"type": kind.value, "value": text}
+
+
+def _within(what: str, read: Callable[[], _Read]) -> _Read:
+    try:
+        return read()
+    except Unreadable as unreadable:
+        raise Unreadable(f"cannot be read: {what} {unreadable}") from None

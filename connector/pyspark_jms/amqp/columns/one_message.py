@@ -1,0 +1,288 @@
+"""One encoded message → one row, every byte checked: the reader of what the vectorised decoder does not take.
+
+A message that is not AMQP 1.0, or holds what JMS does not have, becomes a row with ``body_error`` and its bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
+from pyspark_jms.amqp.columns.one_body import BodyFacts, read_body
+from pyspark_jms.amqp.columns.one_value import Unreadable, binary, is_null, number, string, symbol, typed_text
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.sections import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    HEADER,
+    LISTS,
+    MAPS,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    VALUE,
+    Buffer,
+    MalformedMessageError,
+    elements,
+    fingerprint,
+    id_text,
+    sections,
+    stable_id,
+)
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.rules import PROPERTY_TYPES
+from pyspark_jms.jms.subscription import BodyChoice
+
+__all__ = ["MAX_FAULTS_SHOWN", "Reading", "delivery_id", "read_message"]
+
+MAX_FAULTS_SHOWN = 10
+_MAX_NAME_SHOWN = 60
+_HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
+_BOOLEANS, _UBYTE, _UINTS, _BYTE, _TIMESTAMP = b"\x41\x42\x56", b"\x50", b"\x70\x52\x43", b"\x51", b"\x83"
+_TIMES = b"\x81\x55\x83"
+_DEFAULT_PRIORITY = 4
+_MAX_INT = (1 << 31) - 1
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+_GROUP_ID, _GROUP_SEQUENCE, _USER_ID, _COUNT = "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is the same for all messages of a block."""
+
+    dialect: Dialect
+    source: Destination
+    body_type: BodyChoice
+
+
+@dataclass(slots=True)
+class _Row:
+    columns: dict[str, Any] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    properties: dict[str, tuple[ValueType, str | None]] = field(default_factory=dict)
+
+    def read(self, name: str, read: Callable[[], Any]) -> Any:
+        """The result of ``read``; None and a fault if it raises ``Unreadable``."""
+        try:
+            return read()
+        except Unreadable as unreadable:
+            self.faults.append(f"{name} {unreadable}")
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The positions of a message's parts: fields by their number, annotations by their name."""
+
+    header: dict[int, int]
+    annotations: dict[bytes, int]
+    properties: dict[int, int]
+    application_properties: list[tuple[int, int]]
+    bodies: list[tuple[int, int]]
+    """The code of each body section, and the position of its value."""
+
+
+def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
+    """The columns of one message without ``sequence``. It never raises."""
+    row = _Row()
+    try:
+        parts = _parts_of(message)
+    except MalformedMessageError as malformed:
+        row.faults.append(f"the message is malformed: {malformed}")
+        row.columns["JMSDestination"] = str(reading.source)
+    else:
+        _read_header(message, parts, row)
+        _read_properties(message, parts, row, reading)
+        _read_application_properties(message, parts, row, reading.dialect)
+        _read_body(message, parts, row, reading)
+        types = [(name, str(kind)) for name, (kind, _) in row.properties.items()]
+        row.columns |= {
+            "properties": [(name, text) for name, (_, text) in row.properties.items()],
+            "property_types": types,
+        }
+    if row.faults:
+        more = ["and more"] if len(row.faults) > MAX_FAULTS_SHOWN else []
+        row.columns["body_error"] = "; ".join(row.faults[:MAX_FAULTS_SHOWN] + more)
+        row.columns |= {"body_type": None, "text": None, "map": None, "stream": None, "bytes": message}
+    row.columns["delivery_id"] = delivery_id(reading.source, stable_id(message), message)
+    return row.columns
+
+
+def delivery_id(source: Destination, id_: bytes | None, message: Buffer) -> str:
+    """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
+    found = f"~{fingerprint(message).hex()}" if id_ is None else id_.decode()
+    return f"{source.name}/{found}"
+
+
+def _parts_of(message: bytes) -> _Parts:
+    parts = _Parts({}, {}, {}, [], [])
+    for section in sections(message):
+        match section.code:
+            case code if code == HEADER:
+                parts.header.update(_fields(message, section.value, _HEADER_FIELDS))
+            case code if code == MESSAGE_ANNOTATIONS:
+                parts.annotations.update(_annotations(message, section.value))
+            case code if code == PROPERTIES:
+                parts.properties.update(_fields(message, section.value, _PROPERTIES_FIELDS))
+            case code if code == APPLICATION_PROPERTIES:
+                parts.application_properties.extend(_pairs(message, section.value))
+            case code if DATA <= code <= VALUE:
+                parts.bodies.append((section.code, section.value))
+            case _:
+                _pairs(message, section.value)
+    return parts
+
+
+def _fields(message: bytes, at: int, most: int) -> dict[int, int]:
+    """The fields of a list that are not null."""
+    found = list(elements(message, at, LISTS))
+    if len(found) > most:
+        raise MalformedMessageError("a section has too many fields")
+    return {number: at for number, at in enumerate(found) if not is_null(message, at)}
+
+
+def _pairs(message: bytes, at: int) -> list[tuple[int, int]]:
+    found = list(elements(message, at, MAPS))
+    if len(found) % 2:
+        raise MalformedMessageError("a map has a key without a value")
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def _annotations(message: bytes, at: int) -> dict[bytes, int]:
+    found = {}
+    for key, value in _pairs(message, at):
+        try:
+            found[symbol(message, key).encode()] = value
+        except Unreadable:
+            continue  # none of ours
+    return found
+
+
+# --- header and properties -----------------------------------------------------------------------
+
+
+def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
+    def of(index: int, name: str, codes: bytes, kind: str, absent: int) -> int:
+        at = parts.header.get(index)
+        found = None if at is None else number(message, at, codes)
+        if at is not None and found is None:
+            row.faults.append(f"{name} is not a {kind}")
+        return absent if found is None else found
+
+    durable = of(0, "durable", _BOOLEANS, "boolean", 0)
+    earlier = of(4, "delivery-count", _UINTS, "uint", 0)
+    row.columns |= {
+        "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
+        "JMSPriority": of(1, "priority", _UBYTE, "ubyte", _DEFAULT_PRIORITY),
+        "JMSRedelivered": earlier > 0,
+    }
+    row.properties[_COUNT] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
+
+
+def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
+    def of(index: int, name: str, read: Callable[[bytes, int], Any]) -> Any:
+        at = parts.properties.get(index)
+        return None if at is None else row.read(name, lambda: read(message, at))
+
+    prefixes = reading.dialect.destination_prefixes
+    to, reply_to = of(2, "to", string), of(4, "reply-to", string)
+    row.columns |= {
+        "JMSMessageID": of(0, "message-id", _id),
+        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, prefixes),
+        "JMSType": of(3, "subject", string),
+        "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), prefixes),
+        "JMSCorrelationID": of(5, "correlation-id", _id),
+        "content_type": of(6, "content-type", symbol),
+        "JMSExpiration": _micros(of(8, "absolute-expiry-time", _time)),
+        "JMSTimestamp": _micros(of(9, "creation-time", _time)),
+        "JMSDeliveryTime": _micros(_annotation(message, parts, b"x-opt-delivery-time", _TIMES)),
+    }
+    given = {
+        _GROUP_ID: (ValueType.STRING, of(10, "group-id", string)),
+        _GROUP_SEQUENCE: (ValueType.INT, of(11, "group-sequence", _sequence)),
+        _USER_ID: (ValueType.STRING, of(1, "user-id", _user)),
+    }
+    row.properties |= {name: pair for name, pair in given.items() if pair[1] is not None}
+
+
+def _id(message: bytes, at: int) -> str:
+    if message[at] in b"\xa1\xb1":
+        return string(message, at)
+    text = id_text(message, at)
+    if text is None:
+        raise Unreadable("is not a string, ulong, uuid or binary")
+    return text
+
+
+def _user(message: bytes, at: int) -> str:
+    data = binary(message, at)
+    if data is None:
+        raise Unreadable("is not binary")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Unreadable("is not valid UTF-8") from None
+
+
+def _sequence(message: bytes, at: int) -> str:
+    """A uint as the int of JMS with the same bits (AMQP-JMS binding §3.2.2.2)."""
+    found = number(message, at, _UINTS)
+    if found is None:
+        raise Unreadable("is not a uint")
+    return str(found - (1 << 32) if found > _MAX_INT else found)
+
+
+def _time(message: bytes, at: int) -> int:
+    found = number(message, at, _TIMESTAMP)
+    if found is None:
+        raise Unreadable("is not a timestamp")
+    return found
+
+
+def _micros(milliseconds: int | None) -> int | None:
+    """Microseconds; None for 0, as JMS has it for an absent time, and outside of the years 1 to 9999."""
+    return milliseconds * 1000 if milliseconds and _FIRST_MS <= milliseconds <= _LAST_MS else None
+
+
+def _annotation(message: bytes, parts: _Parts, name: bytes, codes: bytes) -> int | None:
+    at = parts.annotations.get(name)
+    return None if at is None else number(message, at, codes)
+
+
+def _kind(message: bytes, parts: _Parts, name: bytes) -> int | None:
+    kind = _annotation(message, parts, name, _BYTE)
+    return kind if kind is not None and 0 <= kind < len(KINDS) else None
+
+
+# --- application properties and body ---------------------------------------------------------------
+
+
+def _read_application_properties(message: bytes, parts: _Parts, row: _Row, dialect: Dialect) -> None:
+    own = dict(row.properties)
+    row.properties.clear()
+    ignored = dialect.ignored_properties | {_COUNT}
+    if 0 not in parts.properties:
+        ignored |= dialect.ignored_stomp_headers
+    for key, value in parts.application_properties:
+        name = row.read("the name of a property", partial(string, message, key))
+        if name is None or name in ignored or name in own or name.startswith(dialect.ignored_property_prefixes):
+            continue
+        if name in row.properties:
+            row.faults.append(f"property {name[:_MAX_NAME_SHOWN]!r} is there twice")
+            continue
+        pair = row.read(
+            f"property {name[:_MAX_NAME_SHOWN]!r}",
+            partial(typed_text, message, value, PROPERTY_TYPES),
+        )
+        if pair is not None:
+            row.properties[name] = pair
+    row.properties |= own
+
+
+def _read_body(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
+    kind = _annotation(message, parts, b"x-opt-jms-msg-type", _BYTE)
+    facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type)
+    body = row.read("the body", lambda: read_body(message, facts))
+    if body is not None:
+        row.columns |= body

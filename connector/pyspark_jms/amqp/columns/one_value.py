@@ -1,0 +1,145 @@
+"""One encoded AMQP value → its JMS type and the text that the schema has for it. Refuses to know messages."""
+
+import struct
+from collections.abc import Collection
+
+from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS, Buffer, skip
+from pyspark_jms.jms.conversions import JmsValue, ValueType, render
+
+__all__ = ["JMS_TYPES", "NULL", "Unreadable", "binary", "is_null", "number", "string", "symbol", "typed_text"]
+
+NULL = 0x40
+_STRINGS, _BINARIES, _SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
+_BOOLEAN_BYTE, _CHAR = 0x56, 0x73
+_SURROGATES = range(0xD800, 0xE000)
+_LAST_CHAR = 0xFFFF
+
+JMS_TYPES: dict[int, ValueType] = {
+    0x41: ValueType.BOOLEAN,
+    0x42: ValueType.BOOLEAN,
+    0x56: ValueType.BOOLEAN,
+    0x51: ValueType.BYTE,
+    0x61: ValueType.SHORT,
+    0x71: ValueType.INT,
+    0x54: ValueType.INT,
+    0x81: ValueType.LONG,
+    0x55: ValueType.LONG,
+    0x72: ValueType.FLOAT,
+    0x82: ValueType.DOUBLE,
+    0x73: ValueType.CHAR,
+    0xA0: ValueType.BYTES,
+    0xB0: ValueType.BYTES,
+    0xA1: ValueType.STRING,
+    0xB1: ValueType.STRING,
+    NULL: ValueType.STRING,
+}
+"""Constructor → JMS type. A null has no type on the wire; a row has it as a string, which JMS allows."""
+
+_NAMES = {
+    0x50: "ubyte",
+    0x60: "ushort",
+    0x70: "uint",
+    0x52: "uint",
+    0x43: "uint",
+    0x80: "ulong",
+    0x53: "ulong",
+    0x44: "ulong",
+    0x74: "decimal32",
+    0x84: "decimal64",
+    0x94: "decimal128",
+    0x83: "timestamp",
+    0x98: "uuid",
+    0xA3: "symbol",
+    0xB3: "symbol",
+    0x45: "list",
+    0xC0: "list",
+    0xD0: "list",
+    0xC1: "map",
+    0xD1: "map",
+    0xE0: "array",
+    0xF0: "array",
+    0x00: "described type",
+}
+_FORMATS = {0x51: ">b", 0x54: ">b", 0x55: ">b", 0x61: ">h", 0x71: ">i", 0x81: ">q", 0x83: ">q", 0x72: ">f", 0x82: ">d"}
+
+
+class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error has its text
+    """The reason why a value cannot be read, as a clause that follows its name. It quotes nothing of the value."""
+
+
+def is_null(message: Buffer, at: int) -> bool:
+    return message[at] == NULL
+
+
+def number(message: Buffer, at: int, codes: bytes) -> int | None:
+    """A whole number or a boolean of one of the constructors ``codes``; None if it has another one."""
+    code = message[at]
+    if code not in codes:
+        return None
+    if code in _FORMATS:
+        found: int = struct.unpack_from(_FORMATS[code], message, at + 1)[0]
+        return found
+    if code in {0x41, 0x42}:
+        return int(code == 0x41)  # noqa: PLR2004 - the constructor of true
+    found = int.from_bytes(message[at + 1 : at + 1 + FIXED_WIDTHS[code]], "big")
+    return None if code == _BOOLEAN_BYTE and found > 1 else found
+
+
+def string(message: Buffer, at: int) -> str:
+    if message[at] not in _STRINGS:
+        raise Unreadable("is not a string")
+    return _utf8(_content(message, at))
+
+
+def symbol(message: Buffer, at: int) -> str:
+    if message[at] not in _SYMBOLS:
+        raise Unreadable("is not a symbol")
+    return _utf8(_content(message, at))
+
+
+def binary(message: Buffer, at: int) -> bytes | None:
+    """The bytes of a binary value; None if it is not binary."""
+    return _content(message, at) if message[at] in _BINARIES else None
+
+
+def typed_text(message: Buffer, at: int, allowed: Collection[ValueType]) -> tuple[ValueType, str | None]:
+    """The JMS type of a value and its text; ``Unreadable`` if JMS has no such value, or it is none of ``allowed``."""
+    code = message[at]
+    kind = JMS_TYPES.get(code)
+    if kind is None or kind not in allowed:
+        raise Unreadable(f"is a {_NAMES.get(code, kind)}, which JMS does not have there")
+    return kind, None if code == NULL else render(_value(message, at, kind), kind)
+
+
+def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
+    match kind:
+        case ValueType.STRING:
+            return string(message, at)
+        case ValueType.BYTES:
+            return _content(message, at)
+        case ValueType.CHAR:
+            return _char(int.from_bytes(message[at + 1 : at + 5], "big"))
+        case ValueType.BOOLEAN:
+            truth = number(message, at, b"\x41\x42\x56")
+            if truth is None:
+                raise Unreadable("is not a boolean")
+            return bool(truth)
+    found: int | float = struct.unpack_from(_FORMATS[message[at]], message, at + 1)[0]
+    return found
+
+
+def _char(point: int) -> str:
+    if point > _LAST_CHAR or point in _SURROGATES:
+        raise Unreadable("is not one character of 16 bits")
+    return chr(point)
+
+
+def _content(message: Buffer, at: int) -> bytes:
+    return bytes(message[at + 1 + SIZE_WIDTHS[message[at]] : skip(message, at, len(message))])
+
+
+def _utf8(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Unreadable("is not valid UTF-8") from None

@@ -1,0 +1,112 @@
+"""Application properties, and those that JMS derives from other sections → ``properties`` and ``property_types``."""
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.fields import UINT, field_at
+from pyspark_jms.amqp.columns.flat import flatten
+from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.names import Names, names_of
+from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Code, Octets
+from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
+from pyspark_jms.amqp.columns.walk import Entries, Parts
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.jms.rules import PROPERTY_TYPES
+
+__all__ = ["property_columns"]
+
+_OWN = ("JMSXGroupID", "JMSXGroupSeq", "JMSXUserID")
+_COUNT = "JMSXDeliveryCount"
+_USER_ID, _GROUP_ID, _GROUP_SEQUENCE = 1, 10, 11
+_MAX_INT = (1 << 31) - 1
+
+_IS_PROPERTY = np.zeros(256, np.bool_)
+_IS_PROPERTY[[code for code, kind in JMS_TYPES.items() if kind in PROPERTY_TYPES]] = True
+
+
+def property_columns(
+    octets: Octets, parts: Parts, dialect: Dialect, from_stomp: Mask, delivery_counts: Ints
+) -> dict[str, pa.Array]:
+    """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
+    rows = len(parts)
+    names = names_of(octets, parts.application_properties)
+    refusals = Refusals()
+    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
+    for field in fields:
+        refusals.add_where(field.rows, ~_IS_PROPERTY[field.code])
+    for name, field in _own_fields(parts, delivery_counts, refusals):
+        fields.append(field)
+        codes.append(names.number(name))
+    flat = flatten(fields, codes, rows)
+    refusals.add(flat.rows_with_a_name_twice(len(names)))
+    refusals.raise_any()
+    offsets = pa.array(flat.offsets, pa.int32())
+    keys = flat.pick_each(names.texts(), flat.name)
+    return {
+        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(octets, flat)),
+        "property_types": pa.MapArray.from_arrays(offsets, keys, type_numbers(flat)),
+    }
+
+
+def _of_producer(
+    entries: Entries, names: Names, dialect: Dialect, from_stomp: Mask, refusals: Refusals
+) -> tuple[list[Field], list[Code]]:
+    """The entries that become properties. A row with a name of ``_OWN`` is refused: another section may have it."""
+    number_of = names.numbers
+    ignored = np.zeros(len(names), np.bool_)
+    stomp, own = ignored.copy(), ignored.copy()
+    for name, number in number_of.items():
+        ignored[number] = (
+            name == _COUNT or name in dialect.ignored_properties or name.startswith(dialect.ignored_property_prefixes)
+        )
+        stomp[number] = name in dialect.ignored_stomp_headers
+        own[number] = name in _OWN
+    found: list[Field] = []
+    codes: list[Code] = []
+    for entry, code in zip(entries, names.codes, strict=True):
+        field = entry.field
+        refusals.add_where(field.rows, own[code])
+        dropped = ignored[code]
+        if stomp[code].any():
+            dropped = dropped | (stomp[code] & from_stomp[field.rows])
+        if not dropped.any():
+            found.append(field)
+            codes.append(code)
+        elif not dropped.all():
+            kept = ~dropped
+            found.append(field.only(kept))
+            codes.append(code if isinstance(code, int) else code[kept])
+    return found, codes
+
+
+def _own_fields(parts: Parts, delivery_counts: Ints, refusals: Refusals) -> list[tuple[str, Field]]:
+    """The properties that other sections have, as fields with constructors of a property."""
+    counts = np.minimum(delivery_counts + 1, _MAX_INT)
+    found = [(_COUNT, Field(np.arange(len(parts)), NUMBER, counts, counts))]
+    strings, binaries = {STR8: STR8, STR32: STR32}, {BIN8: STR8, BIN32: STR32}
+    uints = {code: code for code in UINT}
+    for name, number, codes in (
+        (_OWN[0], _GROUP_ID, strings),
+        (_OWN[1], _GROUP_SEQUENCE, uints),
+        (_OWN[2], _USER_ID, binaries),
+    ):
+        field = field_at(parts.properties, number)
+        given = None if field is None else _recoded(field, codes, refusals)
+        if given is not None:
+            found.append((name, given))
+    return found
+
+
+def _recoded(field: Field, codes: dict[int, int], refusals: Refusals) -> Field | None:
+    """The values that are not null, with another constructor. A row with any other value is refused."""
+    table = np.full(256, -1, np.int64)
+    table[list(codes)] = list(codes.values())
+    code = np.broadcast_to(np.asarray(field.code), field.rows.shape)
+    given = code != NULL
+    refusals.add_where(field.rows, given & (table[code] < 0))
+    if not given.any():
+        return None
+    return Field(field.rows[given], table[code[given]], field.start[given], field.stop[given])

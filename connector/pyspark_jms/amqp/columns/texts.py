@@ -1,0 +1,140 @@
+"""Values of many constructors → their JMS types and the texts that Java writes for them."""
+
+from base64 import b64encode
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.flat import Flat
+from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Octets
+from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
+from pyspark_jms.columns.java_numbers import java_text
+from pyspark_jms.jms.conversions import ValueType
+
+__all__ = ["NUMBER", "TYPES", "texts_of", "type_numbers"]
+
+NUMBER = 0x01
+"""Not of AMQP: the constructor of an int that does not stand in the block; its ``start`` is the number itself."""
+
+TYPES = pa.array([kind.value for kind in ValueType], pa.string())
+
+_ORDER = list(ValueType)
+_UINTS = (0x70, 0x52, 0x43)
+"""A uint is rendered as the int of the same bits: JMSXGroupSeq, which alone may be one."""
+
+_SIGNED = {0x70: 0x71}
+_WHOLE = (0x51, 0x61, 0x71, 0x54, 0x81, 0x55, 0x70, 0x52, 0x43, NUMBER)
+_TRUE, _BOOLEAN, _FLOAT, _DOUBLE, _CHAR = 0x41, 0x56, 0x72, 0x82, 0x73
+_BOOLEANS = (0x42, _TRUE, _BOOLEAN)
+_TRUTHS = pa.array(["false", "true"], pa.string())
+
+_TYPE_NUMBERS = np.full(256, -1, np.int64)
+_TYPE_NUMBERS[list(JMS_TYPES)] = [_ORDER.index(kind) for kind in JMS_TYPES.values()]
+_TYPE_NUMBERS[[*_UINTS, NUMBER]] = _ORDER.index(ValueType.INT)
+
+
+def type_numbers(flat: Flat) -> pa.Array:
+    """The JMS type of each value. A value without one has been refused before."""
+    if isinstance(flat.code, np.ndarray):
+        return TYPES.take(pa.array(_TYPE_NUMBERS[flat.code]))
+    return flat.pick_each(TYPES, [int(_TYPE_NUMBERS[code]) for code in flat.code])
+
+
+def texts_of(octets: Octets, flat: Flat) -> pa.Array:
+    """The text of each value, null for a null."""
+    codes = flat.codes()
+    return _Texts(octets, flat, codes).column()
+
+
+class _Texts:
+    def __init__(self, octets: Octets, flat: Flat, codes: Ints) -> None:
+        self._octets = octets
+        self._flat = flat
+        self._codes = codes
+        self._index = np.zeros(len(flat), np.int64)
+        self._parts: list[pa.Array] = []
+        self._size = 0
+        self._refusals = Refusals()
+
+    def column(self) -> pa.Array:
+        present = set(np.flatnonzero(np.bincount(self._codes, minlength=1)).tolist())
+        self._strings(present)
+        self._numbers(present)
+        self._booleans(present)
+        for code in {_FLOAT, _DOUBLE} & present:
+            at = self._of(code)
+            numbers = self._octets.numbers(code, self._flat.start[at])
+            native = numbers.astype(np.float32 if code == _FLOAT else np.float64)
+            self._add(at, java_text(pa.array(native)).view(pa.string()))
+        if _CHAR in present:
+            self._chars()
+        for code in {BIN8, BIN32} & present:
+            at = self._of(code)
+            contents = cut(self._octets.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
+            self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
+        self._refusals.raise_any()
+        nulls = self._codes == NULL if NULL in present else None
+        if not self._parts:
+            return pa.nulls(len(self._flat), pa.string())
+        whole = self._parts[0] if len(self._parts) == 1 else pa.concat_arrays(self._parts)
+        return whole.take(pa.array(self._index, mask=nulls))
+
+    def _of(self, *codes: int) -> Ints:
+        return np.flatnonzero(np.isin(self._codes, codes))
+
+    def _add(self, at: Ints, texts: pa.Array) -> None:
+        """The texts of the values at some places."""
+        self._index[at] = np.arange(self._size, self._size + len(at))
+        self._parts.append(texts)
+        self._size += len(texts)
+
+    def _strings(self, present: set[int]) -> None:
+        if not {STR8, STR32} & present:
+            return
+        at = np.flatnonzero((self._codes == STR8) | (self._codes == STR32))
+        texts = cut(self._octets.buffer, self._flat.start[at], self._flat.stop[at])
+        if not is_utf8(texts):
+            self._refuse(at[not_utf8(texts)])
+        self._add(at, texts)
+
+    def _numbers(self, present: set[int]) -> None:
+        codes = [code for code in _WHOLE if code in present]
+        if not codes:
+            return
+        places = [np.flatnonzero(self._codes == code) for code in codes]
+        numbers = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
+        self._add(np.concatenate(places), pa.array(np.concatenate(numbers)).cast(pa.string()))
+
+    def _whole(self, code: int, start: Ints) -> Ints:
+        if code == NUMBER:
+            return start
+        if code == 0x43:  # noqa: PLR2004 - the uint 0 has no bytes
+            return np.zeros(len(start), np.int64)
+        numbers: Ints = self._octets.numbers(_SIGNED.get(code, code), start).astype(np.int64)
+        return numbers
+
+    def _booleans(self, present: set[int]) -> None:
+        codes = [code for code in _BOOLEANS if code in present]
+        for code in codes:
+            at = self._of(code)
+            truths = np.full(len(at), int(code == _TRUE))
+            if code == _BOOLEAN:
+                truths = self._octets.numbers(code, self._flat.start[at]).astype(np.int64)
+                self._refuse(at[truths > 1])
+            self._index[at] = self._size + truths
+        if codes:
+            self._parts.append(_TRUTHS)
+            self._size += len(_TRUTHS)
+
+    def _chars(self) -> None:
+        at = self._of(_CHAR)
+        points = self._octets.numbers(_CHAR, self._flat.start[at]).astype(np.int64)
+        wrong = (points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))  # noqa: PLR2004 - surrogates
+        self._refuse(at[wrong])
+        self._add(at, pa.array([chr(point) for point in np.where(wrong, 0, points).tolist()], pa.string()))
+
+    def _refuse(self, entries: Ints) -> None:
+        if len(entries):
+            self._refusals.add(self._flat.row_of_each()[entries])

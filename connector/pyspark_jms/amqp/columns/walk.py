@@ -1,0 +1,221 @@
+"""Whole messages → the positions of their parts, one cursor for each message, all cursors at once.
+
+A message with anything unexpected is left to the reader of one message. Refuses to know what the parts mean.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pyspark_jms.amqp.columns.heads import Heads
+from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
+from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, Compounds, Octets
+from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.wire.sections import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    DELIVERY_ANNOTATIONS,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    VALUE,
+)
+from pyspark_jms.columns.cut import Ints, Mask
+
+__all__ = ["NO_BODY", "Entries", "Fields", "Parts", "elements_of", "entries_of", "walk"]
+
+NO_BODY = -1
+"""The constructor of a body that is absent."""
+
+_MOST_FIELDS = {HEADER: 5, PROPERTIES: 13}
+_STRING_KEYS, _SYMBOL_KEYS = (STR8, STR32), (SYM8, SYM32)
+_DESCRIPTOR, _DESCRIPTOR_MASK, _SECTION_MASK = 0x5300, 0xFFFF, 0xFFFFFF
+_SECTION = 3
+"""The bytes of a section's descriptor."""
+_WIDE_SIZE = 5
+"""The bytes of a wide constructor and its size."""
+
+Fields: TypeAlias = Sequence[Field]
+Entries: TypeAlias = Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the messages that were walked; their rows are numbered from 0."""
+
+    numbers: Ints
+    """The number of each row in the block."""
+    begins: Ints
+    """The end of the header section, or the beginning of a message without one."""
+    ends: Ints
+    header: Fields
+    annotations: Entries
+    properties: Fields
+    application_properties: Entries
+    body_section: Ints
+    """The code of the body section; 0 without one."""
+    body_at: Ints
+    """The position of the body's constructor."""
+    body: Field
+    """The value of the body; its code is ``NO_BODY`` without one."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def only(self, good: Mask) -> "Parts":
+        """Some of the rows, numbered again."""
+        if good.all():
+            return self
+        rows = _Renumbered(good)
+        return Parts(
+            self.numbers[good],
+            self.begins[good],
+            self.ends[good],
+            [rows.field(field) for field in self.header],
+            rows.entries(self.annotations),
+            [rows.field(field) for field in self.properties],
+            rows.entries(self.application_properties),
+            self.body_section[good],
+            self.body_at[good],
+            rows.field(self.body),
+        )
+
+
+class _Renumbered:
+    def __init__(self, good: Mask) -> None:
+        self._good = good
+        self._numbers = np.cumsum(good) - 1
+
+    def field(self, field: Field) -> Field:
+        found = field.only(self._good[field.rows])
+        return found._replace(rows=self._numbers[found.rows])
+
+    def entries(self, entries: Entries) -> Entries:
+        found = [entry.only(self._good[entry.field.rows]) for entry in entries]
+        return [
+            entry._replace(field=entry.field._replace(rows=self._numbers[entry.field.rows]))
+            for entry in found
+            if len(entry.field.rows)
+        ]
+
+
+def walk(octets: Octets, begins: Ints, ends: Ints) -> Parts:
+    """The parts of every message that has the usual sections, each of them once."""
+    cursors = _Cursors(octets, begins.copy(), ends)
+    header = cursors.fields(HEADER)
+    after_header = cursors.at.copy()
+    cursors.entries(DELIVERY_ANNOTATIONS, _SYMBOL_KEYS)
+    annotations = cursors.entries(MESSAGE_ANNOTATIONS, _SYMBOL_KEYS)
+    properties = cursors.fields(PROPERTIES)
+    application = cursors.entries(APPLICATION_PROPERTIES, _STRING_KEYS)
+    section, body = cursors.body()
+    every, at = np.arange(len(begins)), cursors.at
+    parts = Parts(every, after_header, ends, header, annotations, properties, application, section, at, body)
+    return parts.only(~cursors.bad)
+
+
+class _Cursors:
+    """One position in each message. ``bad`` messages are not looked at again."""
+
+    def __init__(self, octets: Octets, begins: Ints, ends: Ints) -> None:
+        self._octets = octets
+        self.at = begins
+        self._heads = Heads(octets, begins)
+        self._ends = ends
+        self._every = np.arange(len(begins))
+        self.bad: Mask = np.zeros(len(begins), np.bool_)
+
+    def fields(self, section: int) -> Fields:
+        inside = self._inside(section, LIST_CODES, _MOST_FIELDS[section])
+        if inside is None:
+            return []
+        found = [entry.field for entry in inside.elements()]
+        self._go_on(inside)
+        return found
+
+    def entries(self, section: int, keys: tuple[int, int]) -> Entries:
+        inside = self._inside(section, MAP_CODES, None)
+        if inside is None:
+            return []
+        found = list(inside.entries(keys))
+        self._go_on(inside)
+        return found
+
+    def _go_on(self, inside: Inside) -> None:
+        """Keep the strips of the rows, if they all have come to the end of the section together."""
+        if len(inside.heads) == len(self._every) and (inside.heads.at == self.at).all():
+            self._heads = inside.heads
+
+    def _inside(self, section: int, codes: tuple[int, int, int], most: int | None) -> Inside | None:
+        """Cursors inside of a section, where it is the next one; moves on to its end."""
+        words = self._heads.words()
+        wanted = section << 16 | _DESCRIPTOR
+        here = ((words & _SECTION_MASK) == wanted) & (self.at + _SECTION < self._ends) & ~self.bad
+        if here.all():
+            return self._inside_all(codes, most)
+        rows = np.flatnonzero(here)
+        if not len(rows):
+            return None
+        begin = self.at[rows] + _SECTION
+        found = self._octets.compounds(begin, self._ends[rows], codes)
+        self.at = self.at.copy()
+        self.at[rows] = np.where(found.bad, begin, found.end)
+        self._heads = Heads(self._octets, self.at)
+        return Inside(self._octets, self.bad, rows, _with_most(found, most), Heads(self._octets, found.first))
+
+    def _inside_all(self, codes: tuple[int, int, int], most: int | None) -> Inside:
+        """The same where every row has the section."""
+        heads, begin = self._heads, self.at + _SECTION
+        words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
+        found = self._octets.compounds(begin, self._ends, codes, words)
+        heads.move(found.first, None if found.step is None else _SECTION + found.step)
+        self.at = np.where(found.bad, begin, found.end)
+        self._heads = Heads(self._octets, self.at)
+        return Inside(self._octets, self.bad, self._every, _with_most(found, most), heads)
+
+    def body(self) -> tuple[Ints, Field]:
+        """The code of each body section and its value, which ends the message. Moves on to the constructor."""
+        section = np.zeros(len(self._every), np.int64)
+        code = np.full(len(self._every), NO_BODY, np.int64)
+        start, stop = self._ends.copy(), self._ends.copy()
+        rows = np.flatnonzero((self.at < self._ends) & ~self.bad)
+        if len(rows):
+            heads = self._heads if len(rows) == len(self._every) else Heads(self._octets, self.at[rows])
+            words, ends = heads.words(), self._ends[rows]
+            section[rows] = words >> 16 & 0xFF
+            known = (words & _DESCRIPTOR_MASK == _DESCRIPTOR) & (section[rows] >= DATA) & (section[rows] <= VALUE)
+            known &= heads.at + _SECTION < ends
+            values = self._octets.values(heads.at + _SECTION, ends, heads.words(_SECTION))
+            self.bad[rows[~known | values.bad | (values.stop != ends)]] = True
+            self.at = self.at.copy()
+            self.at[rows] += _SECTION
+            code[rows], start[rows], stop[rows] = values.code, values.start, values.stop
+        return section, Field(self._every, code, start, stop)
+
+
+def _with_most(found: Compounds, most: int | None) -> Compounds:
+    """Lists with more elements than ``most`` are bad."""
+    return found if most is None else found._replace(bad=found.bad | (found.counts > most))
+
+
+def entries_of(octets: Octets, at: Ints, limit: Ints) -> Entries:
+    """The entries of the maps at positions; their rows are numbered from 0."""
+    return _of_bodies(octets, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
+
+
+def elements_of(octets: Octets, at: Ints, limit: Ints) -> Entries:
+    """The elements of the lists at positions."""
+    return _of_bodies(octets, at, limit, LIST_CODES, Inside.elements)
+
+
+def _of_bodies(
+    octets: Octets, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
+) -> Entries:
+    bad = np.zeros(len(at), np.bool_)
+    compounds = octets.compounds(at, limit, codes)
+    found = list(read(Inside(octets, bad, np.arange(len(at)), compounds, Heads(octets, compounds.first))))
+    if bad.any():
+        raise RefusedRowsError(np.flatnonzero(bad))
+    return found

@@ -1,0 +1,257 @@
+"""The sections of one encoded message (AMQP 1.0 §3.2): where each begins and ends, and what identifies the message.
+
+Reads no more than it must: values are skipped by their sizes (§1.6). Refuses to know frames, links and columns.
+"""
+
+import struct
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final, NamedTuple
+from uuid import UUID
+
+__all__ = [
+    "APPLICATION_PROPERTIES",
+    "DATA",
+    "DELIVERY_ANNOTATIONS",
+    "FINGERPRINT_BYTES",
+    "FIXED_WIDTHS",
+    "FOOTER",
+    "HEADER",
+    "LISTS",
+    "MAPS",
+    "MESSAGE_ANNOTATIONS",
+    "PROPERTIES",
+    "SEQUENCE",
+    "SIZE_WIDTHS",
+    "VALUE",
+    "Buffer",
+    "MalformedMessageError",
+    "Section",
+    "creation_time_ms",
+    "delivery_count",
+    "elements",
+    "fingerprint",
+    "id_text",
+    "sections",
+    "skip",
+    "stable_id",
+]
+
+Buffer = bytes | bytearray | memoryview
+
+HEADER: Final = 0x70
+DELIVERY_ANNOTATIONS: Final = 0x71
+MESSAGE_ANNOTATIONS: Final = 0x72
+PROPERTIES: Final = 0x73
+APPLICATION_PROPERTIES: Final = 0x74
+DATA: Final = 0x75
+SEQUENCE: Final = 0x76
+VALUE: Final = 0x77
+FOOTER: Final = 0x78
+
+_SYMBOLS = {
+    b"amqp:header:list": HEADER,
+    b"amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,
+    b"amqp:message-annotations:map": MESSAGE_ANNOTATIONS,
+    b"amqp:properties:list": PROPERTIES,
+    b"amqp:application-properties:map": APPLICATION_PROPERTIES,
+    b"amqp:data:binary": DATA,
+    b"amqp:amqp-sequence:list": SEQUENCE,
+    b"amqp:amqp-value:*": VALUE,
+    b"amqp:footer:map": FOOTER,
+}
+_SINGLE = frozenset({VALUE, FOOTER})
+_MAX_DEPTH = 8
+FINGERPRINT_BYTES = 16
+_DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
+
+
+def _widths(by_nibble: dict[int, int], codes: str) -> dict[int, int]:
+    return {code: by_nibble[code >> 4] for code in bytes.fromhex(codes)}
+
+
+FIXED_WIDTHS: Final = _widths(
+    {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16},
+    "40 41 42 43 44 45 50 51 52 53 54 55 56 60 61 70 71 72 73 74 80 81 82 83 84 94 98",
+)
+"""Constructor → bytes of its value (AMQP 1.0 §1.6)."""
+
+SIZE_WIDTHS: Final = _widths({0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4}, "a0 a1 a3 b0 b1 b3 c0 c1 d0 d1 e0 f0")
+"""Constructor → bytes of the size that precedes its value."""
+
+
+LISTS: Final = b"\xc0\xd0\x45"
+MAPS: Final = b"\xc1\xd1"
+"""The constructors of a list and of a map."""
+
+
+class MalformedMessageError(ValueError):
+    """The bytes are not one message of AMQP 1.0. The text quotes nothing of them."""
+
+
+class Section(NamedTuple):
+    code: int
+    """The descriptor's code, 0x70 to 0x78."""
+    value: int
+    """The position of the value's constructor."""
+    end: int
+
+
+def sections(message: Buffer) -> Iterator[Section]:
+    """The sections of a message in order; ``MalformedMessageError`` as soon as the bytes are none."""
+    at, last = 0, 0
+    while at < len(message):
+        code, value = _descriptor(message, at)
+        if code < last or (code == last and (code < DATA or code in _SINGLE)):
+            raise MalformedMessageError("a section is in the wrong place")
+        if DATA <= last < code <= VALUE:
+            raise MalformedMessageError("it has two kinds of bodies")
+        at, last = skip(message, value, len(message)), code
+        yield Section(code, value, at)
+
+
+def _descriptor(message: Buffer, at: int) -> tuple[int, int]:
+    """The code of the section at a position, and the position of its value."""
+    constructor = bytes(message[at : at + 2])
+    if constructor == b"\x00\x53" and at + 2 < len(message) and HEADER <= message[at + 2] <= FOOTER:
+        return message[at + 2], at + 3
+    if constructor[:1] != b"\x00":
+        raise MalformedMessageError("a section has no descriptor")
+    end = skip(message, at + 1, len(message))
+    if constructor == b"\x00\x80":
+        code: int | None = int.from_bytes(message[at + 2 : end], "big")
+    elif constructor in {b"\x00\xa3", b"\x00\xb3"}:
+        code = _SYMBOLS.get(bytes(message[at + 2 + SIZE_WIDTHS[constructor[1]] : end]))
+    else:
+        code = None
+    if code is None or not HEADER <= code <= FOOTER:
+        raise MalformedMessageError("a section has an unknown descriptor")
+    return code, end
+
+
+def skip(message: Buffer, at: int, limit: int, depth: int = 0) -> int:
+    """The end of the value whose constructor is at a position; ``MalformedMessageError`` if it is beyond ``limit``."""
+    if at >= limit:
+        raise MalformedMessageError("a value is cut off")
+    code = message[at]
+    if code == 0:
+        if depth == _MAX_DEPTH:
+            raise MalformedMessageError("its descriptors are nested too deeply")
+        return skip(message, skip(message, at + 1, limit, depth + 1), limit, depth + 1)
+    width = FIXED_WIDTHS.get(code)
+    if width is not None:
+        end = at + 1 + width
+    elif code in SIZE_WIDTHS:
+        begin = at + 1 + SIZE_WIDTHS[code]
+        end = begin + int.from_bytes(message[at + 1 : begin], "big")
+        if begin > limit:
+            raise MalformedMessageError("a value is cut off")
+    else:
+        raise MalformedMessageError(f"0x{code:02x} is not a constructor")
+    if end > limit:
+        raise MalformedMessageError("a value is cut off")
+    return end
+
+
+def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
+    """The positions of the elements of a list or map at a position, which has one of the constructors ``codes``.
+
+    Keys and values of a map take turns. ``MalformedMessageError`` if the elements do not end where the list does.
+    """
+    code = message[at]
+    if code not in codes:
+        raise MalformedMessageError("a section has a value of the wrong type")
+    if code not in SIZE_WIDTHS:  # the empty list
+        return
+    end, width = skip(message, at, len(message)), SIZE_WIDTHS[code]
+    place = at + 1 + 2 * width
+    count = int.from_bytes(message[at + 1 + width : place], "big")
+    if place > end or count > end - place:
+        raise MalformedMessageError("a list or map has the wrong number of elements")
+    for _ in range(count):
+        after = skip(message, place, end)
+        yield place
+        place = after
+    if place != end:
+        raise MalformedMessageError("a list or map has the wrong number of elements")
+
+
+# --- identity ---------------------------------------------------------------------------------------
+
+
+def stable_id(message: Buffer) -> bytes | None:
+    """The message-id as JMSMessageID, in UTF-8, or None without one, or if it is empty. Each delivery has the same."""
+    at = _field(message, PROPERTIES, _MESSAGE_ID)
+    text = None if at is None else id_text(message, at)
+    return text.encode() if text else None
+
+
+def fingerprint(message: Buffer) -> bytes:
+    """A digest of everything but the header section, which a broker changes at each delivery (16 bytes)."""
+    view = memoryview(message)
+    try:
+        first = next(sections(view), None)
+    except MalformedMessageError:
+        first = None
+    begin = first.end if first is not None and first.code == HEADER else 0
+    return blake2b(view[begin:], digest_size=FINGERPRINT_BYTES).digest()
+
+
+def creation_time_ms(message: Buffer) -> int | None:
+    """Milliseconds since the epoch; None if the message has no creation-time."""
+    at = _field(message, PROPERTIES, _CREATION_TIME)
+    if at is None or message[at] != 0x83:  # noqa: PLR2004 - the constructor of a timestamp
+        return None
+    number: int = struct.unpack_from(">q", message, at + 1)[0]
+    return number
+
+
+def delivery_count(message: Buffer) -> int:
+    """The number of earlier deliveries that failed; 0 if the message has none, or it cannot be read."""
+    at = _field(message, HEADER, _DELIVERY_COUNT)
+    widths = {0x52: 1, 0x70: 4}  # the constructors of a uint
+    if at is None or message[at] not in widths:
+        return 0
+    return int.from_bytes(message[at + 1 : at + 1 + widths[message[at]]], "big")
+
+
+def _field(message: Buffer, code: int, number: int) -> int | None:
+    """The position of a field of a section's list; None if there is none, or the message is malformed before it."""
+    try:
+        for section in sections(message):
+            if section.code == code:
+                found = (at for index, at in enumerate(elements(message, section.value, LISTS)) if index == number)
+                return next(found, None)
+            if section.code > code:
+                return None
+    except MalformedMessageError:
+        pass
+    return None
+
+
+def id_text(message: Buffer, at: int) -> str | None:
+    r"""A message-id or correlation-id as JMS spells it (AMQP-JMS binding §3.2.1.1); None if it is not an id.
+
+    >>> id_text(b"\x53\x07", 0)
+    'ID:AMQP_ULONG:7'
+    """
+    code = message[at]
+    end = skip(message, at, len(message))
+    value = bytes(message[at + 1 + SIZE_WIDTHS.get(code, 0) : end])
+    match code:
+        case 0xA1 | 0xB1:
+            return _utf8(value)
+        case 0x80 | 0x53 | 0x44:
+            return f"ID:AMQP_ULONG:{int.from_bytes(value, 'big')}"
+        case 0x98:
+            return f"ID:AMQP_UUID:{UUID(bytes=value)}"
+        case 0xA0 | 0xB0:
+            return f"ID:AMQP_BINARY:{value.hex().upper()}"
+    return None
+
+
+def _utf8(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

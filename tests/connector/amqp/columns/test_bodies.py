@@ -1,0 +1,74 @@
+"""The columns of bodies; their rules are tested with the reader of one message."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, string
+
+from pyspark_jms.amqp.columns.bodies import body_columns
+from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.walk import walk
+from pyspark_jms.blocks.block import positions_of
+
+TEXT, DATA, NONE = section(0x77, string("hi")), section(0x75, binary(b"\xff")), section(0x77, NULL)
+MAP, LIST = section(0x77, map_([(string("k"), int_(1))])), section(0x77, list_(int_(1), NULL))
+
+
+def columns(messages, annotations=None, content_types=None, choice="auto"):
+    rows, block = len(messages), block_of(messages)
+    ends = positions_of(block.ends)
+    octets = Octets(pa.py_buffer(block.data)).padded()
+    parts = walk(octets, np.concatenate(([0], ends))[:-1], ends)
+    types = pa.array(content_types or [None] * rows, pa.string())
+    found = body_columns(octets, parts, np.array(annotations or [-1] * rows), types, choice)
+    return {name: column.to_pylist() for name, column in found.items()}
+
+
+def test_each_body_in_the_column_of_its_type():
+    found = columns([TEXT, DATA, MAP, LIST, NONE, b""])
+    assert found["body_type"] == ["text", "bytes", "map", "stream", "text", "message"]
+    assert found["text"] == ["hi", *[None] * 5]
+    assert found["bytes"] == [None, b"\xff", *[None] * 4]
+    assert found["map"] == [None, None, [("k", {"type": "int", "value": "1"})], *[None] * 3]
+    elements = [{"type": "int", "value": "1"}, {"type": "string", "value": None}]
+    assert found["stream"] == [None, None, None, elements, None, None]
+
+
+def test_empty_bodies_of_a_type():
+    found = columns([b"", b"", NONE, b""], [2, 4, 3, 5])
+    assert (found["map"][0], found["stream"][1], found["bytes"][2], found["text"][3]) == ([], [], b"", None)
+
+
+def test_content_types_decide_on_data():
+    found = columns(
+        [section(0x75, binary(b"a"))] * 3, None, ["text/plain", "application/x-java-serialized-object", None]
+    )
+    assert found["body_type"] == ["text", "object", "bytes"]
+    assert (found["text"], found["bytes"]) == (["a", None, None], [None, b"a", b"a"])
+
+
+def test_forced_types():
+    assert columns([TEXT, DATA, NONE], choice="bytes")["bytes"] == [b"hi", b"\xff", b""]
+    assert columns([TEXT, NONE], choice="text")["text"] == ["hi", None]
+
+
+@pytest.mark.parametrize(
+    ("message", "annotation", "choice"),
+    [
+        (section(0x77, int_(1)), -1, "auto"),
+        (TEXT, 3, "auto"),
+        (DATA, -1, "text"),
+        (section(0x77, b"\xa1\x01\xff"), -1, "bytes"),
+        (section(0x77, b"\xa1\x01\xff"), -1, "auto"),
+        (MAP, -1, "bytes"),
+        (section(0x77, map_([(string("k"), NULL)] * 2)), -1, "auto"),
+        (section(0x77, map_([(string("k"), list_())])), -1, "auto"),
+        (section(0x77, list_(list_())), -1, "auto"),
+        (section(0x77, list_(b"\xa1\x01\xff")), -1, "auto"),
+    ],
+)
+def test_other_rows_are_refused(message, annotation, choice):
+    with pytest.raises(RefusedRowsError) as refused:
+        columns([TEXT, message, TEXT], [-1, annotation, -1], choice=choice)
+    assert set(refused.value.rows.tolist()) == {1}

@@ -1,0 +1,254 @@
+"""Messages as brokers and clients write them, and whole rows against the plain decoder."""
+
+import datetime as dt
+import random
+from array import array
+
+import pytest
+from amqp_messages import (
+    NOW_MS,
+    NULL,
+    TRUE,
+    Messages,
+    annotations,
+    application_properties,
+    binary,
+    block_of,
+    byte,
+    int_,
+    list_,
+    long,
+    map_,
+    properties,
+    section,
+    string,
+    symbol,
+    text_message,
+    timestamp,
+    ubyte,
+    uint,
+)
+from plain_amqp import row_of
+
+from pyspark_jms.amqp.columns import decode as module
+from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
+from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.jms.model import Destination
+
+QUEUE = Destination.parse("queue://orders")
+SOURCES = [QUEUE, Destination.parse("topic://a.>"), Destination.parse("queue://a,b")]
+
+
+def read(messages, *, dialect=ARTEMIS, source=QUEUE, body_type="auto", first_sequence=0):
+    block = block_of(messages)
+    batch = decode(block, dialect=dialect, source=source, first_sequence=first_sequence, body_type=body_type)
+    assert batch.schema == ARROW_SCHEMA
+    batch.validate(full=True)
+    return [{name: _as_dict(value) for name, value in row.items()} for row in batch.to_pylist()]
+
+
+def _as_dict(value):
+    """A map as a dict; its keys must differ."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], tuple):
+        return value
+    assert len(dict(value)) == len(value)
+    return dict(value)
+
+
+def plain(messages, *, dialect=ARTEMIS, source=QUEUE, body_type="auto", first_sequence=0):
+    rows = []
+    for number, message in enumerate(messages, first_sequence):
+        row = dict.fromkeys(COLUMNS) | row_of(message, dialect, source, body_type) | {"sequence": number}
+        rows.append({name: value or ([] if value == {} else value) for name, value in row.items()})
+    return rows
+
+
+def check(messages, **options):
+    """The decoder gives the rows of the plain decoder; of ``body_error`` only whether there is one."""
+    found = read(messages, **options)
+    for message, got, wanted in zip(messages, found, plain(messages, **options), strict=True):
+        assert got | {"body_error": got["body_error"] is not None or None} == wanted, message
+    return found
+
+
+def test_a_message_of_artemis():
+    """Layout and values as Artemis 2.55 sends a TextMessage of a CORE client."""
+    message = b"".join(
+        [
+            section(0x70, list_(TRUE, ubyte(9), NULL, NULL, uint(2))),
+            annotations(jms_dest=byte(0), jms_reply_to=byte(3), jms_msg_type=byte(5), delivery_time=long(NOW_MS + 2)),
+            properties(
+                message_id=string("ID:1"),
+                user_id=binary(b"bob"),
+                to=string("orders"),
+                subject=string("order"),
+                reply_to=string("answers"),
+                correlation_id=string("c-1"),
+                absolute_expiry_time=timestamp(NOW_MS + 1),
+                creation_time=timestamp(NOW_MS),
+                group_id=string("g"),
+                group_sequence=uint(2**32 - 1),
+            ),
+            application_properties(url=string("http://x"), n=int_(-3), none=NULL, JMSXDeliveryCount=NULL),
+            section(0x77, string("Grüße")),
+        ]
+    )
+    (row,) = check([message])
+    moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=NOW_MS)
+    assert row == {
+        "sequence": 0,
+        "JMSMessageID": "ID:1",
+        "JMSDestination": "queue://orders",
+        "JMSTimestamp": moment,
+        "JMSCorrelationID": "c-1",
+        "JMSType": "order",
+        "JMSReplyTo": "topic://answers",
+        "JMSDeliveryMode": 2,
+        "JMSPriority": 9,
+        "JMSExpiration": moment + dt.timedelta(milliseconds=1),
+        "JMSDeliveryTime": moment + dt.timedelta(milliseconds=2),
+        "JMSRedelivered": True,
+        "properties": {
+            "url": "http://x",
+            "n": "-3",
+            "none": None,
+            "JMSXDeliveryCount": "3",
+            "JMSXGroupID": "g",
+            "JMSXGroupSeq": "-1",
+            "JMSXUserID": "bob",
+        },
+        "property_types": {
+            "url": "string",
+            "n": "int",
+            "none": "string",
+            "JMSXDeliveryCount": "int",
+            "JMSXGroupID": "string",
+            "JMSXGroupSeq": "int",
+            "JMSXUserID": "string",
+        },
+        "body_type": "text",
+        "text": "Grüße",
+        "bytes": None,
+        "map": None,
+        "stream": None,
+        "content_type": None,
+        "body_error": None,
+        "delivery_id": "orders/ID:1",
+    }
+
+
+def test_a_message_of_a_stomp_client_has_no_headers_of_its_frame():
+    """Artemis makes properties of them, and gives the message no id: the fingerprint identifies it."""
+    given = {
+        "destination": string("orders"),
+        "receipt": string("r"),
+        "_AMQ_CONTENT_TYPE": string("x"),
+        "n": string("1"),
+    }
+    message = properties(to=string("orders")) + application_properties(**given) + section(0x77, string("hi"))
+    (row,) = check([message])
+    assert row["properties"] == {"n": "1", "JMSXDeliveryCount": "1"}
+    assert row["delivery_id"].startswith("orders/~")
+    (row,) = check([properties(message_id=string("1")) + application_properties(**given)])
+    assert list(row["properties"]) == ["destination", "receipt", "n", "JMSXDeliveryCount"]
+
+
+def test_classic_names_destinations_by_prefixes():
+    message = properties(to=string("queue://orders"), reply_to=string("temp-topic://t")) + section(0x77, string("hi"))
+    (row,) = check([message], dialect=CLASSIC, source=SOURCES[1])
+    assert (row["JMSDestination"], row["JMSReplyTo"]) == ("queue://orders", "topic://t")
+
+
+def test_no_messages():
+    assert read([]) == []
+
+
+@pytest.mark.parametrize("ends", [[5], [7], [4, 2, 6], [-1, 6]])
+def test_an_index_that_does_not_fit_is_refused(ends):
+    """Arrow would read beyond the block."""
+    block = MessageBlock(b"\0\x53\x77\xa1\x01x", ends=array("q", ends))
+    with pytest.raises(IllegalStateError):
+        decode(block, dialect=AMQP, source=QUEUE, first_sequence=0, body_type="auto")
+
+
+@pytest.mark.parametrize("body_type", ["auto", "text", "bytes"])
+@pytest.mark.parametrize("dialect", [ARTEMIS, CLASSIC, AMQP], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_messages_of_jms_clients(dialect, source, body_type):
+    found = check(_messages(11, 400), dialect=dialect, source=source, body_type=body_type, first_sequence=7)
+    if body_type == "auto":
+        assert sum(row["body_error"] is not None for row in found) < len(found) / 10
+
+
+def _messages(seed, count, *, oddness=0.0, damage=0.0):
+    messages, chance = Messages(seed, oddness), random.Random(seed)
+    return [messages.damaged() if chance.random() < damage else messages.message() for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("oddness", "damage"), [(0.003, 0), (0.03, 0), (0.3, 0), (0, 0.02), (0, 1)])
+def test_what_jms_does_not_have_and_damaged_messages(seed, oddness, damage):
+    """No message raises, and none changes the rows of the others."""
+    check(_messages(seed, 300, oddness=oddness, damage=damage))
+
+
+@pytest.mark.deep
+def test_many_more_messages():
+    for seed in range(100, 200):
+        check(_messages(seed, 400, oddness=(0, 0.01, 0.1)[seed % 3], damage=(0, 0.1)[seed % 2]))
+
+
+@pytest.mark.parametrize("message", [text_message(), b"", text_message("x" * 300), section(0x77, NULL)])
+def test_a_message_cut_anywhere(message):
+    """In a block with others, and as the last one of a block."""
+    check([message[:end] for end in range(len(message))])
+    for end in range(0, len(message), 7):
+        check([message, message[:end]])
+
+
+def test_the_usual_messages_are_not_read_one_by_one(monkeypatch):
+    """The columns are what makes the decoder fast."""
+    monkeypatch.setattr(module, "read_message", None)
+    assert len(read([text_message(f"hello {i}") for i in range(50)])) == 50
+
+
+HOSTILE = {
+    "a count of 2**31": section(0x73, b"\xd0\0\0\0\x08\x7f\xff\xff\xff" + b"\x40" * 4),
+    "a size of 2**32 - 1": section(0x77, b"\xb1\xff\xff\xff\xff"),
+    "nested maps": section(0x77, map_([(string("a"), map_([(string("a"), list_(list_(list_())))]))])),
+    "many descriptors": b"\0" * 10_000,
+    "many properties": section(0x74, map_([(string(str(i)), NULL) for i in range(5_000)])),
+    "a key of 200,000 bytes": section(0x74, map_([(string("k" * 200_000), NULL)])),
+    "many sections": section(0x75, binary(b"x")) * 1_000,
+    "a symbol as key": section(0x74, map_([(symbol("k"), NULL)])),
+}
+
+
+@pytest.mark.parametrize("message", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_message_among_others(message):
+    check([text_message("a"), message, text_message("b")])
+    check([message] * 3)
+
+
+def test_every_row_with_more_properties_than_the_one_before():
+    check([section(0x74, map_([(string(f"k{j}"), int_(j)) for j in range(i)])) for i in range(60)])
+
+
+def test_python_qpid_proton_writes_messages_that_are_read():
+    proton = pytest.importorskip("proton")
+    bodies = ["text", None, {"a": 1, "b": "x"}, [1, "x", True], b"\x01\x02"]
+    messages = []
+    for number, body in enumerate(bodies):
+        message = proton.Message(body, id=f"ID:{number}", address="orders", subject="s", durable=True, priority=7)
+        message.properties = {"s": "text", "d": 1.5, "b": True, "i": proton.int32(-5), "l": 2**40}
+        message.delivery_count = number
+        messages.append(message.encode())
+    rows = check(messages)
+    assert [row["body_type"] for row in rows] == ["text", "message", "map", "stream", "bytes"]
+    assert {(row["JMSType"], row["JMSDeliveryMode"], row["JMSPriority"]) for row in rows} == {("s", 2, 7)}
+    types = {"s": "string", "d": "double", "b": "boolean", "i": "int", "l": "long", "JMSXDeliveryCount": "int"}
+    assert rows[0]["property_types"] == types
+    assert [row["properties"]["JMSXDeliveryCount"] for row in rows] == ["1", "2", "3", "4", "5"]

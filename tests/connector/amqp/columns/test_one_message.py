@@ -1,0 +1,81 @@
+"""One message at a time: reasons, and rows that are the plain decoder's."""
+
+import pytest
+from amqp_messages import (
+    Messages,
+    application_properties,
+    int_,
+    list_,
+    map_,
+    properties,
+    section,
+    string,
+    text_message,
+    ubyte,
+)
+from plain_amqp import EPOCH, row_of
+
+from pyspark_jms.amqp.columns.one_message import MAX_FAULTS_SHOWN, Reading, delivery_id, read_message
+from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.jms.model import Destination
+
+SOURCE = Destination.parse("queue://orders")
+READING = Reading(dialect=ARTEMIS, source=SOURCE, body_type="auto")
+UUID = b"\x98" + bytes(16)
+
+
+def test_rows_are_those_of_the_plain_decoder():
+    messages = Messages(5, 0.05)
+    for _ in range(1000):
+        message = messages.damaged()
+        found, wanted = read_message(message, READING), row_of(message, ARTEMIS, SOURCE)
+        assert bool(found.pop("body_error", None)) == bool(wanted.pop("body_error", None))
+        for name, value in wanted.items():
+            assert _plain(name, found.get(name)) == value, (name, message)
+
+
+def _plain(name, value):
+    if name in {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"} and value is not None:
+        return EPOCH + type(EPOCH - EPOCH)(microseconds=value)
+    return dict(value) if name in {"properties", "property_types", "map"} and value is not None else value
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (b"\0\x53\x70", "the message is malformed: a value is cut off"),
+        (section(0x73, list_(*[int_(1)] * 14)), "the message is malformed: a section has too many fields"),
+        (section(0x70, list_(string("x"))), "durable is not a boolean"),
+        (properties(message_id=int_(1)), "message-id is not a string, ulong, uuid or binary"),
+        (properties(creation_time=ubyte(1)), "creation-time is not a timestamp"),
+        (properties(subject=b"\xa1\x01\xff"), "subject is not valid UTF-8"),
+        (application_properties(u=UUID), "property 'u' is a uuid, which JMS does not have there"),
+        (section(0x74, map_([(string("n"), int_(1))] * 2)), "property 'n' is there twice"),
+        (section(0x74, map_([(int_(1), int_(1))])), "the name of a property is not a string"),
+        (section(0x77, UUID), "the body is of a type that JMS does not have"),
+        (section(0x70, list_(UUID)) + section(0x77, UUID), "durable is not a boolean; the body is of a type that JMS"),
+    ],
+)
+def test_reasons(message, reason):
+    """The row has the whole message, to be read by other means."""
+    row = read_message(message, READING)
+    assert row["body_error"].startswith(reason)
+    assert (row["bytes"], row.get("body_type"), row.get("text")) == (message, None, None)
+
+
+def test_what_can_be_read_is_read():
+    message = text_message() + b""
+    row = read_message(message[: message.rindex(b"\0\x53\x77")] + section(0x77, UUID), READING)
+    assert (row["JMSMessageID"], dict(row["properties"])["customer"]) == ("ID:1", "C1")
+
+
+def test_reasons_have_a_limit_and_no_values():
+    secret = {f"n{i}": b"\x98" + b"secret-is-16-byt" for i in range(20)}
+    reason = read_message(application_properties(**secret), READING)["body_error"]
+    assert (reason.count(";"), reason.endswith("; and more")) == (MAX_FAULTS_SHOWN, True)
+    assert "secret" not in reason
+
+
+def test_delivery_id():
+    assert delivery_id(SOURCE, b"ID:1", b"") == "orders/ID:1"
+    assert delivery_id(SOURCE, None, b"x").startswith("orders/~")

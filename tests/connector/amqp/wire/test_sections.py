@@ -1,0 +1,138 @@
+"""Sections of messages, and what identifies a message."""
+
+import hashlib
+import uuid
+
+import pytest
+from amqp_messages import (
+    NULL,
+    Messages,
+    application_properties,
+    binary,
+    int_,
+    list_,
+    map_,
+    properties,
+    section,
+    string,
+    symbol,
+    text_message,
+    timestamp,
+    uint,
+    ulong,
+)
+from plain_amqp import digest, message_id
+
+from pyspark_jms.amqp.wire.sections import (
+    FOOTER,
+    HEADER,
+    LISTS,
+    MAPS,
+    MalformedMessageError,
+    creation_time_ms,
+    delivery_count,
+    elements,
+    fingerprint,
+    sections,
+    stable_id,
+)
+
+ID = uuid.UUID(int=7)
+
+
+def test_sections_are_found_by_their_sizes():
+    """Code, value and end of each, in the order of the bytes."""
+    message = section(0x70, list_()) + section(0x77, string("hello"))
+    assert list(sections(message)) == [(0x70, 3, 6), (0x77, 9, len(message))]
+
+
+@pytest.mark.parametrize(
+    "descriptor", [b"\0\x53\x70", b"\0\x80" + bytes(7) + b"\x70", b"\0" + symbol("amqp:header:list")]
+)
+def test_a_descriptor_may_be_a_code_or_a_symbol(descriptor):
+    """AMQP 1.0 §3.2 defines both for each section."""
+    assert [found.code for found in sections(descriptor + list_() + section(FOOTER, map_([])))] == [HEADER, FOOTER]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\0",
+        b"\0\x53",
+        b"\0\x53\x70",
+        b"\x53\x70\x45",
+        section(0x70, b"\xc0\x05\x01\x41"),
+        section(0x79, NULL),
+        section(0x6F, NULL),
+        section(0x77, b"\x01"),
+        section(0x77, b"\xb1\0\0"),
+        section(0x70, b"\x45") * 2,
+        section(0x72, map_([])) + section(0x70, b"\x45"),
+        section(0x77, NULL) * 2,
+        section(0x75, binary(b"")) + section(0x77, NULL),
+        b"\0" * 50,
+        b"\0" + symbol("amqp:unknown:list") + b"\x45",
+    ],
+)
+def test_other_bytes_are_malformed(message):
+    with pytest.raises(MalformedMessageError):
+        list(sections(message))
+
+
+def test_elements_must_fill_their_list():
+    assert list(elements(list_(int_(1), string("a")), 0, LISTS)) == [3, 5]
+    assert list(elements(b"\x45", 0, LISTS)) == []
+    for wrong in (b"\xc0\x02\x02\x40", b"\xc0\x03\x01\x40\x40", b"\xd0\0\0\0\x04\x7f\xff\xff\xff", b"\xc0\x00"):
+        with pytest.raises(MalformedMessageError):
+            list(elements(wrong, 0, LISTS))
+    with pytest.raises(MalformedMessageError):
+        list(elements(list_(), 0, MAPS))
+
+
+@pytest.mark.parametrize(
+    ("encoded", "expected"),
+    [
+        (string("ID:1"), b"ID:1"),
+        (string("é"), "é".encode()),
+        (ulong(7), b"ID:AMQP_ULONG:7"),
+        (b"\x44", b"ID:AMQP_ULONG:0"),
+        (ulong(2**63), b"ID:AMQP_ULONG:9223372036854775808"),
+        (b"\x98" + ID.bytes, f"ID:AMQP_UUID:{ID}".encode()),
+        (binary(b"\xab\x01"), b"ID:AMQP_BINARY:AB01"),
+        (string(""), None),
+        (NULL, None),
+        (b"\xa1\x01\xff", None),
+        (int_(1), None),
+    ],
+)
+def test_stable_id_is_the_message_id_of_jms(encoded, expected):
+    assert stable_id(properties(message_id=encoded, to=string("q"))) == expected
+
+
+def test_the_fingerprint_ignores_the_header_section():
+    """A redelivered message has another delivery-count, and no header before its first delivery."""
+    body = text_message()[len(section(0x70, list_(b"\x41"))) :]
+    again = section(0x70, list_(b"\x41", NULL, NULL, NULL, uint(1))) + body
+    assert fingerprint(text_message()) == fingerprint(again) == fingerprint(memoryview(body))
+    assert fingerprint(body) == hashlib.blake2b(body, digest_size=16).digest()
+    assert fingerprint(body[:-1]) != fingerprint(body)
+
+
+def test_creation_time_and_delivery_count():
+    message = section(0x70, list_(NULL, NULL, NULL, NULL, uint(300))) + properties(creation_time=timestamp(-5))
+    assert (creation_time_ms(message), delivery_count(message)) == (-5, 300)
+    message = section(0x70, list_(NULL, NULL, NULL, NULL, string("no"))) + properties(creation_time=string("no"))
+    assert (creation_time_ms(message), delivery_count(message)) == (None, 0)
+    assert (creation_time_ms(b""), delivery_count(b"\0"), stable_id(b"\0\x53")) == (None, 0, None)
+    assert creation_time_ms(application_properties(a=NULL) + section(0x77, NULL)) is None
+
+
+def test_identity_agrees_with_the_plain_decoder():
+    """Also of damaged messages: the functions never raise."""
+    messages = Messages(1, 0.05)
+    for _ in range(2000):
+        message = messages.damaged()
+        assert fingerprint(message).hex() == digest(message)
+        assert (stable_id(message) or b"").decode() == (message_id(message) or "")
+        creation_time_ms(message)
+        delivery_count(message)

@@ -1,0 +1,465 @@
+"""Bare AMQP 1.0 messages read one by one, in plain Python: what the vectorised decoder must agree with.
+
+Written from AMQP 1.0 §1.6 and §3.2, the AMQP-JMS binding and the dialect's data; it shares no code with the decoder.
+"""
+
+import base64
+import datetime as dt
+import hashlib
+import struct
+import uuid
+
+from jms_selector.meaning.conversions import java_text
+from jms_selector.syntax.kinds import Kind, Value
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+SECTION_NAMES = [
+    "amqp:header:list",
+    "amqp:delivery-annotations:map",
+    "amqp:message-annotations:map",
+    "amqp:properties:list",
+    "amqp:application-properties:map",
+    "amqp:data:binary",
+    "amqp:amqp-sequence:list",
+    "amqp:amqp-value:*",
+    "amqp:footer:map",
+]
+KNOWN = {
+    **dict.fromkeys([0x40, 0x41, 0x42, 0x43, 0x44, 0x45], 0),
+    **dict.fromkeys([0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x56], 1),
+    **dict.fromkeys([0x60, 0x61], 2),
+    **dict.fromkeys([0x70, 0x71, 0x72, 0x73, 0x74], 4),
+    **dict.fromkeys([0x80, 0x81, 0x82, 0x83, 0x84], 8),
+    **dict.fromkeys([0x94, 0x98], 16),
+}
+NARROW = {0xA0, 0xA1, 0xA3, 0xC0, 0xC1, 0xE0}
+WIDE = {0xB0, 0xB1, 0xB3, 0xD0, 0xD1, 0xF0}
+LIST, MAP, STRING, BINARY, SYMBOL = {0xC0, 0xD0, 0x45}, {0xC1, 0xD1}, {0xA1, 0xB1}, {0xA0, 0xB0}, {0xA3, 0xB3}
+BODY_TYPES = ["message", "object", "map", "bytes", "stream", "text"]
+NUMBERS = {0x51: ("b", "byte"), 0x61: ("h", "short"), 0x71: ("i", "int"), 0x54: ("b", "int"), 0x81: ("q", "long")}
+NUMBERS |= {0x55: ("b", "long"), 0x72: ("f", "float"), 0x82: ("d", "double")}
+
+
+class NotAmqpError(Exception):
+    pass
+
+
+class NotJmsError(Exception):
+    pass
+
+
+def take(data, depth=0):
+    """The first value of some bytes as its constructor and content, and the bytes after it."""
+    if not data:
+        raise NotAmqpError
+    code, rest = data[0], data[1:]
+    if code == 0:
+        if depth >= 8:
+            raise NotAmqpError
+        _, rest = take(rest, depth + 1)
+        _, rest = take(rest, depth + 1)
+        return (0, data[1 : len(data) - len(rest)]), rest
+    if code in KNOWN:
+        size = KNOWN[code]
+    elif code in NARROW | WIDE:
+        width = 1 if code in NARROW else 4
+        if len(rest) < width:
+            raise NotAmqpError
+        size, rest = int.from_bytes(rest[:width], "big"), rest[width:]
+    else:
+        raise NotAmqpError
+    if len(rest) < size:
+        raise NotAmqpError
+    return (code, rest[:size]), rest[size:]
+
+
+def members(value, codes):
+    """The values in a list or map."""
+    code, content = value
+    if code not in codes:
+        raise NotAmqpError
+    if code == 0x45:
+        return []
+    width = 1 if code in NARROW else 4
+    if len(content) < width:
+        raise NotAmqpError
+    count, content = int.from_bytes(content[:width], "big"), content[width:]
+    if count > len(content):
+        raise NotAmqpError
+    found = []
+    for _ in range(count):
+        value, content = take(content)
+        found.append(value)
+    if content:
+        raise NotAmqpError
+    return found
+
+
+def pairs(value):
+    found = members(value, MAP)
+    if len(found) % 2:
+        raise NotAmqpError
+    return [(found[i], found[i + 1]) for i in range(0, len(found), 2)]
+
+
+def sections(data):
+    found = []
+    while data:
+        if data[0] != 0:
+            raise NotAmqpError
+        (code, content), data = take(data[1:])
+        if code in SYMBOL:
+            name = content.decode("latin-1")
+            number = 0x70 + SECTION_NAMES.index(name) if name in SECTION_NAMES else -1
+        elif code in {0x53, 0x80}:
+            number = int.from_bytes(content, "big")
+        else:
+            raise NotAmqpError
+        if not 0x70 <= number <= 0x78:
+            raise NotAmqpError
+        value, data = take(data)
+        found.append((number, value))
+    numbers = [number for number, _ in found]
+    if numbers != sorted(numbers) or len({n for n in numbers if 0x75 <= n <= 0x77}) > 1:
+        raise NotAmqpError
+    if any(numbers.count(n) > 1 for n in numbers if n not in {0x75, 0x76}):
+        raise NotAmqpError
+    return found
+
+
+def fields(value, most):
+    found = members(value, LIST)
+    if len(found) > most:
+        raise NotAmqpError
+    return dict(enumerate(found))
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def integer(value, *codes):
+    code, content = value
+    if code not in codes:
+        raise NotJmsError
+    if code in {0x41, 0x42}:
+        return code == 0x41
+    if code in NUMBERS or code == 0x83:
+        return struct.unpack(">" + (NUMBERS[code][0] if code in NUMBERS else "q"), content)[0]
+    number = int.from_bytes(content, "big")
+    if code == 0x56 and number > 1:
+        raise NotJmsError
+    return number
+
+
+def text(value, codes=STRING):
+    code, content = value
+    if code not in codes:
+        raise NotJmsError
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise NotJmsError from None
+
+
+def identifier(value):
+    code, content = value
+    if code in {0x80, 0x53, 0x44}:
+        return "ID:AMQP_ULONG:" + str(int.from_bytes(content, "big"))
+    if code == 0x98:
+        return "ID:AMQP_UUID:" + str(uuid.UUID(content.hex()))
+    if code in BINARY:
+        return "ID:AMQP_BINARY:" + content.hex().upper()
+    return text(value)
+
+
+def typed(value, *, element):
+    code, content = value
+    if code == 0x40:
+        return "string", None
+    if code in STRING:
+        return "string", text(value)
+    if code in {0x41, 0x42, 0x56}:
+        return "boolean", "true" if integer(value, code) else "false"
+    if code in NUMBERS:
+        format_, kind = NUMBERS[code]
+        return kind, java_text(Value(Kind(kind), struct.unpack(">" + format_, content)[0]))
+    if element and code == 0x73:
+        point = int.from_bytes(content, "big")
+        if point > 0xFFFF or 0xD800 <= point < 0xE000:
+            raise NotJmsError
+        return "char", chr(point)
+    if element and code in BINARY:
+        return "bytes", base64.b64encode(content).decode()
+    raise NotJmsError
+
+
+def moment(milliseconds):
+    if not milliseconds:
+        return None
+    try:
+        return EPOCH + dt.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+def row_of(data, dialect, source, body_type="auto"):
+    """The columns of one message without ``sequence``; ``body_error`` is True if the decoder must give a reason."""
+    try:
+        found = sections(data)
+        parts = {"header": {}, "properties": {}, "annotations": [], "application": [], "bodies": []}
+        for number, value in found:
+            if number == 0x70:
+                parts["header"] = fields(value, 5)
+            elif number == 0x73:
+                parts["properties"] = fields(value, 13)
+            elif number == 0x72:
+                parts["annotations"] = pairs(value)
+            elif number == 0x74:
+                parts["application"] = pairs(value)
+            elif number in {0x71, 0x78}:
+                pairs(value)
+            else:
+                parts["bodies"].append((number, value))
+    except NotAmqpError:
+        row = {"JMSDestination": f"{source.kind}://{source.name}", "bytes": data, "body_error": True}
+        row["delivery_id"] = delivery_id(data, source)
+        return row
+    return Reader(data, parts, dialect, source, body_type).row()
+
+
+class Reader:
+    def __init__(self, data, parts, dialect, source, body_type):
+        self.data, self.parts, self.dialect, self.source, self.body_type = data, parts, dialect, source, body_type
+        self.wrong = False
+        self.annotations = {k[1]: v for k, v in parts["annotations"] if k[0] in SYMBOL}
+
+    def attempt(self, read, *arguments, **options):
+        try:
+            return read(*arguments, **options)
+        except NotJmsError:
+            self.wrong = True
+            return None
+
+    def header(self, index, *codes):
+        value = self.parts["header"].get(index, (0x40, b""))
+        return None if value[0] == 0x40 else self.attempt(integer, value, *codes)
+
+    def property(self, index, read, *arguments):
+        value = self.parts["properties"].get(index, (0x40, b""))
+        return None if value[0] == 0x40 else self.attempt(read, value, *arguments)
+
+    def annotation(self, name, *codes):
+        try:
+            return integer(self.annotations[name], *codes) if name in self.annotations else None
+        except NotJmsError:
+            return None
+
+    def kind(self, name):
+        return {0: "queue", 1: "topic", 2: "queue", 3: "topic"}.get(self.annotation(name, 0x51))
+
+    def split(self, address):
+        for prefix, kind in self.dialect.destination_prefixes.items():
+            if address.startswith(prefix):
+                return str(kind), address[len(prefix) :]
+        return None, address
+
+    def row(self):
+        earlier = self.header(4, 0x70, 0x52, 0x43) or 0
+        priority = self.header(1, 0x50)
+        row = {
+            "JMSDeliveryMode": 2 if self.header(0, 0x41, 0x42, 0x56) else 1,
+            "JMSPriority": 4 if priority is None else priority,
+            "JMSRedelivered": earlier > 0,
+            "JMSMessageID": self.property(0, identifier),
+            "JMSType": self.property(3, text),
+            "JMSCorrelationID": self.property(5, identifier),
+            "content_type": self.property(6, text, SYMBOL),
+            "JMSExpiration": moment(self.property(8, integer, 0x83)),
+            "JMSTimestamp": moment(self.property(9, integer, 0x83)),
+            "JMSDeliveryTime": moment(self.annotation(b"x-opt-delivery-time", 0x81, 0x55, 0x83)),
+            "JMSDestination": self.destination(self.property(2, text)),
+            "JMSReplyTo": self.reply_to(self.property(4, text)),
+        }
+        entries = self.entries(earlier)
+        row["properties"] = {name: value for name, (_, value) in entries.items()}
+        row["property_types"] = {name: kind for name, (kind, _) in entries.items()}
+        body = self.attempt(self.body, row["content_type"])
+        row |= {"bytes": self.data, "body_error": True} if self.wrong else body
+        row["delivery_id"] = delivery_id(self.data, self.source)
+        return row
+
+    def destination(self, to):
+        read_from = f"{self.source.kind}://{self.source.name}"
+        if not to:
+            return read_from
+        prefixed, name = self.split(to)
+        kind = self.kind(b"x-opt-jms-dest") or prefixed
+        if kind is None and any(sign in self.source.name for sign in "*#>,"):
+            kind = self.source.kind
+        return read_from if kind is None else f"{kind}://{name}"
+
+    def reply_to(self, address):
+        if not address:
+            return None
+        prefixed, name = self.split(address)
+        return f"{self.kind(b'x-opt-jms-reply-to') or prefixed or 'queue'}://{name}"
+
+    def entries(self, earlier):
+        own = {"JMSXDeliveryCount": ("int", str(min(earlier + 1, 2**31 - 1)))}
+        group, sequence, user = self.property(10, text), self.property(11, integer, 0x70, 0x52, 0x43), None
+        if group is not None:
+            own["JMSXGroupID"] = ("string", group)
+        if sequence is not None:
+            own["JMSXGroupSeq"] = ("int", str(struct.unpack(">i", struct.pack(">I", sequence))[0]))
+        user = self.property(1, text, BINARY)
+        if user is not None:
+            own["JMSXUserID"] = ("string", user)
+        found = {}
+        from_stomp = self.parts["properties"].get(0, (0x40,))[0] == 0x40
+        for key, value in self.parts["application"]:
+            name = self.attempt(text, key)
+            if name is None or name in own or name in self.dialect.ignored_properties:
+                continue
+            if any(name.startswith(prefix) for prefix in self.dialect.ignored_property_prefixes):
+                continue
+            if from_stomp and name in self.dialect.ignored_stomp_headers:
+                continue
+            if name in found:
+                self.wrong = True
+                continue
+            entry = self.attempt(typed, value, element=False)
+            if entry is not None:
+                found[name] = entry
+        return found | own
+
+    def body(self, content_type):
+        shape, content = self.shape()
+        kind = self.body_kind(shape, content_type)
+        if kind in {"bytes", "object"}:
+            if shape == "string" and self.body_type == "bytes":
+                return {"body_type": kind, "bytes": text((0xA1, content)).encode()}
+            if shape in {"data", "binary", "none", "null"}:
+                return {"body_type": kind, "bytes": content}
+        if kind == "text":
+            if shape in {"string", "data"}:
+                return {"body_type": kind, "text": text((0xA1, content))}
+            if shape in {"none", "null"}:
+                return {"body_type": kind, "text": None}
+        if kind == "message" and shape in {"none", "null"}:
+            return {"body_type": kind}
+        if kind == "map" and shape in {"map", "none", "null"}:
+            return {"body_type": kind, "map": self.map(content or [])}
+        if kind == "stream" and shape in {"list", "none", "null"}:
+            elements = [typed(value, element=True) for value in content or []]
+            return {"body_type": kind, "stream": [{"type": k, "value": v} for k, v in elements]}
+        raise NotJmsError
+
+    def shape(self):
+        bodies = self.parts["bodies"]
+        if not bodies:
+            return "none", b""
+        number, (code, content) = bodies[0]
+        try:
+            if number == 0x75:
+                if any(code not in BINARY for _, (code, _) in bodies):
+                    raise NotJmsError
+                return "data", b"".join(content for _, (_, content) in bodies)
+            if number == 0x76 or code in LIST:
+                return "list", [element for _, value in bodies for element in members(value, LIST)]
+            if code in MAP:
+                return "map", pairs((code, content))
+        except NotAmqpError:
+            raise NotJmsError from None
+        if code in STRING:
+            return "string", content
+        if code in BINARY:
+            return "binary", content
+        if code == 0x40:
+            return "null", b""
+        raise NotJmsError
+
+    def body_kind(self, shape, content_type):
+        if self.body_type != "auto":
+            return self.body_type
+        annotation = self.annotation(b"x-opt-jms-msg-type", 0x51)
+        if annotation in range(6):
+            return BODY_TYPES[annotation]
+        if shape == "data":
+            if content_type == "application/x-java-serialized-object":
+                return "object"
+            return "text" if content_type and is_text(content_type) else "bytes"
+        of_shape = {"none": "message", "null": "text", "string": "text", "binary": "bytes"}
+        return (of_shape | {"list": "stream", "map": "map"})[shape]
+
+    def map(self, found):
+        names = [text(key) for key, _ in found]
+        if len(set(names)) < len(names):
+            raise NotJmsError
+        entries = [typed(value, element=True) for _, value in found]
+        return {name: {"type": k, "value": v} for name, (k, v) in zip(names, entries, strict=True)}
+
+
+def is_text(content_type):
+    kind, *parameters = (part.strip() for part in content_type.lower().split(";"))
+    main, _, sub = kind.partition("/")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset" and value.strip().strip('"') not in {"utf-8", "utf8", "us-ascii"}:
+            return False
+    if main == "text":
+        return bool(sub)
+    if main != "application":
+        return False
+    return sub in {"xml-dtd", "javascript", "ecmascript"} or sub.rpartition("+")[2] in {"xml", "json"}
+
+
+def delivery_id(data, source):
+    """The message-id is known as far as the sections before it and the fields up to it can be read."""
+    return f"{source.name}/{message_id(data) or '~' + digest(data)}"
+
+
+def message_id(data):
+    last = 0
+    try:
+        while data:
+            (code, content), rest = take(data[1:]) if data[0] == 0 else ((0, b""), b"")
+            if code in SYMBOL and content.decode("latin-1") in SECTION_NAMES:
+                number = 0x70 + SECTION_NAMES.index(content.decode("latin-1"))
+            else:
+                number = int.from_bytes(content, "big") if code in {0x53, 0x80} else -1
+            value, data = take(rest)
+            if number <= last or not 0x70 <= number <= 0x73:
+                return None
+            last = number
+            if number == 0x73:
+                return identifier(first_member(value)) or ""
+    except (NotAmqpError, NotJmsError):
+        pass
+    return None
+
+
+def first_member(value):
+    code, content = value
+    width = {0xC0: 1, 0xD0: 4}.get(code)
+    if width is None or len(content) < width:
+        raise NotAmqpError
+    count = int.from_bytes(content[:width], "big")
+    if not 0 < count <= len(content) - width:
+        raise NotAmqpError
+    return take(content[width:])[0]
+
+
+def digest(data):
+    try:
+        if data[:1] == b"\0":
+            (code, content), rest = take(data[1:])
+            if (code in {0x53, 0x80} and int.from_bytes(content, "big") == 0x70) or (
+                code in SYMBOL and content == b"amqp:header:list"
+            ):
+                _, data = take(rest)
+    except NotAmqpError:
+        pass
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
