@@ -1,8 +1,10 @@
 """Options → the protocol of their broker. The only place that chooses one; the driver and the executors both ask here.
 
-The scheme of ``brokerUrl`` decides. All schemes of today are STOMP's.
+The scheme of ``brokerUrl`` decides: all addresses have the same.
 """
 
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.links import SinkProtocol
@@ -13,11 +15,15 @@ from pyspark_jms.stomp.source import StompSource
 __all__ = ["sink_protocol", "source_protocol"]
 
 
-def source_protocol(options: SourceOptions) -> SourceProtocol:  # noqa: ARG001  # brokerUrl has one scheme's family
+def source_protocol(options: SourceOptions) -> SourceProtocol:
     """For the driver and, with the same options, for every task."""
-    return StompSource()
+    return AmqpSource() if _is_amqp(options.connection) else StompSource()
 
 
-def sink_protocol(options: SinkOptions) -> SinkProtocol:  # noqa: ARG001  # brokerUrl has one scheme's family
+def sink_protocol(options: SinkOptions) -> SinkProtocol:  # noqa: ARG001
     """For every task and, with the same options, for the driver."""
     return STOMP_SINK
+
+
+def _is_amqp(settings: ConnectionSettings) -> bool:
+    return settings.addresses[0].protocol == "amqp"

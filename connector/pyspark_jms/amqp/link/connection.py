@@ -97,17 +97,20 @@ class Connection:
         try:
             with self.changed:
                 ready = self.changed.wait_for(lambda: self._is_settled, limit)
-            if not ready:
-                raise BrokerUnreachableError(
-                    f"{self.address} accepted the connection and sent no open within {limit:g} s.",
-                    "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
-                )
-            if self._core.peer is None and self._core.error is None and not isinstance(self._failure, JMSError):
-                raise unreachable(self.address, None)
-            self.check()
+            self._require_open(ready=ready)
         except BaseException:
             self.drop()
             raise
+
+    def _require_open(self, *, ready: bool) -> None:
+        if not ready:
+            raise BrokerUnreachableError(
+                f"{self.address} accepted the connection and sent no open within {self._settings.connect_timeout:g} s.",
+                "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
+            )
+        if self._core.peer is None and self._core.error is None and self._failure is None:
+            raise unreachable(self.address, None)
+        self.check()
 
     @property
     def _is_settled(self) -> bool:
@@ -160,7 +163,7 @@ class Connection:
             raise connection_lost(self.address)
 
     def await_(self, ready: Callable[[], object], what: str, timeout: float | None = None) -> None:
-        """Wait until ``ready``; ``ReceiptTimeoutError`` after ``receiptTimeout``. ``what`` completes "did not send …"."""
+        """Wait until ``ready``; ``ReceiptTimeoutError`` after ``receiptTimeout``. The broker did not send ``what``."""
         limit = self._settings.receipt_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
         with self.changed:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import FIRST_WINDOW_FRAMES, connect
+from pyspark_jms.amqp.link.subscriptions import capabilities_of, require_unchanged, subscription_name
 from pyspark_jms.amqp.wire.credit import CreditWindow
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.performatives import Source
@@ -16,7 +17,13 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
 from pyspark_jms.amqp.wire.values import Described, Symbol
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import ConnectionLostError, InvalidSelectorError, JMSError, UnsupportedError
+from pyspark_jms.errors import (
+    ConnectionLostError,
+    InvalidSelectorError,
+    JMSError,
+    MessageTooLargeError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.arrivals import Arrivals
@@ -54,6 +61,7 @@ class Consumer:
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
+        self._settings = settings
         self.connection = connect(settings, arrivals)
         self._subscription: Subscription | None = None
         self._receiver: Receiver | None = None
@@ -100,7 +108,9 @@ class Consumer:
 
     def _attach(self, subscription: Subscription) -> None:
         source, durable = source_of(subscription), subscription.durable
-        name = durable.name if durable else f"{subscription.destination.name}-{self._new_receipt()}"
+        name = subscription_name(durable) if durable else f"{subscription.destination.name}-{self._new_receipt()}"
+        if durable:
+            require_unchanged(self.connection, subscription)
         with self.connection.core() as session:
             self._receiver = session.receiver(name)  # the first link has handle 0, which the fast path expects
             self._receiver.attach_to(source)
@@ -174,6 +184,25 @@ class Consumer:
             if len(self.receiver.transfers):
                 blocks.append(self.receiver.transfers.take())
             return blocks
+
+    def taken_oversized(self) -> list[tuple[bytes, int]]:
+        """Delivery-id and size of messages above ``maxMessageBytes`` since the last call."""
+        with self.connection.changed:
+            transfers = self.receiver.transfers
+            oversized, transfers.oversized = transfers.oversized, []
+            return oversized
+
+    def check_oversized(self) -> None:
+        """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
+        oversized = self.receiver.transfers.oversized
+        if oversized and self._settings.on_too_large == "stop":
+            raise MessageTooLargeError(
+                f"A message of {oversized[0][1]:,} bytes exceeds maxMessageBytes"
+                f" ({self._settings.max_message_bytes:,}).",
+                "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
+                " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
+                " (spark.rpc.message.maxSize, 128 MB).",
+            )
 
     def check(self) -> None:
         self.connection.check()
@@ -308,8 +337,8 @@ def source_of(subscription: Subscription) -> Source:
     """
     durable, kind = subscription.durable, subscription.destination.kind
     capabilities = ["queue" if kind is DestinationKind.QUEUE else "topic"]
-    if durable is not None and durable.shared:
-        capabilities += ["shared"] + ([] if durable.client_id else ["global"])
+    if durable is not None:
+        capabilities += capabilities_of(durable) or ()
     selector = subscription.selector
     filters: Any = None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
     return Source(

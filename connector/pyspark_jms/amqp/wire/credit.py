@@ -37,7 +37,7 @@ class CreditWindow:
         """They are acknowledged. Their bytes are taken to be as many as those of the others in flight."""
         if self.messages:
             self.size -= self.size * messages // self.messages
-        self.messages -= messages
+        self.messages = max(0, self.messages - messages)
 
     def credit(self) -> int:
         """How many messages the broker may send now: at least one while nothing is in flight, so that one large

@@ -42,7 +42,9 @@ class Receiver(Link):
         """Answered drains that prove an empty queue: no message came, and the drain before was answered too. A drain
         whose credit the messages use up exactly has no answer, and its late end may answer the next one (Artemis)."""
 
-    def attach_to(self, source: Source, *, properties: Any = None, desired: tuple[str, ...] | None = None) -> None:
+    def attach_to(
+        self, source: Source | None, *, properties: Any = None, desired: tuple[str, ...] | None = None
+    ) -> None:
         self.attach(
             snd_settle_mode=_UNSETTLED,
             rcv_settle_mode=_FIRST,

@@ -191,7 +191,8 @@ class Session:
             self.send(End())
 
     def _on_attach(self, attach: Attach) -> None:
-        link = next((e for e in self._links if e.name == attach.name and e.is_receiver is not attach.role), None)
+        starting = (link for link in self._links if link.state in {EndpointState.STARTING, EndpointState.ENDING})
+        link = next((e for e in starting if e.name == attach.name and e.is_receiver is not attach.role), None)
         if link is None:
             raise malformed("an attach that answers none")
         self._by_peer_handle[attach.handle] = link

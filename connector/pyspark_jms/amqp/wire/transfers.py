@@ -96,6 +96,7 @@ class Transfers:
             return True
         if self._partial_size > self._max_bytes:
             self.oversized.append((self._partial_id, self._partial_size))
+            self.total_messages += 1
             return True
         self._data += whole
         self.total_messages += 1

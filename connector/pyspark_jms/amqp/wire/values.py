@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 from pyspark_jms.amqp.wire.limits import MAX_DEPTH
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["Described", "Symbol", "Typed", "decode", "encode", "encode_list", "malformed", "sized"]
+__all__ = ["Described", "Symbol", "Typed", "decode", "encode", "encode_list", "encode_map", "malformed", "sized"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -91,6 +91,11 @@ def encode_list(items: Sequence[bytes]) -> bytes:
     return _compound(0xC0, items) if items else b"\x45"
 
 
+def encode_map(items: Sequence[bytes]) -> bytes:
+    """A map of keys and values in turn, which are encoded already."""
+    return _compound(0xC1, items)
+
+
 def _encode_unsigned(kind: str, number: int) -> bytes:
     zero, small, wide, layout = (0x43, 0x52, 0x70, _UINT) if kind == "uint" else (0x44, 0x53, 0x80, _ULONG)
     if number == 0:
@@ -109,6 +114,8 @@ def _encode_typed(kind: str, value: Any) -> bytes:
         return _encode_unsigned(kind, value)
     if kind == "symbols":
         return _encode_symbols(value)
+    if kind == "symbol":
+        return encode(Symbol(value))
     code, layout = _FIXED[kind]
     return bytes((code,)) + layout.pack(ord(value) if kind == "char" else value)
 

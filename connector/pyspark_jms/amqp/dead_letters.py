@@ -1,0 +1,139 @@
+"""Messages that will not become rows → the dead-letter queue: their sections as they came, and why they are there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.performatives import Target
+from pyspark_jms.amqp.wire.sections import (
+    APPLICATION_PROPERTIES,
+    DELIVERY_ANNOTATIONS,
+    HEADER,
+    LISTS,
+    MAPS,
+    PROPERTIES,
+    MalformedMessageError,
+    Section,
+    elements,
+    sections,
+)
+from pyspark_jms.amqp.wire.values import Described, Typed, encode, encode_list, encode_map
+from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.jms.model import (
+    DEAD_LETTER_PROPERTIES,
+    ERROR_PROPERTY,
+    MESSAGE_ID_PROPERTY,
+    OCTET_STREAM,
+    SOURCE_PROPERTY,
+)
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["AmqpDeadLetter", "Oversized", "send_dead_letters"]
+
+_MAX_REASON_CHARACTERS = 1000
+_TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
+_NULL = b"\x40"
+_LEFT_OUT = frozenset({"_AMQ_DUPL_ID"}) | DEAD_LETTER_PROPERTIES
+"""Properties that must not travel with a dead letter: the broker would drop a repeated one, or has the old reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """A message above ``maxMessageBytes``, of which only the size is kept."""
+
+    identifier: bytes
+    size: int
+    is_kept: bool = field(default=False, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is no file to delete."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AmqpDeadLetter:
+    message: bytes
+    reason: str
+    source: str
+    message_id: str
+
+
+def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
+    """Returns when the broker has confirmed all of them: they are one transaction."""
+    messages = [_encoded(letter) for letter in letters]
+    block = MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(each) for each in messages])))
+    with Producer(settings) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block)
+        producer.commit()
+
+
+def _encoded(letter: AmqpDeadLetter) -> bytes:
+    """The message without its expiry, which would delete a dead letter, and with the reason as properties."""
+    try:
+        found = list(sections(letter.message))
+        begins = [0, *(section.end for section in found)]
+        kept = [_kept(letter, section, begin) for section, begin in zip(found, begins, strict=False)]
+        behind = sum(section.code < APPLICATION_PROPERTIES for section in found)
+        if not any(section.code == APPLICATION_PROPERTIES for section in found):
+            kept.insert(behind, _reasons(letter, []))
+        return b"".join([_header(), *kept])
+    except MalformedMessageError:
+        return _header() + _unreadable(letter)
+
+
+def _header() -> bytes:
+    return encode(Described(HEADER, [True]))
+
+
+def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> bytes:
+    if section.code in {HEADER, DELIVERY_ANNOTATIONS}:
+        return b""
+    if section.code == PROPERTIES:
+        return _properties(letter.message, section)
+    if section.code == APPLICATION_PROPERTIES:
+        return _application_properties(letter, section)
+    return letter.message[begin : section.end]
+
+
+def _cut(message: bytes, section: Section, codes: bytes) -> list[bytes]:
+    """The elements of a section's list or map, as they stand."""
+    starts = [*elements(message, section.value, codes), section.end]
+    return [message[begin:end] for begin, end in pairwise(starts)]
+
+
+def _properties(message: bytes, section: Section) -> bytes:
+    fields = _cut(message, section, LISTS)
+    for number in (_TO, _ABSOLUTE_EXPIRY):
+        if number < len(fields):
+            fields[number] = _NULL
+    return b"\x00\x53" + bytes((PROPERTIES,)) + encode_list(fields)
+
+
+def _application_properties(letter: AmqpDeadLetter, section: Section) -> bytes:
+    entries = _cut(letter.message, section, MAPS)
+    left_out = {encode(name) for name in _LEFT_OUT}
+    pairs = zip(entries[::2], entries[1::2], strict=True)
+    return _reasons(letter, [each for key, value in pairs if key not in left_out for each in (key, value)])
+
+
+def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
+    added = {
+        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
+        SOURCE_PROPERTY: letter.source,
+        MESSAGE_ID_PROPERTY: letter.message_id,
+    }
+    own = [encode(each) for pair in added.items() for each in pair]
+    return b"\x00\x53" + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
+
+
+def _unreadable(letter: AmqpDeadLetter) -> bytes:
+    """Bytes that are not a message become the body of one."""
+    properties = [None] * _CONTENT_TYPE + [Typed("symbol", OCTET_STREAM)]
+    return encode(Described(PROPERTIES, properties)) + _reasons(letter, []) + encode(Described(0x75, letter.message))

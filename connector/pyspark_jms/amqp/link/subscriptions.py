@@ -1,0 +1,100 @@
+"""Durable subscriptions at the broker: found by an attach without a source, compared, and ended.
+
+An attach with another selector or topic is accepted silently, and the broker deletes the messages that wait (Artemis).
+So a subscription is looked up before it is attached.
+"""
+
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.wire.performatives import Source
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.values import Described
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["end_subscription", "require_unchanged", "selector_of"]
+
+_NOT_FOUND = "amqp:not-found"
+
+
+def require_unchanged(connection: Connection, subscription: Subscription) -> None:
+    """``SelectorChangedError``, or ``InvalidDestinationError`` for another topic. A new subscription is fine."""
+    durable = subscription.durable
+    assert durable is not None
+    found = _look_up(connection, durable)
+    source = None if found is None else found.remote_source
+    if found is None or source is None:
+        return
+    _detach(connection, found, closed=False)
+    if source.address not in {None, subscription.destination.name}:
+        raise InvalidDestinationError(
+            f"The durable subscription {durable} belongs to topic {source.address}.",
+            "Give another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
+        )
+    if selector_of(source) != subscription.selector:
+        raise selector_changed(durable)
+
+
+def end_subscription(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
+    """Delete the subscription and its messages on the broker.
+
+    ``InvalidDestinationError`` if it does not exist, or belongs to another topic.
+    """
+    connection = connect(settings)
+    try:
+        found = _look_up(connection, durable)
+        if found is None:
+            raise InvalidDestinationError(
+                f"There is no durable subscription {durable}. Nothing was deleted.",
+                "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without"
+                " a clientId.",
+            )
+        source = found.remote_source
+        if source is not None and source.address not in {None, topic.name}:
+            _detach(connection, found, closed=False)
+            raise InvalidDestinationError(
+                f"The durable subscription {durable} belongs to topic {source.address}.",
+                f"Nothing was deleted. Give topic {source.address}.",
+            )
+        _detach(connection, found, closed=True)
+    finally:
+        connection.close()
+
+
+def _look_up(connection: Connection, durable: DurableSubscription) -> Receiver | None:
+    """An attached link to the subscription; None if there is none of that name."""
+    with connection.core() as session:
+        receiver = session.receiver(subscription_name(durable))
+        receiver.attach_to(None, desired=capabilities_of(durable))
+    connection.await_(lambda: receiver.is_ready or receiver.state is EndpointState.ENDED, "its attach")
+    if receiver.state is EndpointState.ENDED and receiver.error is not None and receiver.error.condition == _NOT_FOUND:
+        return None
+    connection.check_link(receiver)
+    return receiver
+
+
+def _detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None:
+    with connection.core():
+        receiver.detach(closed=closed)
+    connection.await_(lambda: receiver.state is EndpointState.ENDED, "its detach")
+    if receiver.error is not None:
+        connection.check_link(receiver)
+
+
+def subscription_name(durable: DurableSubscription) -> str:
+    return durable.name
+
+
+def capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:
+    """Of a shared subscription; ``global`` without a client id, so that every connection finds it."""
+    if not durable.shared:
+        return None
+    return ("shared",) if durable.client_id else ("shared", "global")
+
+
+def selector_of(source: Source) -> str | None:
+    """The selector in a source's filters, whatever their keys are."""
+    values = (source.filter or {}).values()
+    return next((each.value for each in values if isinstance(each, Described) and isinstance(each.value, str)), None)

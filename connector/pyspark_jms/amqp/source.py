@@ -1,0 +1,156 @@
+"""AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, Oversized, send_dead_letters
+from pyspark_jms.amqp.dialects import Dialect, dialect_named
+from pyspark_jms.amqp.dialects.refusals import refuse_journal
+from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
+from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["AmqpSource", "AmqpSourceLink"]
+
+
+class AmqpSourceLink(Consumer):
+    """A ``Consumer`` with the answers that only reading needs."""
+
+    has_timestamps = True
+    browse_ended = False
+    """A browse ends when nothing more arrives: a drain after the end would start the browse again (Artemis)."""
+
+    @property
+    def address(self) -> Address:
+        return self.connection.address
+
+    @property
+    def server(self) -> str | None:
+        return self.connection.server
+
+    @property
+    def is_down(self) -> bool:
+        return self.connection.is_down
+
+    @property
+    def received_bytes(self) -> int:
+        return self.connection.received_bytes
+
+    def require_supported(
+        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+    ) -> None:
+        """AMQP brokers have no limits of their own here. What a broker refuses, its attach shows."""
+
+    def check_messages(self) -> None:
+        self.check()
+        self.check_oversized()
+
+    def take_oversized(self) -> list[Oversized]:
+        return [Oversized(identifier, size) for identifier, size in self.taken_oversized()]
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        return creation_time_ms(block.message(index)) or None
+
+    def redelivered(self, block: MessageBlock) -> int:
+        return redelivered(block)
+
+    def require_unchanged(self) -> None:
+        """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""
+
+    # --- messages that will not become rows -----------------------------------------------------
+
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+        errors = _decode(
+            block.slice(0, upto),
+            dialect=self.dialect,
+            source=self.subscription.destination,
+            first_sequence=0,
+            body_type=body_type,
+        ).column("body_error")
+        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
+        return {int(index): str(errors[int(index)].as_py()) for index in bad}
+
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
+        message = block.message(index)
+        identifier = (stable_id(message) or b"").decode()
+        return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier)
+
+    def oversized_dead_letter(self, message: Oversized, reason: str) -> NoReturn:  # noqa: ARG002
+        raise AssertionError("over AMQP, onTooLarge=deadLetter is refused by the options")
+
+    def message_id(self, identifier: bytes) -> str:
+        return f"delivery {int.from_bytes(identifier, 'big')}"
+
+
+class AmqpSource:
+    """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
+
+    def arrivals(self) -> Arrivals:
+        return Arrivals()
+
+    def connect(self, settings: ConnectionSettings, arrivals: Any) -> AmqpSourceLink:
+        return AmqpSourceLink(settings, arrivals)
+
+    def decode(
+        self,
+        block: MessageBlock,
+        *,
+        dialect: str,
+        source: Destination,
+        first_sequence: int,
+        body_type: BodyChoice,
+    ) -> Any:
+        return _decode(
+            block,
+            dialect=dialect_named(dialect),
+            source=source,
+            first_sequence=first_sequence,
+            body_type=body_type,
+        )
+
+    def selector_dialect(self, dialect: str) -> str | None:
+        return dialect_named(dialect).selector_dialect
+
+    def recognition(self, dialect: str) -> Recognition | None:  # noqa: ARG002  # the same for all brokers
+        return RECOGNITION
+
+    def require_recognition(self, dialect: str) -> NoReturn:  # noqa: ARG002
+        refuse_journal()
+
+    def fingerprints(self, segment: Any) -> NoReturn:  # noqa: ARG002
+        refuse_journal()
+
+    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object:  # noqa: ARG002
+        """AMQP has no word for it: an attach creates the queue, or is refused."""
+        return ()
+
+    def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> Any:  # noqa: ARG002
+        return _NoFigures()
+
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
+        send_dead_letters(settings, queue, letters)
+
+
+class _NoFigures:
+    """Figures of a queue need the broker's management, which this release asks over STOMP only."""
+
+    def figures(self) -> dict[str, int | str]:
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _decode(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
+    from pyspark_jms.amqp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+
+    return decode(block, dialect=dialect, **facts)
