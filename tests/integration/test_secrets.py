@@ -141,10 +141,10 @@ def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, t
     for name, fail in failures.items():
         with pytest.raises(Exception, match=r"\[JMS_(SECURITY|INVALID_OPTION)\]") as failed:
             fail()
-        said = str(failed.value)
+        reason = str(failed.value)
         # Spark 4.3 does not give the setting to a source's own process.
-        assert "redacted" in said or name == "a source", f"{name} shows no local variable: the test proves nothing"
-        assert password not in said, name
+        assert "redacted" in reason or name == "a source", f"{name} shows no local variable: the test proves nothing"
+        assert password not in reason, name
 
 
 def test_the_journal_is_its_owners_alone(ended):

@@ -42,7 +42,7 @@ def test_a_list_does_not_fall_back_to_no_tls(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("tcp://host:61616", r"usually 61613.*; tcp:// is the protocol of the broker's Java clients .*61616"),
         ("TCP://host:61616", "tcp:// is the protocol"),
@@ -57,8 +57,8 @@ def test_a_list_does_not_fall_back_to_no_tls(text):
         ("foo://host:1", "stomp://HOST:PORT or stomp"),
     ],
 )
-def test_an_address_of_another_protocol_is_told_from_ours(text, said):
-    with pytest.raises(ValueError, match=said) as refused:
+def test_an_address_of_another_protocol_is_told_from_ours(text, reason):
+    with pytest.raises(ValueError, match=reason) as refused:
         parse_broker_url(text)
     assert str(refused.value).startswith("an address reads stomp://HOST:PORT or stomp+ssl://HOST:PORT")
 

@@ -23,7 +23,7 @@ PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
 
 
 @pytest.mark.parametrize(
-    ("address", "error", "said"),
+    ("address", "error", "reason"),
     [
         (PLAIN, ConnectionRefusedError(111, "Connection refused"), "connection refused"),
         (PLAIN, TimeoutError("timed out"), "no answer within connectTimeout"),
@@ -37,18 +37,18 @@ PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
         (TLS, BrokenPipeError(32, "pipe"), "before CONNECTED; it may require a client certificate"),
     ],
 )
-def test_why_a_connection_was_not_made(address, error, said):
+def test_why_a_connection_was_not_made(address, error, reason):
     found = unreachable(address, error)
     assert type(found) is BrokerUnreachableError
-    assert said in found.fact
+    assert reason in found.fact
     assert str(address) in found.fact
     assert "brokerUrl" in found.remedy
 
 
 def test_a_refused_connection_names_the_usual_ports():
     remedy = unreachable(PLAIN, ConnectionRefusedError(111, "Connection refused")).remedy
-    for said in ("errno 111", "61613", "61614", "61616 is for Java clients", "localhost is that container"):
-        assert said in remedy
+    for reason in ("errno 111", "61613", "61614", "61616 is for Java clients", "localhost is that container"):
+        assert reason in remedy
 
 
 def test_tls_reasons():
