@@ -100,6 +100,7 @@ def test_every_message_is_in_spark_once(spark, broker, preloaded, sent, tmp_path
     assert seen == sent
 
 
+@pytest.mark.deep
 def test_every_message_goes_on_as_it_came(spark, broker, preloaded, sent, tmp_path):
     onward = f"{preloaded}.onward"
     frame = read(spark, broker, queue=preloaded, idleTimeout="1s")

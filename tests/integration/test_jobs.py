@@ -94,6 +94,7 @@ def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue,
 
 @pytest.mark.broker
 @pytest.mark.spark
+@pytest.mark.deep
 def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"bytes\0{n}".encode()) for n in range(500)])

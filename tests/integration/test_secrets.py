@@ -87,6 +87,7 @@ TRACES = ["log", "shown", "events", "checkpoints", "journal names", "command lin
 
 
 @pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.deep
 def test_no_password(ended, trace):
     password, _, _, traces = ended
     assert traces[trace]
@@ -94,11 +95,13 @@ def test_no_password(ended, trace):
 
 
 @pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.deep
 def test_no_payload(ended, trace):
     _, payload, _, traces = ended
     assert payload not in traces[trace]
 
 
+@pytest.mark.deep
 def test_the_job_did_what_could_have_told(ended):
     """Else the search would prove nothing: messages went through, plans and errors were shown, our log was loud."""
     traces = ended[-1]

@@ -217,6 +217,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
 
 
+@pytest.mark.deep
 def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_path):
     lines(tmp_path, TIDY_EVERY + 3, 2)
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
@@ -225,6 +226,7 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
 
 
+@pytest.mark.deep
 def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path):
     """Each other task has one connection. The driver has one more in every 16th batch, to delete entries."""
     lines(tmp_path, 4, 3)
@@ -371,6 +373,7 @@ def ended(tmp_path, proxy, broker, queue, master, **settings):
     return code, (tmp_path / "job.log").read_text()
 
 
+@pytest.mark.deep
 def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
     with half_sent(tmp_path, broker, queue) as proxy:
