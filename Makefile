@@ -58,7 +58,7 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(BIN)/python -m pytest -m 'container and not slow'
 
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker
-	$(BIN)/python -m pytest
+	EXAMPLES=4 $(BIN)/python -m pytest
 
 unit: $(READY) ## run the tests that need neither broker nor Spark
 	$(BIN)/python -m pytest -m 'not broker and not spark'

@@ -55,8 +55,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
-def _yes(said: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for a flag
-    return "yes" if said else otherwise
+def _yes(flag: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for a flag
+    return "yes" if flag else otherwise
 
 
 def _guarantee(dialect: Dialect) -> str:

@@ -55,7 +55,7 @@ def own_stage(request, stage):
 
 
 @pytest.fixture
-def said(stage):
+def documented(stage):
     """What the table of docs/brokers.md says of this broker, by the first cell of the row."""
     return brokers_page.table()[stage.name]
 
@@ -127,10 +127,10 @@ class Client(rawstomp.RawStomp):
             part = messages[start : start + 200]
             for number, (headers, body) in enumerate(part):
                 lines = [("destination", spelled), *kind, ("persistent", "true"), ("receipt", f"p{number}")]
-                octets = body.encode() if isinstance(body, str) else body
+                binary = body.encode() if isinstance(body, str) else body
                 if isinstance(body, bytes):
-                    lines.append(("content-length", len(octets)))
-                self.write(rawstomp.frame("SEND", [*lines, *headers], octets))
+                    lines.append(("content-length", len(binary)))
+                self.write(rawstomp.frame("SEND", [*lines, *headers], binary))
             for _ in part:
                 answer = self.receive()
                 assert answer.command == "RECEIPT", answer

@@ -72,11 +72,11 @@ def test_what_arrives_as_what(spark, classic, java, queue, tmp_path):
     text.setDoubleProperty("double", 1e10)
     text.setObjectProperty("null", None)
     text.setStringProperty("JMSXGroupID", "g")
-    octets = java.createBytesMessage()
-    octets.writeBytes(b"\0\xff")
+    binary = java.createBytesMessage()
+    binary.writeBytes(b"\0\xff")
     stream = java.createStreamMessage()
     stream.writeString("lost")
-    for message in (text, octets, java.createBytesMessage(), java.createMessage(), stream, java.createTextMessage()):
+    for message in (text, binary, java.createBytesMessage(), java.createMessage(), stream, java.createTextMessage()):
         send(java, queue, message)
     rows = sorted(read(spark, classic, queue, tmp_path, "arrived"), key=lambda row: row.sequence)
     found = [(row.body_type, row.text, row.bytes and bytes(row.bytes), row.body_error) for row in rows]

@@ -80,9 +80,9 @@ def finish(spark, stage, queue, folder, **options):
 
 
 @pytest.mark.parametrize("journal", [False, True], ids=["no journal", "journal"])
-def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, tmp_path, journal, said, report):
+def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, tmp_path, journal, documented, report):
     queue, _ = queues
-    promised = said["queue → Spark"]
+    promised = documented["queue → Spark"]
     assert promised in {"at-least-once", "at-least-once, or exactly-once with a journal"}
     if journal and "exactly-once" not in promised:
         pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
@@ -149,7 +149,7 @@ def test_headers_and_properties(spark, stage, queues, tmp_path):
         assert row.JMSMessageID.startswith("ID:")
 
 
-def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
+def test_bodies_of_every_type(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
     rows = spark.sql(
         """
@@ -164,7 +164,7 @@ def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
     rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     run_available(stream, tmp_path / "checkpoint", "memory", name=f"bodies_{stage.name}")
-    assert said["maps, streams and objects of this sink"] == "in envelopes"
+    assert documented["maps, streams and objects of this sink"] == "in envelopes"
     found = {row.body_type: row for row in spark.table(f"bodies_{stage.name}").collect()}
     assert found.keys() == {"text", "bytes", "object", "message", "map", "stream"}
     assert not [row.body_error for row in found.values() if row.body_error]
@@ -175,9 +175,9 @@ def test_bodies_of_every_type(spark, stage, queues, tmp_path, said):
     assert found["stream"].stream[0].asDict() == {"type": "char", "value": "x"}
 
 
-def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, said):
+def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
-    by_broker = {"evaluated by the broker": True, "in Spark only": False}[said["selectors"]]
+    by_broker = {"evaluated by the broker": True, "in Spark only": False}[documented["selectors"]]
     with stage.client() as client:
         client.put(queue, [([("color", color)], color) for color in ("red", "blue") * 20])
     choices = {} if by_broker else {"selectorResidual": "spark"}
@@ -192,10 +192,10 @@ def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, said)
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
-def test_exactly_once_works_or_is_refused(spark, stage, queues, named, said):
+def test_exactly_once_works_or_is_refused(spark, stage, queues, named, documented):
     queue, _ = queues
-    works = {"yes": True, "refused": False}[said["exactly-once writes (`deliveryGuarantee=exactly-once`)"]]
-    assert works is ("exactly-once" in said["Spark → queue"])
+    works = {"yes": True, "refused": False}[documented["exactly-once writes (`deliveryGuarantee=exactly-once`)"]]
+    assert works is ("exactly-once" in documented["Spark → queue"])
     rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
     options = stage.access | {"queue": queue, "deliveryGuarantee": "exactly-once", "writeId": queue}
     write = rows.write.format("jms").mode("append").options(**options, **({"broker": stage.name} if named else {}))
@@ -210,9 +210,9 @@ def test_exactly_once_works_or_is_refused(spark, stage, queues, named, said):
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "found out"])
-def test_transactions_work_or_are_refused(spark, stage, queues, named, said):
+def test_transactions_work_or_are_refused(spark, stage, queues, named, documented):
     queue, _ = queues
-    works = {"yes": True, "refused": False}[said["one transaction for each task (`transaction=task`)"]]
+    works = {"yes": True, "refused": False}[documented["one transaction for each task (`transaction=task`)"]]
     rows = spark.range(10).selectExpr("CAST(id AS STRING) text")
     broker = {"broker": stage.name} if named else {}
     write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue, **broker)
@@ -235,13 +235,13 @@ def test_many_acknowledgements_at_once(spark, stage, queues, tmp_path):
     wait_until(lambda: stage.broker.message_count(queue) == 0, what="an empty queue")
 
 
-def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, tmp_path, said):
+def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
     put_numbered(stage, queue, 200)
     stream = (
         spark.readStream.format("jms").options(**stage.access, queue=queue, journalLocation=str(tmp_path / "j")).load()
     )
-    if "with a journal" not in said["queue → Spark"]:
+    if "with a journal" not in documented["queue → Spark"]:
         query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*journalLocation"):
             query.awaitTermination(120)
@@ -287,8 +287,8 @@ def test_what_a_broker_moved_to_its_dead_letter_queue_can_be_written_as_it_was_r
     frame = spark.read.format("jms").options(**stage.access, queue=dead).load()
     (row,) = frame.collect()
     assert row.properties["n"] == "7"
-    told = stage.dialect.set_by_broker & row.properties.keys()
-    assert told, "the broker says where it comes from"
+    reported = stage.dialect.set_by_broker & row.properties.keys()
+    assert reported, "the broker says where it comes from"
     again = spark.createDataFrame([row], frame.schema)
     again.write.format("jms").mode("append").options(**stage.sink, queue=queues[1]).save()
     with stage.client() as client:
@@ -296,7 +296,7 @@ def test_what_a_broker_moved_to_its_dead_letter_queue_can_be_written_as_it_was_r
     with stage.client() as client:
         client.get(dead, 1)
     assert (message.headers["n"], message.body) == ("7", b"late")
-    assert not told & message.headers.keys()
+    assert not reported & message.headers.keys()
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -310,6 +310,6 @@ def test_rows_that_are_not_persistent_arrive(spark, stage, queues, there):
     rows = spark.range(20).selectExpr("concat('row ', id) text", "int(id % 2) + 1 JMSDeliveryMode")
     rows.coalesce(1).write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
     found = spark.read.format("jms").options(**stage.access, queue=queue).load().collect()
-    told = sorted((row.text, row.JMSDeliveryMode) for row in found)
-    assert told == sorted((f"row {n}", n % 2 + 1) for n in range(20))
+    reported = sorted((row.text, row.JMSDeliveryMode) for row in found)
+    assert reported == sorted((f"row {n}", n % 2 + 1) for n in range(20))
     assert not any(row.properties for row in found)

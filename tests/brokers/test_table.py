@@ -24,9 +24,9 @@ def test_every_row_is_asked_of_the_brokers_or_named_as_not_tested():
         node.slice.value
         for path in Path(__file__).parent.glob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "said"
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "documented"
     }
-    rows = {fact for said in brokers_page.table().values() for fact in said}
+    rows = {fact for documented in brokers_page.table().values() for fact in documented}
     assert asked | brokers_page.untested() == rows
     assert not asked & brokers_page.untested()
 
@@ -40,9 +40,9 @@ def test_who_answers(stage, report):
 
 
 @slow
-def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
+def test_a_message_is_known_again(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
-    given = said["`JMSMessageID`"] == "if the producer set one"
+    given = documented["`JMSMessageID`"] == "if the producer set one"
     headers = [[("amqp-message-id", f"m{n}")] if given else [] for n in range(5)]
     with stage.client() as client:
         client.put(queue, [(each, f"text {n}") for n, each in enumerate(headers)])
@@ -57,9 +57,9 @@ def test_a_message_is_known_again(spark, stage, queues, tmp_path, said):
     assert before == after
     assert before.keys() == {f"text {n}" for n in range(5)}
     stable, own = zip(*before.values(), strict=True)
-    known = {"yes": 5, "no": 0}[said["redeliveries are recognised (`delivery_id`)"].partition(":")[0]]
+    known = {"yes": 5, "no": 0}[documented["redeliveries are recognised (`delivery_id`)"].partition(":")[0]]
     assert len(set(stable) - {None}) == known
-    match said["`JMSMessageID`"]:
+    match documented["`JMSMessageID`"]:
         case "no":
             assert set(own) == {None}
         case "yes":
@@ -74,18 +74,19 @@ FAULTS = {"in the sink": ("chr(0)", "JMS_MESSAGE_FORMAT"), "in Spark": ("raise_e
 
 @slow
 @pytest.mark.parametrize("where", list(FAULTS))
-def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, said, where):
+def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, documented, where):
     """Row 950 of a thousand is bad. In Spark, where it cannot be evaluated, the sink sees the rows before it end."""
     refused, queue = queues
-    fault, told = FAULTS[where]
-    together = {"yes": True, "refused": False}[said["one transaction for each task (`transaction=task`)"]]
+    fault, stated = FAULTS[where]
+    together = {"yes": True, "refused": False}[documented["one transaction for each task (`transaction=task`)"]]
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     try:
         rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
         write = rows.write.format("jms").mode("append").options(**stage.access)
-        with pytest.raises(Exception, match=told if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{told}"):
+        refusal = stated if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{stated}"
+        with pytest.raises(Exception, match=refusal):
             write.option("queue", refused).save()
-        with pytest.raises(Exception, match=told):
+        with pytest.raises(Exception, match=stated):
             write.options(queue=queue, transaction="none").save()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
@@ -94,12 +95,12 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, sa
 
 
 @slow
-def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, said):
+def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, documented):
     """The broker is killed as soon as the writes have returned."""
     by_row, by_task = queues
     rows = spark.range(0, 1_300, 1, 1).selectExpr("CAST(id AS STRING) text")
     write = rows.write.format("jms").mode("append").options(**own_stage.access)
-    together = "row by row" not in said["Spark → queue"]
+    together = "row by row" not in documented["Spark → queue"]
     write.options(queue=by_row, transaction="none").save()
     if together:
         write.options(queue=by_task, transaction="task").save()
@@ -110,11 +111,11 @@ def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, said):
 
 
 @slow
-def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
+def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, documented):
     """The link dies at the fiftieth receipt, where there is one."""
     queue, _ = queues
     rows = spark.range(0, 100, 1, 1).selectExpr("CAST(id AS STRING) text")
-    each = {"one for each row": True, "one for all rows": False}[said["receipts with `transaction=none`"]]
+    each = {"one for each row": True, "one for all rows": False}[documented["receipts with `transaction=none`"]]
     with Proxy(stage.broker.host, stage.broker.port) as proxy:
         proxy.to_client.cut_at(b"RECEIPT\n", nth=50)
         write = rows.write.format("jms").mode("append").options(**stage.access | {"brokerUrl": proxy.url})
@@ -130,12 +131,12 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, said):
 
 
 @slow
-def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, said):
+def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, documented):
     """While the first batch is held. Messages of 1,000 bytes, of which 64 KB are at most 65 and one that passes it."""
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], "x" * 1_000)] * 400)
-    words = said["prefetch window"]
+    words = documented["prefetch window"]
     least, most = (16, 16) if "messages: one for each 4 KB" in words else (33, 66)
     assert stage.dialect.window_header in words
     finished = threading.Event()
@@ -153,7 +154,7 @@ def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, said):
 
 
 @slow
-def test_what_a_stop_costs(spark, stage, queues, tmp_path, said):
+def test_what_a_stop_costs(spark, stage, queues, tmp_path, documented):
     """Twelve stops with ten messages in flight. Artemis gives up after ten attempts, a Java consumer of Classic six."""
     queue, _ = queues
     with stage.client() as client:
@@ -166,7 +167,7 @@ def test_what_a_stop_costs(spark, stage, queues, tmp_path, said):
         wait_until(lambda: stage.in_flight(queue, 10) == 10, what="all of them in flight")
         query.stop()
         wait_until(lambda: stage.in_flight(queue, 10) == 0, what="all of them to be back")
-    words = said["delivery attempts when a query stops"]
+    words = documented["delivery attempts when a query stops"]
     assert words in {"none", "one for each message in flight; the broker has no limit"}
     free = words == "none"
     if hasattr(stage.broker, "delivery_counts"):
@@ -177,7 +178,7 @@ def test_what_a_stop_costs(spark, stage, queues, tmp_path, said):
 
 
 @slow
-def test_a_look_counts_no_delivery(spark, stage, queues, said):
+def test_a_look_counts_no_delivery(spark, stage, queues, documented):
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], "x")] * 300)
@@ -187,11 +188,11 @@ def test_a_look_counts_no_delivery(spark, stage, queues, said):
     with stage.client() as client:
         found = client.get(queue, 300)
     seen = {message.headers.get("redelivered", "false") for message in found}
-    assert seen == {{"yes": "false", "no": "true"}[said["`spark.read` costs no delivery attempt"]]}
+    assert seen == {{"yes": "false", "no": "true"}[documented["`spark.read` costs no delivery attempt"]]}
 
 
 @slow
-def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues, tmp_path, said, report):
+def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues, tmp_path, documented, report):
     queue, _ = queues
     with own_stage.client() as client:
         client.put(queue, [([], "x" * 1_000)] * 300)
@@ -202,30 +203,30 @@ def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues,
     own_stage.broker.start()
     back = own_stage.broker.message_count(queue)
     report(f"{own_stage.name}: {back} of 300 acknowledged messages were back after kill -9 of the broker")
-    assert back <= {"yes": 0, "no": 300}[said["acknowledgements survive `kill -9` of the broker"]]
+    assert back <= {"yes": 0, "no": 300}[documented["acknowledgements survive `kill -9` of the broker"]]
 
 
 @slow
-def test_time_to_live(spark, stage, queues, tmp_path, said):
+def test_time_to_live(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
     rows = spark.sql("SELECT 'gone' text, 1L time_to_live UNION ALL SELECT 'stays', 3600000L")
     rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
     time.sleep(0.1)
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     run_available(stream, tmp_path, "memory", name=f"life_{stage.name}")
-    assert said["time to live"] == "yes"
+    assert documented["time to live"] == "yes"
     assert [row.text for row in spark.table(f"life_{stage.name}").collect()] == ["stays"]
 
 
 @slow
 @pytest.mark.parametrize("by", ["column", "option"])
-def test_a_delay_works_or_is_refused(spark, stage, queues, said, by):
+def test_a_delay_works_or_is_refused(spark, stage, queues, documented, by):
     queue, _ = queues
     rows = spark.sql("SELECT 'later' text, 1500L delivery_delay" if by == "column" else "SELECT 'later' text")
     write = rows.write.format("jms").mode("append").options(**stage.sink, queue=queue)
     write = write if by == "column" else write.option("deliveryDelay", "1500")
     began = time.time()
-    if said["delivery delay"] == "no":
+    if documented["delivery delay"] == "no":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*delivery_delay"):
             write.save()
         assert stage.broker.message_count(queue) == 0
@@ -238,9 +239,9 @@ def test_a_delay_works_or_is_refused(spark, stage, queues, said, by):
 
 
 @slow
-def test_maps_of_java_producers(spark, stage, queues, tmp_path, said):
+def test_maps_of_java_producers(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
-    words = said["maps of Java producers"]
+    words = documented["maps of Java producers"]
     if words == "not tried":
         pytest.skip("no JMS client of this broker is at hand")
     send_java_map(stage, queue)
@@ -255,9 +256,9 @@ def test_maps_of_java_producers(spark, stage, queues, tmp_path, said):
 
 
 @slow
-def test_questions_about_itself(stage, said):
+def test_questions_about_itself(stage, documented):
     link, finding = open_management(settings(stage))
-    if said["management queries"] == "yes":
+    if documented["management queries"] == "yes":
         with link:
             assert link.attribute("broker", "version")
     else:

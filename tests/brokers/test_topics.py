@@ -74,8 +74,8 @@ def test_the_end_of_a_subscription_that_is_not_there_is_an_error(stage, topic, c
     assert unsubscribe(stage, topic, "daily", f"c{topic[2:]}") == 1
     assert f"[JMS_INVALID_DESTINATION] There is no durable subscription c{topic[2:]}.daily" in capsys.readouterr().err
     assert unsubscribe(stage, topic, topic) == 1
-    said = "[JMS_UNSUPPORTED]" if stage.name == "classic" else f"There is no durable subscription {topic}."
-    assert said in capsys.readouterr().err
+    documented = "[JMS_UNSUPPORTED]" if stage.name == "classic" else f"There is no durable subscription {topic}."
+    assert documented in capsys.readouterr().err
 
 
 @slow
@@ -117,9 +117,9 @@ def test_a_pattern_reads_many_topics_and_a_row_says_which(spark, stage, topic, t
 
 @slow
 @pytest.mark.parametrize("client", [None, "team"], ids=["no client id", "client id"])
-def test_queries_that_share_a_subscription_have_each_message_once(spark, stage, topic, tmp_path, said, client):
+def test_queries_that_share_a_subscription_have_each_message_once(spark, stage, topic, tmp_path, documented, client):
     options = {"subscriptionName": topic, "sharedSubscription": "true"} | ({"clientId": client} if client else {})
-    if said["shared durable subscriptions (`sharedSubscription`)"] == "refused":
+    if documented["shared durable subscriptions (`sharedSubscription`)"] == "refused":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*Consumer\.GROUP\.VirtualTopic"):
             run_available(stream_of(spark, stage, topic, **options), tmp_path, "noop")
         assert instead(spark, stage, topic, tmp_path) == ["one", "two"]

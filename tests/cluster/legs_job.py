@@ -29,11 +29,11 @@ def main(order):
             queries[-1].awaitTermination()
     for query in queries:
         query.awaitTermination()
-    told = {
+    reported = {
         "application": spark.sparkContext.applicationId,
         "legs": [[json.loads(progress.json) for progress in query.recentProgress] for query in queries],
     }
-    Path(order["told"]).write_text(json.dumps(told))
+    Path(order["reported"]).write_text(json.dumps(reported))
     spark.stop()
 
 

@@ -80,10 +80,10 @@ def went_through(broker, queue, cluster, tmp_path):
     """``went_through(job)``: both legs, with tasks on both workers."""
 
     def went_through(job):
-        told = job.end()
+        reported = job.end()
         assert in_files(tmp_path / "files") == in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
         assert left(broker, queue) == left(broker, f"{queue}.second") == 0
-        assert all(worker.finished_tasks(told["application"]) for worker in cluster.workers)
+        assert all(worker.finished_tasks(reported["application"]) for worker in cluster.workers)
 
     return went_through
 

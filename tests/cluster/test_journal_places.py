@@ -34,10 +34,10 @@ def copied(broker, queue, cluster):
     """Every message once in the other queue, by tasks on both workers."""
 
     def copied(job):
-        told = job.end()
+        reported = job.end()
         assert in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
         assert left(broker, queue) == 0
-        assert all(worker.finished_tasks(told["application"]) for worker in cluster.workers)
+        assert all(worker.finished_tasks(reported["application"]) for worker in cluster.workers)
 
     return copied
 

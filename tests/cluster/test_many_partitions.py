@@ -22,16 +22,18 @@ def test_200_partitions_a_batch(broker, queue, cluster, submit, guarantee, tmp_p
     with Connections(broker) as connections:
         read = from_queue(broker, queue, maxMessagesPerTrigger=str(PARTITIONS), partitionBytes="1")
         copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee)
-        told = submit(read | copies).end(600)
+        reported = submit(read | copies).end(600)
     assert in_queue(broker, f"{queue}.copy") == Counter(range(count))
     assert left(broker, queue) == 0
-    tasks = [worker.finished_tasks(told["application"]) for worker in cluster.workers]
+    tasks = [worker.finished_tasks(reported["application"]) for worker in cluster.workers]
     assert sum(tasks) == count  # a message each
     looked_up = PARTITIONS + 1 if guarantee == "exactly-once" else 0  # by the first batch's tasks; one tidies up
     assert connections.made == 1 + count + looked_up
     # The receiver, one for each task that runs, and one before it that the broker has not seen close yet.
     assert connections.most <= 1 + 2 * CORES
-    seconds = sum(batch["durationMs"]["triggerExecution"] for [batches] in [told["legs"]] for batch in batches) / 1000
+    seconds = (
+        sum(batch["durationMs"]["triggerExecution"] for [batches] in [reported["legs"]] for batch in batches) / 1000
+    )
     report(
         f"{guarantee}: {BATCHES} batches of {PARTITIONS} partitions, {tasks} tasks on the workers in {seconds:.0f} s,"
         f" {connections.made} connections, at most {connections.most} at a time"

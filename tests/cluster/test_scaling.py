@@ -82,5 +82,5 @@ def test_what_a_message_costs_and_where(broker, queue, cluster, submit, tmp_path
     assert [broker.consumer_count(each) for each in queues] == [1] * len(queues)
     assert len(session.runners(job.session_id)) == len(queries)
     cost = ", ".join(f"{place} {seconds / COUNT * 1e6:.1f}" for place, seconds in sorted(meter.cpu.items()))
-    peaks = ", ".join(f"{place} {octets >> 20}" for place, octets in memory.peaks().items())
+    peaks = ", ".join(f"{place} {size >> 20}" for place, size in memory.peaks().items())
     report(f"{name}: {COUNT / meter.seconds:,.0f} messages/s; CPU us a message: {cost}; MB at most: {peaks}")

@@ -23,14 +23,14 @@ def test_messages_go_through_a_cluster_with_a_bounded_number_of_connections(
     files = tmp_path / "files"
     with Connections(broker) as connections:
         read = from_queue(broker, queue, maxMessagesPerTrigger="500", partitionBytes="64k")
-        told = submit(
+        reported = submit(
             read | to_files(files, tmp_path / "first"),
             from_files(files) | to_queue(broker, f"{queue}.copy", tmp_path / "second"),
             conf=A_TASK_A_FILE,
         ).end()
     assert left(broker, queue) == 0
     assert in_files(files) == in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
-    tasks = [worker.finished_tasks(told["application"]) for worker in cluster.workers]
+    tasks = [worker.finished_tasks(reported["application"]) for worker in cluster.workers]
     assert all(tasks)
     assert connections.made > 4 * CORES
     assert connections.most <= 2 * CORES  # a sink's task on each core, and what the broker has not seen close yet

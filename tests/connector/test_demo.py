@@ -55,6 +55,7 @@ def all_right():
 
 @pytest.mark.broker
 @pytest.mark.spark
+@pytest.mark.deep
 def test_the_demo_prints_every_order_and_returns_0():
     output = run_demo()
     assert (output.returncode, output.stderr) == (0, "")

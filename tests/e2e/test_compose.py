@@ -77,8 +77,8 @@ class Project:
         command = [str(Path(sys.executable).with_name("pyspark-jms")), "check", "--broker-url", self.broker.url]
         command += ["--user", self.broker.user, "--password-env", "COMPOSED", "--queue", queue, "--json"]
         environment = os.environ | {"COMPOSED": self.broker.password}
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
-        found = {finding["name"]: finding for finding in json.loads(said.stdout)["findings"]}
+        reason = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        found = {finding["name"]: finding for finding in json.loads(reason.stdout)["findings"]}
         return found["queue"].get("figures", {}).get("messages", 0)
 
 

@@ -35,22 +35,22 @@ def send_mixed(broker, queue):
 @pytest.mark.spark
 def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
     send_mixed(broker, queue)
-    code, told = check(broker, queue, "--receive")
+    code, reported = check(broker, queue, "--receive")
     assert code == 1
-    assert told["body types"]["figures"]["bodyTypes"] == {
+    assert reported["body types"]["figures"]["bodyTypes"] == {
         "text": 1, "bytes": 1, "map": 1, "stream": 2, "object": 1, "message": 1
     }  # fmt: skip
-    assert told["received"]["figures"]["received"] == 6
-    assert told["not received"]["figures"]["bodyTypes"] == {"stream": 1}
+    assert reported["received"]["figures"]["received"] == 6
+    assert reported["not received"]["figures"]["bodyTypes"] == {"stream": 1}
     assert (broker.message_count(queue), broker.delivery_counts(queue)) == (7, [0] * 7)
 
     frame = read(spark, broker, queue=queue)
     query = frame.writeStream.format("memory").queryName("mixed").option("checkpointLocation", str(tmp_path)).start()
     try:
         wait_until(lambda: left(broker, queue, 1, 1) == 1, what="acknowledging what came")
-        _, told = check(broker, queue)
-        assert told["queue"]["figures"] == {"messages": 1, "delivering": 1, "consumers": 1, "scheduled": 0}
-        assert told["in delivery"]["figures"] == {"streamsAtStompReaders": 1}
+        _, reported = check(broker, queue)
+        assert reported["queue"]["figures"] == {"messages": 1, "delivering": 1, "consumers": 1, "scheduled": 0}
+        assert reported["in delivery"]["figures"] == {"streamsAtStompReaders": 1}
     finally:
         query.stop()
     assert spark.table("mixed").count() == 6
@@ -66,9 +66,9 @@ def test_a_user_who_may_not_manage():
         broker.create_queue("orders")
         broker.create_queue("pyspark-jms.check")
         send_mixed(broker, "orders")
-        code, told = check(broker, "orders", user="worker", password="pw")
+        code, reported = check(broker, "orders", user="worker", password="pw")
         assert code == 0
-        assert told["management"]["verdict"] == told["queue"]["verdict"] == "note"
-        assert told["management"]["value"] == f"User worker may not use the management of {broker.url}."
-        assert told["duplicate detection"]["verdict"] == "fine"
+        assert reported["management"]["verdict"] == reported["queue"]["verdict"] == "note"
+        assert reported["management"]["value"] == f"User worker may not use the management of {broker.url}."
+        assert reported["duplicate detection"]["verdict"] == "fine"
         assert broker.delivery_counts("orders") == [0] * 7

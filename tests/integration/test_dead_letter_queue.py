@@ -35,7 +35,7 @@ def dead(broker, queue):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize("journal", [pytest.param(False, marks=pytest.mark.deep), True])
 def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
     put_good_and_bad(broker, queue)
     options = {"queue": queue, "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}

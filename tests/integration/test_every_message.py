@@ -28,13 +28,13 @@ def messages(seed):
     """(headers, body): body str is text, bytes is bytes. The property n tells each one."""
     chance = random.Random(seed)
     text = "".join(chance.choices(ALPHABET, k=1 << 16))
-    octets = chance.randbytes(1 << 16)
+    binary = chance.randbytes(1 << 16)
     for n in range(COUNT):
         size = 0 if n % 997 == 0 else chance.randrange(1, 1900)
         start = chance.randrange(60_000)
-        body = text[start : start + size // 3] if n % 3 else octets[start : start + size]
+        body = text[start : start + size // 3] if n % 3 else binary[start : start + size]
         if n % 1000 == 500:  # a hundred of a megabyte
-            body = (octets * 17)[start : start + LARGE] if n % 2000 == 500 else "ä:\n" * (LARGE // 4)
+            body = (binary * 17)[start : start + LARGE] if n % 2000 == 500 else "ä:\n" * (LARGE // 4)
         headers = [("n", str(n)), (ODD_NAME, chance.choice(VALUES))]
         if n % 10_000 == 7:
             headers.append(("long", "x:\\\n" * (1 << 14)))
@@ -45,10 +45,10 @@ def messages(seed):
 
 def digest(headers, body):
     """Of everything a message carries, whatever reads it."""
-    octets = body.encode() if isinstance(body, str) else body
+    binary = body.encode() if isinstance(body, str) else body
     kind = "text" if isinstance(body, str) else "bytes"
-    told = repr((kind, sorted(headers))).encode()
-    return hashlib.blake2b(told + b"\0" + octets, digest_size=8).hexdigest()
+    reported = repr((kind, sorted(headers))).encode()
+    return hashlib.blake2b(reported + b"\0" + binary, digest_size=8).hexdigest()
 
 
 def row_digest(row, properties):
@@ -100,6 +100,7 @@ def test_every_message_is_in_spark_once(spark, broker, preloaded, sent, tmp_path
     assert seen == sent
 
 
+@pytest.mark.deep
 def test_every_message_goes_on_as_it_came(spark, broker, preloaded, sent, tmp_path):
     onward = f"{preloaded}.onward"
     frame = read(spark, broker, queue=preloaded, idleTimeout="1s")
@@ -108,9 +109,9 @@ def test_every_message_goes_on_as_it_came(spark, broker, preloaded, sent, tmp_pa
     seen = {}
     with RawStomp(broker, timeout=60) as client:
         for message in client.read(onward, wanted=COUNT):
-            number, told = _raw_digest(message)
+            number, reported = _raw_digest(message)
             assert number not in seen
-            seen[number] = told
+            seen[number] = reported
     assert seen == sent
 
 

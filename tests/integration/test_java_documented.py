@@ -115,9 +115,9 @@ def as_told(java_class, value):
     return base64.b64encode(str(value).encode("utf-16-be")).decode()
 
 
-def opened(told):
+def opened(reported):
     """(name, class of the name, class, value) of each element."""
-    entries = [line.split(" ") for line in told.splitlines()]
+    entries = [line.split(" ") for line in reported.splitlines()]
     return [(base64.b64decode(name).decode("utf-16-be"), of, kind, value) for name, of, kind, value in entries]
 
 
@@ -128,8 +128,8 @@ def elements():
 def test_a_map_opened_by_the_documented_lines(java, queue, send, documented):
     names = [f'{n}: "{kind}"\n\0ä' for n, (kind, *_) in enumerate(ELEMENTS)]
     send({"map": list(zip(names, elements(), strict=True))})
-    told = java.receive_as(lambda message: documented("told", message), queue)
-    assert opened(told) == [
+    reported = java.receive_as(lambda message: documented("reported", message), queue)
+    assert opened(reported) == [
         (name, "String", java_class, as_told(java_class, value))
         for name, (_, _, java_class, value) in zip(names, ELEMENTS, strict=True)
     ]
@@ -137,8 +137,8 @@ def test_a_map_opened_by_the_documented_lines(java, queue, send, documented):
 
 def test_a_stream_opened_by_the_documented_lines(java, queue, send, documented):
     send({"stream": elements()})
-    told = java.receive_as(lambda message: documented("told", message), queue)
-    assert opened(told) == [
+    reported = java.receive_as(lambda message: documented("reported", message), queue)
+    assert opened(reported) == [
         (str(n), "Integer", java_class, as_told(java_class, value))
         for n, (_, _, java_class, value) in enumerate(ELEMENTS)
     ]
@@ -146,8 +146,8 @@ def test_a_stream_opened_by_the_documented_lines(java, queue, send, documented):
 
 def test_envelopes_of_little(java, queue, send, documented):
     send({"map": []}, {"stream": []}, {"stream": [None]})
-    told = [java.receive_as(lambda message: documented("told", message), queue) for _ in range(3)]
-    assert [opened(text) for text in told] == [[], [], [("0", "Integer", "null", as_told("null", None))]]
+    reported = [java.receive_as(lambda message: documented("reported", message), queue) for _ in range(3)]
+    assert [opened(text) for text in reported] == [[], [], [("0", "Integer", "null", as_told("null", None))]]
 
 
 def test_what_each_body_is_an_instance_of(java, queue, send, documented):
@@ -166,13 +166,13 @@ def test_what_each_body_is_an_instance_of(java, queue, send, documented):
         return documented("instancesOf", message), message.getClass().getSimpleName(), marker
 
     found = {name: java.receive_as(look, queue) for name in bodies}
-    text, octets = ("TextMessage", "ActiveMQTextMessage"), ("BytesMessage", "ActiveMQBytesMessage")
+    text, raw = ("TextMessage", "ActiveMQTextMessage"), ("BytesMessage", "ActiveMQBytesMessage")
     assert found == {
         "text": (*text, None),
-        "bytes": (*octets, None),
+        "bytes": (*raw, None),
         "map": (*text, "map"),
         "stream": (*text, "stream"),
-        "object": (*octets, "object"),
+        "object": (*raw, "object"),
         "message": (*text, "message"),
     }
 
@@ -216,7 +216,7 @@ def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
     """What Java sends goes through a query to Java: texts, bytes, headers and properties as they were."""
 
     def look(message):
-        return documented("told", message), message.getJMSExpiration() - message.getJMSTimestamp()
+        return documented("reported", message), message.getJMSExpiration() - message.getJMSTimestamp()
 
     onward = f"{queue}.onward"
     sent = {
@@ -231,12 +231,12 @@ def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
         run_available(read(spark, broker, queue=queue), tmp_path, sink="jms", queue=onward, **access(broker))
         assert left(broker, queue) == 0
         found = [java.receive(onward, selector="spark_jms_body IS NULL") for _ in range(2)]
-        told, expires = java.receive_as(look, onward)
-    assert opened(told) == [("0", "Integer", "Short", as_told("Short", 7))]
+        reported, expires = java.receive_as(look, onward)
+    assert opened(reported) == [("0", "Integer", "Short", as_told("Short", 7))]
     assert 0 < expires <= 3_600_000
-    octets, text = sorted(found, key=lambda message: message.properties["name"].value)
+    raw, text = sorted(found, key=lambda message: message.properties["name"].value)
     assert (text.body, text.correlation_id, text.type, text.priority) == ("héllo\n😀", "c-1", "kind", 7)
     assert text.properties["n"] == Typed("string", "3")
-    assert (octets.body, octets.reply_to, octets.delivery_mode) == (
+    assert (raw.body, raw.reply_to, raw.delivery_mode) == (
         b"\0\xff", f"queue://{queue}.r", DeliveryMode.NON_PERSISTENT
     )  # fmt: skip

@@ -56,10 +56,10 @@ def rows(folder):
 
 @pytest.mark.parametrize("job", sorted(path.name for path in JOBS.glob("*.py")))
 def test_help_needs_neither_spark_nor_broker(job):
-    told = subprocess.run([sys.executable, str(JOBS / job), "--help"], capture_output=True, text=True, check=True)
+    reported = subprocess.run([sys.executable, str(JOBS / job), "--help"], capture_output=True, text=True, check=True)
     for option in ("--broker-url", "--password-file", "--password-env", "--queue", "--checkpoint", "--available-now"):
-        assert option in told.stdout
-    assert " --password " not in told.stdout
+        assert option in reported.stdout
+    assert " --password " not in reported.stdout
 
 
 @pytest.mark.slow
@@ -94,6 +94,7 @@ def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue,
 
 @pytest.mark.broker
 @pytest.mark.spark
+@pytest.mark.deep
 def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"bytes\0{n}".encode()) for n in range(500)])
@@ -125,8 +126,8 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
         )
         client.send(queue, [([("correlation-id", "octets")], b"\xff\0not JSON")])
         # As stomp.py and many others send a text: with a content-length.
-        octets = json.dumps(orders["review"]).encode()
-        client.send(queue, [([("correlation-id", "bytes of JSON")], octets)])
+        binary = json.dumps(orders["review"]).encode()
+        client.send(queue, [([("correlation-id", "bytes of JSON")], binary)])
     run("jms_to_jms.py", "--checkpoint", "checkpoint", password=("--password-file", secret))
     with RawStomp(broker) as client:
         wanted = {"europe": 1, "world": 1, "review": 2, "invalid": 2}
@@ -138,7 +139,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
         assert headers.get("total") == totals.get(name)
     assert (found["invalid"][1].headers["correlation-id"], found["invalid"][1].body) == ("octets", b"\xff\0not JSON")
     found["review"].sort(key=lambda message: message.headers["correlation-id"])
-    assert (found["review"][0].body, found["review"][0].headers["total"]) == (octets, totals["review"])
+    assert (found["review"][0].body, found["review"][0].headers["total"]) == (binary, totals["review"])
 
 
 @pytest.mark.deep

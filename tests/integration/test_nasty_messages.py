@@ -38,8 +38,8 @@ JAVA_NAMES = st.sampled_from(["_", "$", "a", "ack", "subscription", "timestamp",
 def nothing_but(row, **expected):
     """The columns of a row, but for what the provider sets."""
     provided = ("sequence", "JMSDestination", "JMSTimestamp", "JMSRedelivered", "delivery_id", "JMSMessageID")
-    told = {name: value for name, value in row.items() if value is not None and name not in provided}
-    assert told == {"JMSDeliveryMode": 2, "JMSPriority": 4} | expected
+    reported = {name: value for name, value in row.items() if value is not None and name not in provided}
+    assert reported == {"JMSDeliveryMode": 2, "JMSPriority": 4} | expected
 
 
 def rows_by_number(spark, broker, queue, count):

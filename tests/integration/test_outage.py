@@ -37,6 +37,7 @@ def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path
         query.stop()
 
 
+@pytest.mark.deep
 def test_a_query_that_starts_again_waits_for_its_broker_and_a_new_one_says_so_at_once(spark, fresh_broker, tmp_path):
     broker, texts = fresh_broker(), []
     fill(broker, "q", 3)

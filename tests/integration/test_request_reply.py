@@ -68,11 +68,11 @@ def test_a_java_requester_gets_its_answers(broker, queue, java, answer):
     answer()
     assert left(broker, queue) == 0
     got = {name: [java.receive(name) for _ in range(count)] for name, count in ((own, 2), (fixed, 4), (nobody, 1))}
-    told = {
+    reported = {
         name: sorted((message.correlation_id or "", json.loads(message.body).popitem()) for message in messages)
         for name, messages in got.items()
     }
-    assert told == {
+    assert reported == {
         own: [("", ("total", 0.02)), ("at my own queue: 1", ("total", 13.5))],
         fixed: [
             ("", REFUSED.copy().popitem()),

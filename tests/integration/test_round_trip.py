@@ -49,7 +49,7 @@ VALUES = {
     "char": st.one_of(
         st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), st.sampled_from("\0\n\uffff\x7f")
     ),
-    "bytes": st.binary(max_size=20).map(lambda octets: base64.b64encode(octets).decode()),
+    "bytes": st.binary(max_size=20).map(lambda raw: base64.b64encode(raw).decode()),
 }  # fmt: skip
 PROPERTY_TYPES = sorted(VALUES.keys() - {"char", "bytes"})
 
@@ -118,14 +118,14 @@ def row(number, body, headers, properties, group):
 
 def large(number):
     """The body of every 250th: each type in turn, a megabyte."""
-    text, octets = ("ä:\n\\" * MEGABYTE)[:MEGABYTE], bytes(range(256)) * (MEGABYTE // 256)
+    text, raw = ("ä:\n\\" * MEGABYTE)[:MEGABYTE], bytes(range(256)) * (MEGABYTE // 256)
     value = {"type": "string", "value": "\0" + text}
     return [
         {"body_type": "text", "text": text},
-        {"body_type": "bytes", "bytes": octets},
-        {"body_type": "map", "map": {"x": value, "y": {"type": "bytes", "value": base64.b64encode(octets).decode()}}},
+        {"body_type": "bytes", "bytes": raw},
+        {"body_type": "map", "map": {"x": value, "y": {"type": "bytes", "value": base64.b64encode(raw).decode()}}},
         {"body_type": "stream", "stream": [value]},
-        {"body_type": "object", "bytes": octets},
+        {"body_type": "object", "bytes": raw},
     ][number // 250 % 5]
 
 
@@ -155,13 +155,13 @@ def stored(folder):
     found = {}
     for file in folder.glob("*.parquet"):
         for one in pq.read_table(file).to_pylist():
-            told = one | {name: None if one[name] is None else dict(one[name]) for name in MAPS}
-            told |= {
+            reported = one | {name: None if one[name] is None else dict(one[name]) for name in MAPS}
+            reported |= {
                 name: value.replace(tzinfo=dt.UTC) for name, value in one.items() if isinstance(value, dt.datetime)
             }
-            number = int(told["properties"]["n"])
+            number = int(reported["properties"]["n"])
             assert number not in found
-            found[number] = told
+            found[number] = reported
     return found
 
 

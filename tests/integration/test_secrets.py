@@ -87,6 +87,7 @@ TRACES = ["log", "shown", "events", "checkpoints", "journal names", "command lin
 
 
 @pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.deep
 def test_no_password(ended, trace):
     password, _, _, traces = ended
     assert traces[trace]
@@ -94,11 +95,13 @@ def test_no_password(ended, trace):
 
 
 @pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.deep
 def test_no_payload(ended, trace):
     _, payload, _, traces = ended
     assert payload not in traces[trace]
 
 
+@pytest.mark.deep
 def test_the_job_did_what_could_have_told(ended):
     """Else the search would prove nothing: messages went through, plans and errors were shown, our log was loud."""
     traces = ended[-1]
@@ -141,10 +144,10 @@ def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, t
     for name, fail in failures.items():
         with pytest.raises(Exception, match=r"\[JMS_(SECURITY|INVALID_OPTION)\]") as failed:
             fail()
-        said = str(failed.value)
+        reason = str(failed.value)
         # Spark 4.3 does not give the setting to a source's own process.
-        assert "redacted" in said or name == "a source", f"{name} shows no local variable: the test proves nothing"
-        assert password not in said, name
+        assert "redacted" in reason or name == "a source", f"{name} shows no local variable: the test proves nothing"
+        assert password not in reason, name
 
 
 def test_the_journal_is_its_owners_alone(ended):

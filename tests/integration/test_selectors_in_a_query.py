@@ -99,8 +99,8 @@ def _figures(query):
 class _DeafToSelectors(Direction):
     """On its way to the broker the selector becomes a header that means nothing: a broker that ignores it."""
 
-    def _admit(self, link, tail, octets):
-        passed, trap = super()._admit(link, tail, octets)
+    def _admit(self, link, tail, binary):
+        passed, trap = super()._admit(link, tail, binary)
         return passed.replace(b"\nselector:", b"\nforgotten:"), trap
 
 

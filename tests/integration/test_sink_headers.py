@@ -142,8 +142,8 @@ def test_when_it_is_delivered(send, java, queue):
 def test_what_the_provider_sets_is_not_what_a_row_says(send, java, queue):
     past = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
     before = time.time() * 1000
-    said = {"JMSMessageID": "ID:forged", "JMSTimestamp": past, "JMSDestination": "queue://elsewhere"}
-    send({"text": "t", "JMSRedelivered": True} | said)
+    reason = {"JMSMessageID": "ID:forged", "JMSTimestamp": past, "JMSDestination": "queue://elsewhere"}
+    send({"text": "t", "JMSRedelivered": True} | reason)
     found = java.receive(queue)
     assert found.message_id is None  # of what came over STOMP, Artemis gives none
     assert before - 1000 <= found.timestamp <= time.time() * 1000 + 1000
@@ -254,8 +254,8 @@ def test_each_body_is_a_message_of_java_s(send, java, queue):
     found = [java.receive(queue) for _ in range(7)]
     envelope = [message.properties.get("spark_jms_body") for message in found]
     assert [kind and kind.value for kind in envelope] == [None, None, "map", "stream", "object", "message", None]
-    text, octets = BodyType.TEXT, BodyType.BYTES
-    assert [message.body_type for message in found] == [text, octets, text, text, octets, text, text]
+    text, raw = BodyType.TEXT, BodyType.BYTES
+    assert [message.body_type for message in found] == [text, raw, text, text, raw, text, text]
     assert [found[i].body for i in (0, 1, 4, 6)] == ["é\n🐘", b"\0\xff", b"\xac\xed\0\5", ""]
     assert found[2].body == (
         '{"map":[{"name":"n","type":"int","value":"3"},{"name":"z\\u0000","type":"string","value":null}]}'
@@ -271,5 +271,5 @@ def test_an_object_s_bytes_are_those_that_java_wrote(send, java, broker, queue):
     stream.writeObject(broker.jvm.java.math.BigDecimal("12.50"))
     stream.flush()
     send({"body_type": "object", "bytes": base64.b64decode(encoder.encodeToString(buffer.toByteArray()))})
-    octets = java.receive(queue).body
-    assert str(io.ObjectInputStream(io.ByteArrayInputStream(octets)).readObject()) == "12.50"
+    raw = java.receive(queue).body
+    assert str(io.ObjectInputStream(io.ByteArrayInputStream(raw)).readObject()) == "12.50"

@@ -53,11 +53,11 @@ class Rows:
 
     def element(self):
         text = self.text()
-        octets = base64.b64encode(text.encode()).decode()
+        raw = base64.b64encode(text.encode()).decode()
         kinds = [
             ("string", text),
             ("string", None),
-            ("bytes", octets),
+            ("bytes", raw),
             ("char", "\0"),
             ("long", "-7"),
             ("double", "NaN"),

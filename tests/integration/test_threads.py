@@ -50,6 +50,7 @@ def test_reading_works_in_any_thread(spark, broker, queue):
     assert [row.text for row in rows] == ["there"]
 
 
+@pytest.mark.deep
 def test_a_pool_of_threads_that_each_make_the_session_theirs(spark, broker, queue, tmp_path):
     """The lines of README.md. Each thread needs them once, however much it writes afterwards."""
     barrier = threading.Barrier(2)

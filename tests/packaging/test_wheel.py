@@ -67,12 +67,12 @@ def plays(broker, queue, tmp_path):
         environment = {key: value for key, value in os.environ.items() if key not in mine}
         environment |= {"PYSPARK_PYTHON": str(python), **variables}
         access = (broker.url, broker.user, broker.password, queue)
-        said = run(python, SESSION, *arguments, *access, cwd=tmp_path, env=environment, seconds=400)
+        reason = run(python, SESSION, *arguments, *access, cwd=tmp_path, env=environment, seconds=400)
         with RawStomp(broker) as client:
             again = client.read(f"{queue}.again", wanted=500)
             assert client.read(queue) == client.read(f"{queue}.copies") == client.read(f"{queue}.again") == []
         assert sorted(int(message.body) for message in again) == list(range(500))
-        return said
+        return reason
 
     return play
 
@@ -80,8 +80,8 @@ def plays(broker, queue, tmp_path):
 def test_the_index_would_take_both_distributions(distributions):
     files = sorted(distributions.iterdir())
     assert [file.suffix for file in files] == [".whl", ".gz"]
-    said = run(sys.executable, "-m", "twine", "check", "--strict", *files)
-    assert re.sub(r"\x1b\[\d*m", "", said).count("PASSED") == 2
+    reason = run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    assert re.sub(r"\x1b\[\d*m", "", reason).count("PASSED") == 2
 
 
 def test_the_wheel_has_the_two_packages_and_says_that_they_are_typed(distributions):
@@ -104,8 +104,8 @@ def test_the_source_distribution_has_what_the_tests_and_the_image_need(distribut
 def test_format_jms_is_found_without_registration(installed, plays, report):
     python = installed()
     plays(python)
-    said = run(python, "-c", "import sys, pyspark; print(sys.version.split()[0], pyspark.__version__)").split()
-    report("wheel in a fresh environment: Python {}, PySpark {}".format(*said))
+    reason = run(python, "-c", "import sys, pyspark; print(sys.version.split()[0], pyspark.__version__)").split()
+    report("wheel in a fresh environment: Python {}, PySpark {}".format(*reason))
 
 
 @pytest.mark.spark

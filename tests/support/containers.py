@@ -22,14 +22,14 @@ STANDBY = "AMQ221109|AMQ221032|Waiting to become"
 def engine():
     """The version of the Docker engine; None without an engine."""
     with contextlib.suppress(OSError):
-        told = subprocess.run(
+        reported = subprocess.run(
             ["docker", "info", "--format", "{{.ServerVersion}}"],
             capture_output=True,
             text=True,
             timeout=30,
             check=False,
         )
-        return told.stdout.strip() if told.returncode == 0 else None
+        return reported.stdout.strip() if reported.returncode == 0 else None
     return None
 
 

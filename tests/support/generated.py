@@ -1,6 +1,13 @@
-"""Lists of values of a hypothesis strategy, for tests that send thousands of values through a broker and Spark."""
+"""How many values a hypothesis test generates, and lists of them for tests with a broker and Spark."""
+
+import os
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+
+
+def examples(count):
+    """``count``, multiplied by the environment variable EXAMPLES (default 1), which ``make test-all`` sets."""
+    return count * int(os.environ.get("EXAMPLES", "1"))
 
 
 def generated(strategy, count, number):

@@ -79,8 +79,8 @@ def compiled(broker, name, source, folder):
     file.write_text(source)
     classpath = os.pathsep.join([*jackson(), str(jvm.System.getProperty("java.class.path"))])
     javac = ["--module", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
-    told = _run_java(*javac, "-classpath", classpath, "-d", str(folder), str(file))
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = _run_java(*javac, "-classpath", classpath, "-d", str(folder), str(file))
+    assert reported.returncode == 0, reported.stdout + reported.stderr
     urls = [jvm.java.io.File(path).toURI().toURL() for path in (*jackson(), f"{folder}/")]
     parent = jvm.ClassLoader.getSystemClassLoader()
     return jvm.java.net.URLClassLoader(_array(broker.gateway, jvm.java.net.URL, urls), parent).loadClass(name)

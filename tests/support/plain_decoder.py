@@ -220,12 +220,12 @@ def _body_type(headers, roles, option):
     """The body's type, and whether it can be told."""
     names = [name for name, _ in headers]
     in_front = "content-length" in names and names.index("content-length") != len(names) - 1
-    said = roles.get("@body", ("", None))[1]
+    reason = roles.get("@body", ("", None))[1]
     if option != "auto":
         return option, True
-    if said in BODY_TYPES:
-        return said, True
-    return ("bytes" if in_front else "text"), said is None
+    if reason in BODY_TYPES:
+        return reason, True
+    return ("bytes" if in_front else "text"), reason is None
 
 
 def _body(data, body_type, *, known, lost):

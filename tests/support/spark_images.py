@@ -56,13 +56,13 @@ def _all_but(package):
 
 def _lay_out_python(root):
     """The interpreter stays where it is on the machine: it knows its place."""
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys._base_executable, "-c", "import sysconfig; print(*map(sysconfig.get_path, ('stdlib', 'purelib')))"],
         capture_output=True,
         text=True,
         check=True,
     )
-    standard, packages = told.stdout.split()
+    standard, packages = reported.stdout.split()
     left = shutil.ignore_patterns("test", "tests", "__pycache__", "site-packages", "config-*", "EXTERNALLY-MANAGED")
     shutil.copytree(standard, root / standard, ignore=left, symlinks=False)
     shutil.copytree(Path(pip.__file__).parent, root / f"{packages}/pip")

@@ -120,9 +120,9 @@ print(with_children.cpu["workers"] - alone.cpu["client"], children.ru_utime + ch
 
 
 def test_cpu_seconds_are_those_the_kernel_tells_a_process_of_itself():
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", BURN], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     ).stdout
-    for counted, kernel in (map(float, line.split()) for line in told.splitlines()):
+    for counted, kernel in (map(float, line.split()) for line in reported.splitlines()):
         assert counted == pytest.approx(kernel, abs=0.05)
         assert kernel > 0.05

@@ -122,7 +122,7 @@ class Scratch:
 
     def _frame(self, purpose: str, kind: str, body: bytes, transaction: str | None = None) -> bytes:
         headers = {
-            "destination": self._dialect.addresses.spelled(self._destination, sending=True),
+            "destination": self._dialect.addresses.header_value(self._destination, sending=True),
             **self._dialect.send_destination_headers[DestinationKind.QUEUE],
             "persistent": "true",
             _PROPERTY: f"{self._run}-{purpose}",

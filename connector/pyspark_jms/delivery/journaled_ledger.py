@@ -1,8 +1,8 @@
-"""The books of a query with a journal: ``states.WITH_JOURNAL`` and ``states.IN_JOURNAL``, kept for ranges.
+"""The ledger of a query with a journal: ``states.WITH_JOURNAL`` and ``states.IN_JOURNAL``, kept for ranges.
 
-The same calls as ``Ledger``. What differs: an offset covers durable messages only, ``secure`` makes messages due
-and ``finish`` deletes them, and every message that was not acknowledged for certain is recognised when it comes
-again, also by the next process. When its segment is deleted first, a tombstone stands for it.
+It has the calls of ``Ledger``. The differences: an offset covers durable messages only, ``store_received`` makes
+messages due for acknowledgement, and ``finish`` deletes them. A message without a recorded receipt is recognised when
+it is redelivered, also by the next process. If its segment is deleted first, a tombstone recognises it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -179,7 +179,8 @@ class JournaledLedger(Lanes[_Durable]):
         if len(ends):
             IN_JOURNAL.after(State.DURABLE, Event.OFFER)
             end = self.offered + len(ends)
-            if self._store.batch(self.offered, end) is None:  # else of a process that died before Spark heard of it
+            # A process that died before Spark logged the offset may have recorded this batch already.
+            if self._store.batch(self.offered, end) is None:
                 bounds = [self.offered + index for index in cuts(ends, self._partition_bytes)]
                 self._store.record_batch(self.offered, end, bounds)
             self.offered = end

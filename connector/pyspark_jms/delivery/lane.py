@@ -51,7 +51,7 @@ class ExpectedRedelivery:
 
 
 class Lane(Generic[T]):
-    """``recognition`` None: a redelivered message cannot be told from a new one.
+    """``recognition`` None: redelivered messages cannot be recognised.
 
     ``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed.
     """

@@ -1,4 +1,4 @@
-"""How a message that comes again is known, and what is said when it is another one. Pure."""
+"""How a redelivered message is recognised, and the error when its content is another. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Recognition:
     identity: Callable[[MessageBlock, int], bytes]
     fingerprint: Callable[[MessageBlock, int], bytes]
     origin: Callable[[str], str] = str
-    """Of two names of one source the same: a queue may be spelled in two ways."""
+    """Maps two names of one source to the same name: a queue may have two names."""
 
 
 def other_content() -> OtherBrokerError:

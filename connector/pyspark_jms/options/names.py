@@ -116,8 +116,8 @@ def _fact(name: str, owner: str) -> str:
 
 def _nearest(key: str, names: list[str]) -> str | None:
     """The name that is spelled almost like this one, or begins with it."""
-    spelled = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(key.lower(), spelled, n=1, cutoff=_CUTOFF)
+    by_key = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(key.lower(), by_key, n=1, cutoff=_CUTOFF)
     if not close and len(key) >= _SHORTEST_PREFIX:
-        close = [name for name in spelled if name.startswith(key.lower())][:1]
-    return spelled[close[0]] if close else None
+        close = [name for name in by_key if name.startswith(key.lower())][:1]
+    return by_key[close[0]] if close else None

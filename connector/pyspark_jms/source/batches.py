@@ -44,7 +44,7 @@ def received_partitions(
 def recorded_partitions(
     store: JournalStore, first: int, last: int, options: SourceOptions, *, seen: bool
 ) -> Iterator[list[BatchPart]]:
-    """``seen``: tasks can read the journal's folder, so they are told the place and not sent the messages."""
+    """``seen``: tasks can read the journal's folder, so a part names the place and does not carry the messages."""
     must_be_whole = options.fail_on_data_loss
     partitions = partitions_of(store, first, last, after_loss=not must_be_whole)
     if partitions is None:

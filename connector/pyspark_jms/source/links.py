@@ -141,7 +141,7 @@ class SourceLink(Connected, Unmappable, Protocol):
 
     @property
     def browse_ended(self) -> bool:
-        """Whether the broker said that a browse has shown everything."""
+        """Whether the broker has marked the end of a browse."""
 
     def require_supported(
         self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None

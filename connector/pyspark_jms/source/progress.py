@@ -44,7 +44,7 @@ class Progress:
         reconnects: int,
         dropped: int | str,
     ) -> dict[str, object]:
-        """``watched``: what the broker said of its queues. ``reached``: the end of the last batch in the commit log.
+        """``watched``: the broker's figures of its queues. ``reached``: the end of the last batch in the commit log.
         ``dropped``: rows that the re-evaluation of the selector has dropped.
         """
         waiting = [link.waiting() for link in links]

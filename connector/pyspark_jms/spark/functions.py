@@ -159,22 +159,22 @@ class _Read:
         return F.coalesce(_value(self.read, text, written), absent).cast(_SPARK_TYPES[self.read])
 
     def error(self, error: JMSError) -> Column:
-        return self._raised(F.lit(self._said(error)))
+        return self._raised(F.lit(self._text(error)))
 
     def _problem(self, text: Column, written: Column) -> Column:
         """What ``convert`` raises, when there is no value."""
         errors = {source: error for source in _T if (error := _error(_NO_VALUE, source, self.read))}
-        said = F.create_map(*(F.lit(word) for source, error in errors.items() for word in (source, self._said(error))))
+        texts = F.create_map(*(F.lit(word) for source, error in errors.items() for word in (source, self._text(error))))
         null = _error(None, None, self.read)
-        cases = [(text.isNull(), F.lit(self._said(null)))] if null else []
+        cases = [(text.isNull(), F.lit(self._text(null)))] if null else []
         unknown = _error(_NO_VALUE, "unknown", self.read)
         assert unknown is not None
-        return self._raised(_first(cases, F.coalesce(said[written], F.lit(self._said(unknown)))))
+        return self._raised(_first(cases, F.coalesce(texts[written], F.lit(self._text(unknown)))))
 
     def _raised(self, message: Column) -> Column:
         return F.lit(None) if self.null_on_error else F.raise_error(message)
 
-    def _said(self, error: JMSError) -> str:
+    def _text(self, error: JMSError) -> str:
         return str(type(error)(f"{self.what}: {error.fact}", error.remedy))
 
 

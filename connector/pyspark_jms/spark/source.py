@@ -1,4 +1,4 @@
-"""``format("jms")``: what Spark finds, and how it is told what we can do."""
+"""``format("jms")``: the entry point that Spark finds, and the readers and writers that it makes."""
 
 from collections.abc import Mapping
 from typing import Any

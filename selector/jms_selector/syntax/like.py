@@ -106,5 +106,5 @@ def choose_portable_escape(tokens: tuple[Token, ...], preferred: str | None = No
     choices = [c for c in (preferred, *_ESCAPES) if c and c not in "%_'" and " " <= c < "\x7f"]
     escape = next((c for c in choices if c not in literal), choices[0])
     special = re.compile(f"[%_{re.escape(escape)}]")
-    spelled = (special.sub(lambda m: escape + m[0], t) if isinstance(t, str) else t.value for t in tokens)
-    return "".join(spelled), escape
+    escaped = (special.sub(lambda m: escape + m[0], t) if isinstance(t, str) else t.value for t in tokens)
+    return "".join(escaped), escape

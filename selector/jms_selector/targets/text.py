@@ -196,10 +196,10 @@ def translate(root: Node, dialect: Dialect) -> Node:
                 _refuse_unseen_name(name, dialect)
                 return Property(names.get(name, name))
             case Like(operand, pattern, escape, negated):
-                spelled = (pattern, escape)
+                portable = (pattern, escape)
                 if dialect.activemq:
-                    spelled = choose_portable_escape(compile_like(pattern, escape), escape)
-                return Like(_refuse_translated_header(operand, names, dialect), *spelled, negated)
+                    portable = choose_portable_escape(compile_like(pattern, escape), escape)
+                return Like(_refuse_translated_header(operand, names, dialect), *portable, negated)
             case In(operand, values, negated):
                 words = _broker_words(operand, names, dialect)
                 if words is not None:

@@ -21,7 +21,7 @@ def block_of(messages):
     return block
 
 
-def told(block):
+def reported(block):
     return len(block), bytes(block.data), list(block.heads), list(block.ends)
 
 
@@ -30,7 +30,7 @@ def test_a_slice_is_a_block_of_those_messages(messages, data):
     block = block_of(messages)
     first = data.draw(st.integers(0, len(messages)))
     last = data.draw(st.integers(first, len(messages)))
-    assert told(block.slice(first, last)) == told(block_of(messages[first:last]))
+    assert reported(block.slice(first, last)) == reported(block_of(messages[first:last]))
 
 
 @given(MESSAGES)
@@ -49,22 +49,22 @@ def test_a_slice_shares_the_bytes_and_has_no_ids():
 
 def test_a_protocol_may_leave_out_the_heads():
     block = MessageBlock(b"abcd", ends=array("q", [1, 4]))
-    assert told(block.slice(1, 2)) == (1, b"bcd", [], [3])
+    assert reported(block.slice(1, 2)) == (1, b"bcd", [], [3])
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_travels_with_what_it_shows_and_no_more(kind):
     whole = MessageBlock(kind(b"secret" * 1000 + b"abc"), array("q", [1, 6001]), array("q", [6000, 6003]), [b"1", None])
-    assert told(pickle.loads(pickle.dumps(whole))) == told(whole)
+    assert reported(pickle.loads(pickle.dumps(whole))) == reported(whole)
     assert pickle.loads(pickle.dumps(whole)).ids == [b"1", None]
     part = pickle.dumps(whole.slice(1, 2))
     assert b"secret" not in part
-    assert told(pickle.loads(part)) == (1, b"abc", [1], [3])
+    assert reported(pickle.loads(part)) == (1, b"abc", [1], [3])
 
 
 def test_grows_and_is_at_hand():
     block = MessageBlock()
-    assert told(block) == (0, b"", [], [])
+    assert reported(block) == (0, b"", [], [])
     block.data += b"abc"
     block.ends.append(3)
     assert (len(block), block.message(0)) == (1, b"abc")

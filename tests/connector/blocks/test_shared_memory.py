@@ -30,7 +30,7 @@ def block_of(*bodies):
     return MessageBlock(bytearray(b"".join(bodies)), array("q", [end - 1 for end in ends]), ends)
 
 
-def told(block):
+def reported(block):
     return bytes(block.data), block.heads, block.ends
 
 
@@ -51,7 +51,7 @@ def test_the_same_messages_either_way(bodies, data):
         part = block.slice(first, last)
         shared = pickle.loads(pickle.dumps(memory.put(part)))
         assert len(shared) == len(part)
-        assert told(shared.load()) == told(part)
+        assert reported(shared.load()) == reported(part)
     memory.close()
 
 

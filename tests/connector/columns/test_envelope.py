@@ -2,6 +2,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -222,7 +223,7 @@ PIECES = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(75))
 @given(texts=st.lists(st.one_of(JSON_TEXTS, PIECES), min_size=1, max_size=6), kind=st.sampled_from([MAP, STREAM]))
 def test_any_texts_read_among_many_as_each_reads_alone(texts, kind):
     expected = [judged(kind, text) for text in texts]

@@ -171,7 +171,7 @@ values = st.none() | st.fixed_dictionaries(
 base64_texts = st.binary(max_size=9).map(lambda found: typed("bytes", base64.b64encode(found).decode()))
 
 
-def told(value):
+def reported(value):
     """Type and text of an element; a null needs no type."""
     kind, text = (value or {}).get("type"), (value or {}).get("value")
     return "string" if kind is None and text is None else kind, text
@@ -186,13 +186,13 @@ def fits(item):
 def test_json_holds_the_elements_and_nothing_else_or_the_row_is_refused(rows):
     """One line, no NUL, no blanks but those of the texts; read by Python's json it is what was written."""
     rows = [list({name: (name, value) for name, value in row}.values()) for row in rows]
-    wanted = [[(name, *told(value)) for name, value in row] for row in rows]
+    wanted = [[(name, *reported(value)) for name, value in row] for row in rows]
     if not all(map(fits, itertools.chain(*wanted))):
         with pytest.raises(MessageFormatError):
             maps(*rows)
         return
-    for text, said in zip(maps(*rows), wanted, strict=True):
+    for text, reason in zip(maps(*rows), wanted, strict=True):
         assert min(text) >= " "
         items = json.loads(text)["map"]
-        assert [(item["name"], item["type"], item["value"]) for item in items] == said
+        assert [(item["name"], item["type"], item["value"]) for item in items] == reason
         assert text == json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")) or "\\u00" in text

@@ -6,6 +6,7 @@ from pathlib import Path
 import acks
 import pytest
 from disk import Died, Disk
+from generated import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -528,7 +529,7 @@ class AnyLife(RuleBasedStateMachine):
 
 
 TestAnyLife = AnyLife.TestCase
-TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)
+TestAnyLife.settings = settings(max_examples=examples(50), stateful_step_count=60)
 
 
 def test_two_writers_do_not_replace_each_others_messages(tmp_path):

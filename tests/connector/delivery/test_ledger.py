@@ -4,6 +4,7 @@ from collections import deque
 
 import acks
 import pytest
+from generated import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -600,4 +601,4 @@ class AnyLife(RuleBasedStateMachine):
 
 
 TestAnyLife = AnyLife.TestCase
-TestAnyLife.settings = settings(max_examples=150, stateful_step_count=60)
+TestAnyLife.settings = settings(max_examples=examples(50), stateful_step_count=60)

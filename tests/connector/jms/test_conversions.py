@@ -9,6 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
@@ -268,7 +269,7 @@ _number_like = st.one_of(
 JAVA_CLASSES = {"byte": "Byte", "short": "Short", "int": "Integer", "long": "Long"}
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(_number_like)
 def test_integers_are_read_as_java_reads_them(jvm, text):
     for type_, name in JAVA_CLASSES.items():
@@ -276,7 +277,7 @@ def test_integers_are_read_as_java_reads_them(jvm, text):
         assert outcome(lambda: convert(text, "string", type_)) == outcome(lambda: java.valueOf(text)), type_  # noqa: B023
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(_number_like)
 def test_floats_and_doubles_are_read_as_java_reads_them(jvm, text):
     java = jvm.java.lang
@@ -325,7 +326,7 @@ _powers = st.integers(-1074, 1023).map(lambda exponent: 2.0**exponent)
 _prices = st.floats(1e-5, 1e9).map(lambda number: round(number, 2))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(75))
 @given(st.one_of(st.floats(), _powers, _prices))
 def test_numbers_are_printed_as_this_java_does(jvm, value):
     java = jvm.java.lang

@@ -63,8 +63,8 @@ def test_for_ever(caplog):
 def test_each_failure_is_logged_with_the_time_that_is_left(caplog):
     caplog.set_level(logging.WARNING)
     Time(fails=2).keep_trying(600)
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [
+    reported = [record.getMessage() for record in caplog.records]
+    assert reported == [
         "= the link failed (attempt 1): failure 1. Trying for another 600 s (reconnectTimeout)",
         "= the link failed (attempt 2): failure 2. Trying for another 599 s (reconnectTimeout)",
     ]

@@ -19,7 +19,7 @@ def test_the_broker_must_be_given():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "reason"),
     [
         ({"user": "me", "password": SECRET, "passwordFile": "f"}, "password and passwordFile are both given"),
         ({"user": "me", "passwordFile": "f", "passwordEnv": "E"}, "passwordFile and passwordEnv are both given"),
@@ -32,9 +32,9 @@ def test_the_broker_must_be_given():
     ],
 )
 @pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
-def test_what_does_not_go_together(parser, given, said):
+def test_what_does_not_go_together(parser, given, reason):
     with pytest.raises(OptionConflictError, match="JMS_OPTION_CONFLICT") as error:
         parser.parse(SOURCE | given)
-    assert said in error.value.fact
+    assert reason in error.value.fact
     assert error.value.remedy
     assert SECRET not in str(error.value)

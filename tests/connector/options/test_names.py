@@ -83,18 +83,18 @@ NEAR = [
 @pytest.mark.parametrize(("key", "reading", "writing"), NEAR)
 def test_a_near_miss_gets_the_name_of_its_own_side(key, reading, writing):
     for scope, nearest in (("source", reading), ("sink", writing)):
-        said = unknown_option(key, scope).remedy
+        reason = unknown_option(key, scope).remedy
         names = {option.name for option in OPTIONS if option.scope in (scope, "both")}
         if nearest is not None:
-            assert said == f"Did you mean {nearest}?"
-        elif said.startswith("Did you mean"):
-            assert said.removeprefix("Did you mean ").rstrip("?") in names
+            assert reason == f"Did you mean {nearest}?"
+        elif reason.startswith("Did you mean"):
+            assert reason.removeprefix("Did you mean ").rstrip("?") in names
 
 
 @pytest.mark.parametrize("key", ["xyzzy", "mode", "delimiter", "trigger", "maxOffsets", "checkpointDir", "ackMode"])
 def test_a_far_miss_gets_the_list_of_its_side(key):
     assert unknown_option(key, "source").remedy.startswith("The options are brokerUrl, user, ")
-    said = unknown_option(key, "sink").remedy
-    assert said.startswith("The options are brokerUrl, user, ")
-    assert "selector" not in said
-    assert "propertyColumns" in said
+    reason = unknown_option(key, "sink").remedy
+    assert reason.startswith("The options are brokerUrl, user, ")
+    assert "selector" not in reason
+    assert "propertyColumns" in reason

@@ -61,7 +61,7 @@ def test_what_a_topic_keeps_for_a_query(given, durable):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "reason"),
     [
         (NEWS | {"clientId": "c"}, "clientId is given without subscriptionName"),
         (NEWS | {"sharedSubscription": "true"}, "sharedSubscription is given without subscriptionName"),
@@ -73,8 +73,8 @@ def test_what_a_topic_keeps_for_a_query(given, durable):
         ),
     ],
 )
-def test_a_durable_subscription_is_given_whole(given, said):
-    with pytest.raises(OptionError, match=said):
+def test_a_durable_subscription_is_given_whole(given, reason):
+    with pytest.raises(OptionError, match=reason):
         SourceOptions.parse(given)
 
 

@@ -96,8 +96,8 @@ def test_a_look_up_that_is_not_permitted_names_both_queues(fresh_broker):
     this = task()
     with fresh_broker(users=[limited]) as broker:
         options = options_of(broker, user="limited", password="pw")
-        said = rf"Nothing was sent.*Queue {this.queue} needs .* and so does queue {this.queue}\.lock\."
-        with pytest.raises(CommitInDoubtError, match=said):
+        reason = rf"Nothing was sent.*Queue {this.queue} needs .* and so does queue {this.queue}\.lock\."
+        with pytest.raises(CommitInDoubtError, match=reason):
             find_for_task(ledger_of(this, options), this)
 
 

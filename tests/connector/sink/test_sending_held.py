@@ -86,11 +86,13 @@ def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
 def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
     write = Write(broker, queue)
     write.run(None, None, C, D, finish=False)
-    said = rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
-    said += (
+    reason = (
+        rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
+    )
+    reason += (
         r" the 2 partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
     )
-    with pytest.raises(ReplayMismatchError, match=said):
+    with pytest.raises(ReplayMismatchError, match=reason):
         write.run(A + B, C + D)
     with pytest.raises(ReplayMismatchError, match=r"the 1 partition of this run .*onReplayMismatch=send"):
         write.run(A + B + C + D)

@@ -187,8 +187,8 @@ def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monke
     other = again(first, partition=0)
     outcome = sending_once.send_exactly_once(STOMP_SINK, options, other, rows("x" * 900_000))
     assert sum(len(block.data) for block in outcome.held) > 900_000
-    said = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
-    with pytest.raises(ReplayMismatchError, match=said):
+    reason = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
+    with pytest.raises(ReplayMismatchError, match=reason):
         sending_once.send_exactly_once(STOMP_SINK, options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
     assert send_exactly_once(replace(options, send_on_mismatch=True), other, rows("x" * 1_100_000)) == 1
 
@@ -205,10 +205,10 @@ def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(bro
     options, first = options_of(broker, queue), task(7)
     send_exactly_once(options, first, rows(1, 2))
     for asked in (options, options_of(broker, queue, onReplayMismatch="send")):
-        said = (
+        reason = (
             rf"\[JMS_REPLAY_MISMATCH\] writeId {first.write} was used in batch 7 .* this is batch 8.*Put the batch id"
         )
-        with pytest.raises(ReplayMismatchError, match=said):
+        with pytest.raises(ReplayMismatchError, match=reason):
             send_exactly_once(asked, again(first, batch=8), rows(1, 2))
     assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]

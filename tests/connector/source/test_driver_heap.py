@@ -16,8 +16,8 @@ PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!
 )
 def test_the_heap_of_the_process_that_started_this_one(arguments, heap):
     command = [sys.executable, "-c", PARENT, *arguments]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-    assert told.stdout.strip() == str(heap)
+    reported = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    assert reported.stdout.strip() == str(heap)
 
 
 def test_a_test_has_no_java_above_it():

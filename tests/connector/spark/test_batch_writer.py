@@ -198,8 +198,8 @@ def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(s
     def send(batch, _):
         write(batch.selectExpr("value text"), broker, queue=queue, **once(queue))
 
-    said = rf"\[JMS_REPLAY_MISMATCH\] writeId {queue} was used in batch 0 of this query, and this is batch 1"
-    with pytest.raises(StreamingQueryException, match=said):
+    reason = rf"\[JMS_REPLAY_MISMATCH\] writeId {queue} was used in batch 0 of this query, and this is batch 1"
+    with pytest.raises(StreamingQueryException, match=reason):
         run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == ["the same"]
 
@@ -211,7 +211,7 @@ def run_available_for_each(stream, function, checkpoint):
 
 
 @pytest.mark.parametrize(
-    ("mode", "options", "said"),
+    ("mode", "options", "reason"),
     [
         (
             "append",
@@ -223,7 +223,7 @@ def run_available_for_each(stream, function, checkpoint):
         ("overwrite", {}, r"\[JMS_UNSUPPORTED\] .*cannot empty a queue.*append"),
     ],
 )
-def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, mode, options, said):
+def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, mode, options, reason):
     nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"}
-    with pytest.raises(AnalysisException, match=said):
+    with pytest.raises(AnalysisException, match=reason):
         rows(spark, 1).write.format("jms").mode(mode).options(**nowhere, **options).save()

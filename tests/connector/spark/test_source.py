@@ -26,7 +26,7 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [
         ({"queue": "q"}, r"\[JMS_MISSING_OPTION\] Option brokerUrl"),
         ({"brokerUrl": "stomp://h"}, r"\[JMS_MISSING_OPTION\] Neither option queue nor option topic"),
@@ -37,8 +37,8 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
         (NOWHERE | {"brokerUrl": "tcp://h:1"}, r"\[JMS_INVALID_OPTION\] Option brokerUrl .*stomp://HOST:PORT"),
     ],
 )
-def test_load_refuses(spark, options, said):
-    with pytest.raises(AnalysisException, match=said):
+def test_load_refuses(spark, options, reason):
+    with pytest.raises(AnalysisException, match=reason):
         spark.readStream.format("jms").options(**options).load()
 
 
@@ -84,7 +84,7 @@ TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
 
 @pytest.mark.parametrize("make", [JmsDataSource.writer, JmsDataSource.streamWriter])
 @pytest.mark.parametrize(
-    ("options", "columns", "said"),
+    ("options", "columns", "reason"),
     [
         (TO, "text string, JMSPrio integer", r"\[JMS_SCHEMA\] .*no column 'JMSPrio'; the nearest is JMSPriority"),
         (TO, "text binary", r"\[JMS_SCHEMA\] Column text has the type binary; .*string"),
@@ -95,12 +95,12 @@ TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
         (TO | {"propertyColumns": "text"}, "text string", r"\[JMS_INVALID_OPTION\] Option propertyColumns"),
     ],
 )
-def test_columns_are_checked_where_the_plan_is_made(make, options, columns, said):
+def test_columns_are_checked_where_the_plan_is_made(make, options, columns, reason):
     schema = StructType()
     for column in columns.split(", "):
         name, kind = column.split(" ")
         schema.add(name, CalendarIntervalType() if kind == "calendarinterval" else kind)
-    with pytest.raises(JMSError, match=said):
+    with pytest.raises(JMSError, match=reason):
         make(JmsDataSource(options), schema, False)
 
 

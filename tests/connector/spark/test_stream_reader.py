@@ -123,15 +123,15 @@ def test_trigger_once_is_refused(spark, broker, queue, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "answer"),
     [
         ({"password": "not-it"}, r"\[JMS_SECURITY\].*Check user and password"),
         ({"brokerUrl": "stomp://127.0.0.1:1"}, r"\[JMS_BROKER_UNREACHABLE\].*connection refused"),
     ],
 )
-def test_what_the_broker_refuses_is_one_clear_error(spark, broker, queue, tmp_path, wrong, said):
+def test_what_the_broker_refuses_is_one_clear_error(spark, broker, queue, tmp_path, wrong, answer):
     frame = spark.readStream.format("jms").options(**(access(broker) | {"queue": queue} | wrong)).load()
-    with pytest.raises(StreamingQueryException, match=said) as caught:
+    with pytest.raises(StreamingQueryException, match=answer) as caught:
         run_available(frame, tmp_path, sink="noop")
     assert "not-it" not in str(caught.value)
 

@@ -90,16 +90,16 @@ def test_options_are_the_defaults_of_rows(spark, broker, queue, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "said"),
+    ("column", "reason"),
     [
         ("cast(n as int) JMSPriority", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 10.*priorit"),
         ("map('destination', 'x') properties", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 0.*destination"),
         ("1 JMSPriorty", r"\[JMS_SCHEMA\].*JMSPriorty.*JMSPriority"),
     ],
 )
-def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, broker, queue, tmp_path, column, said):
+def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, broker, queue, tmp_path, column, reason):
     frame = rows(spark, tmp_path).selectExpr("text", column)
-    with pytest.raises(StreamingQueryException, match=said):
+    with pytest.raises(StreamingQueryException, match=reason):
         write(frame, broker, tmp_path, queue=queue)
     assert broker.message_count(queue) == 0
 
@@ -217,6 +217,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
 
 
+@pytest.mark.deep
 def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_path):
     lines(tmp_path, TIDY_EVERY + 3, 2)
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
@@ -225,6 +226,7 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
 
 
+@pytest.mark.deep
 def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path):
     """Each other task has one connection. The driver has one more in every 16th batch, to delete entries."""
     lines(tmp_path, 4, 3)
@@ -244,7 +246,7 @@ def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [
         ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Remove option transaction"),
         ({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
@@ -255,11 +257,11 @@ def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue
         ({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
     ],
 )
-def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, tmp_path, options, said):
+def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, tmp_path, options, reason):
     frame = rows(spark, tmp_path, 1).select("text")
     nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "user": "u", "password": "p", "queue": "q"}
     everything = nowhere | {"deliveryGuarantee": "exactly-once"} | options
-    with pytest.raises(StreamingQueryException, match=said):
+    with pytest.raises(StreamingQueryException, match=reason):
         run_available(frame, tmp_path / "checkpoint", sink="jms", **everything)
 
 
@@ -371,20 +373,21 @@ def ended(tmp_path, proxy, broker, queue, master, **settings):
     return code, (tmp_path / "job.log").read_text()
 
 
+@pytest.mark.deep
 def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
     with half_sent(tmp_path, broker, queue) as proxy:
-        code, said = ended(tmp_path, proxy, broker, queue, "local[2]")
+        code, reason = ended(tmp_path, proxy, broker, queue, "local[2]")
         assert broker.message_count(queue) == FILES * LINES // 2
         assert code
-        assert "[JMS_REPLAY_MISMATCH]" in said
+        assert "[JMS_REPLAY_MISMATCH]" in reason
         assert re.search(
             r"/0 is repeated in other partitions\. An earlier run sent 2 partitions; the 2 partitions of this run do"
             r" not have the rows of partition 2 \(30 rows\), partition 3 \(30 rows\)\. None of these was sent\. ",
-            said,
+            reason,
         )
-        code, said = ended(tmp_path, proxy, broker, queue, "local[4]")
-        assert code == 0, said
+        code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
+        assert code == 0, reason
     assert texts(broker, queue) == all_lines()
     assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 4
 
@@ -397,8 +400,8 @@ def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
             assert proxy.to_broker.cut_done.wait(90)
         assert broker.message_count(queue) == FILES * LINES * 3 // 4
-        code, said = ended(tmp_path, proxy, broker, queue, "local[4]")
-        assert code == 0, said
+        code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
+        assert code == 0, reason
     assert texts(broker, queue) == all_lines()
 
 

@@ -40,8 +40,8 @@ def test_outside_of_a_worker_the_rows_are_not_checked():
 
 def in_a_task(spark, call):
     """What the call returns in a task of Spark."""
-    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(lambda _: [call()]).collect()
-    return told
+    (reported,) = spark.sparkContext.parallelize([0], 1).mapPartitions(lambda _: [call()]).collect()
+    return reported
 
 
 @pytest.mark.spark
@@ -64,6 +64,8 @@ def test_a_worker_that_does_not_show_its_input_is_refused_before_the_first_row(s
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(first_row).result()
 
-    said = in_a_task(spark, in_a_thread)
-    assert said.startswith("[JMS_ILLEGAL_STATE] The Python worker of this Spark does not show where it reads the rows")
-    assert "Nothing was sent." in said
+    reason = in_a_task(spark, in_a_thread)
+    assert reason.startswith(
+        "[JMS_ILLEGAL_STATE] The Python worker of this Spark does not show where it reads the rows"
+    )
+    assert "Nothing was sent." in reason

@@ -59,11 +59,11 @@ def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
 
 
 def test_a_dialect_says_what_its_broker_confirms(broker):
-    said = {}
+    reason = {}
     for name in ("artemis", "rabbitmq"):
         with STOMP_SINK.connect(settings_of(broker, name)) as link:
-            said[name] = link.confirms_single_messages
-    assert said == {"artemis": False, "rabbitmq": True}
+            reason[name] = link.confirms_single_messages
+    assert reason == {"artemis": False, "rabbitmq": True}
     with STOMP_SINK.connect(settings_of(broker, "rabbitmq")) as link, pytest.raises(UnsupportedError):
         link.require_transactions()
 

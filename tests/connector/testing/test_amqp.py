@@ -54,6 +54,7 @@ def test_without_pika_it_says_what_to_install(monkeypatch):
         Amqp("127.0.0.1", 1, "u", "p")
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.skipif(not InstalledRabbit.installed(), reason="no rabbitmq-server is installed")
 def test_requests_and_replies(queue):

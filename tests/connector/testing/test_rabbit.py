@@ -29,8 +29,8 @@ def _ask(broker, frame, user, password):
 def _exchanged(link, frame):
     link.sendall(frame)
     answer = b""
-    while b"\0" not in answer and (octets := link.recv(4096)):
-        answer += octets
+    while b"\0" not in answer and (binary := link.recv(4096)):
+        answer += binary
     return answer.partition(b"\0")[0].decode().lstrip()
 
 

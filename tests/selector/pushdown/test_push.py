@@ -2,6 +2,7 @@ from itertools import product
 
 import pytest
 import selector_strategies
+from generated import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def selects(selector, message, dialect, convert):
         return None
 
 
-sound = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+sound = settings(max_examples=examples(75), suppress_health_check=[HealthCheck.too_slow])
 
 
 @sound

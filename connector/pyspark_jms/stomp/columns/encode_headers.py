@@ -87,8 +87,8 @@ def _parse_destination(data: bytes) -> Destination | None:
 
 
 def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
-    spelled = dialect.addresses.spelled(destination, sending=True, by_row=by_row)
-    headers = {"destination": spelled} | dialect.send_destination_headers[destination.kind]
+    address = dialect.addresses.header_value(destination, sending=True, by_row=by_row)
+    headers = {"destination": address} | dialect.send_destination_headers[destination.kind]
     return b"".join(fixed_line(name, value) for name, value in headers.items())
 
 

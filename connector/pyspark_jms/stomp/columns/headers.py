@@ -65,8 +65,8 @@ class Headers:
         if source.kind is DestinationKind.QUEUE:
             return pa.repeat(constant, len(self._headers))
         prefix = self._dialect.addresses.prefixes[source.kind]
-        spelled = self._plain(_without_prefix(self._headers.text("@destination"), prefix))
-        named = pc.binary_join_element_wise(_TOPIC, spelled, _NOTHING)
+        names = self._plain(_without_prefix(self._headers.text("@destination"), prefix))
+        named = pc.binary_join_element_wise(_TOPIC, names, _NOTHING)
         return pc.coalesce(named, constant)
 
     def delivery_id(self, source: Destination) -> pa.Array:

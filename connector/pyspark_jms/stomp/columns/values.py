@@ -45,8 +45,8 @@ def destinations(texts: pa.Array, prefixes: dict[str, str]) -> pa.Array:
         which[begins & (which == 0)] = number
     skipped = np.array([0, *(len(prefix.encode()) for prefix in prefixes)])
     names = _without_start(texts, skipped[which])
-    spelled = pa.array([_QUEUE, *prefixes.values()], pa.string())
-    return pc.binary_join_element_wise(spelled.take(pa.array(which)), names, _NOTHING)
+    urls = pa.array([_QUEUE, *prefixes.values()], pa.string())
+    return pc.binary_join_element_wise(urls.take(pa.array(which)), names, _NOTHING)
 
 
 def stable_ids(ids: pa.Array, separator: str, queue: str) -> pa.Array:

@@ -71,7 +71,7 @@ class Addresses:
         """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
         return name.rpartition(self.queue_separator)[2] if self.queue_separator else name
 
-    def spelled(self, destination: Destination, *, sending: bool, by_row: bool = False) -> str:
+    def header_value(self, destination: Destination, *, sending: bool, by_row: bool = False) -> str:
         """The value of the header ``destination``; ``InvalidDestinationError`` for a refused name.
 
         ``by_row``: the name comes from column ``destination``, and so perhaps from the producer of another message.

@@ -25,11 +25,11 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
     Acknowledgement is always individual: on Artemis a cumulative ACK also deletes messages that could not be sent over
     STOMP.
     """
-    spelled = dialect.addresses.spelled(subscription.destination, sending=False)
+    address = dialect.addresses.header_value(subscription.destination, sending=False)
     durable, words = subscription.durable, dialect.durable_subscriptions
     headers = {
         "id": _ID,
-        "destination": words.destination(spelled, durable) if durable else spelled,
+        "destination": words.destination(address, durable) if durable else address,
         "ack": "client-individual",
         dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
         **dialect.subscribe_headers[subscription.destination.kind],

@@ -97,7 +97,7 @@ def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed
     """The SEND frame up to and including its blank line. The length is sent, because a body may contain a NUL."""
     destination = Destination(DestinationKind.QUEUE, queue)
     headers = {
-        "destination": dialect.addresses.spelled(destination, sending=True),
+        "destination": dialect.addresses.header_value(destination, sending=True),
         **dialect.send_destination_headers[DestinationKind.QUEUE],
         "persistent": "true",
         **confirmed_by,

@@ -24,7 +24,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     known = (dialect,) if dialect else tuple(DIALECTS.values())
     for each in known:
         text = re.sub(each.message_in_error, "", text, flags=re.DOTALL) if each.message_in_error else text
-    said = text.strip()[:_MAX_CHARACTERS] or "nothing"
+    reason = text.strip()[:_MAX_CHARACTERS] or "nothing"
     for error, texts, remedy in (
         (
             ConnectionLostError,
@@ -37,10 +37,10 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
     ):
-        if any(t in said for t in texts):
+        if any(t in reason for t in texts):
             verb = "ended the session" if error is ConnectionLostError else "refused"
-            return error(f"{address} {verb}: {said}.", remedy)
-    return BrokerError(f"{address} answered with an ERROR: {said}.", "See the broker's log for the reason.")
+            return error(f"{address} {verb}: {reason}.", remedy)
+    return BrokerError(f"{address} answered with an ERROR: {reason}.", "See the broker's log for the reason.")
 
 
 _SECURITY_REMEDY = (

@@ -179,7 +179,7 @@ class FrameScanner:
         return head
 
     def _check_command(self, start: int) -> None:
-        """A frame begins with a command; said at its first line, since a stranger may never end a frame."""
+        """Check the command in the first line: a peer that speaks another protocol may never end a frame."""
         pending = self._pending
         end = pending.find(_LF, start, start + _LONGEST_COMMAND)
         command = pending[start : end if end >= 0 else start + _LONGEST_COMMAND].rstrip(b"\r")

@@ -526,9 +526,9 @@ def work_and_die(folder, seed, chance):
     assert process.stdout.readline() == "opened\n"
     time.sleep(chance.uniform(0.0, 0.3))
     process.kill()
-    said, _ = process.communicate()
+    reason, _ = process.communicate()
     assert process.returncode == -signal.SIGKILL
-    return [line.split() for line in said.splitlines(keepends=True) if line.endswith("\n")]
+    return [line.split() for line in reason.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def test_killed_at_any_time_nothing_is_lost_that_was_promised(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import plain_decoder
 import pytest
+from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
@@ -434,14 +435,14 @@ ONE_LAYOUT = st.builds(
 HOW = {"source": st.sampled_from([QUEUE, TOPIC]), "body_type": st.sampled_from(["auto", "text", "bytes"])}
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(frames=st.lists(FRAMES, max_size=8), first=st.integers(0, 2**62), **HOW)
 def test_any_mix_of_frames_reads_as_the_plain_decoder_reads_it(frames, first, source, body_type):
     how = {"source": source, "body_type": body_type, "first_sequence": first}
     assert read(frames, **how) == plain(frames, **how)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(frames=ONE_LAYOUT, **HOW)
 def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, source, body_type):
     how = {"source": source, "body_type": body_type}

@@ -132,10 +132,10 @@ def test_knows_which_frames_hold_a_time_counted_from_now(columns, defaults, coun
     values = {"delivery_delay": 5_000, "time_to_live": 5_000, "Time_To_Live": 5_000}
     times = {name: pa.array([10**15] * 2, pa.timestamp("us")) for name in ("JMSExpiration", "JMSDeliveryTime")}
     rows = pa.record_batch({name: times.get(name, pa.array([values.get(name, "x")] * 2)) for name in columns})
-    said = SendDefaults(**{name: getattr(DEFAULTS, name) for name in DEFAULTS.__slots__} | defaults)
-    assert counts_from_now(rows.schema, ARTEMIS, said) is counts
+    reason = SendDefaults(**{name: getattr(DEFAULTS, name) for name in DEFAULTS.__slots__} | defaults)
+    assert counts_from_now(rows.schema, ARTEMIS, reason) is counts
     now, later = (
-        b"".join(block.data for block in frames(rows, now_ms=now, defaults=said)) for now in (10**12, 10**12 + 1)
+        b"".join(block.data for block in frames(rows, now_ms=now, defaults=reason)) for now in (10**12, 10**12 + 1)
     )
     assert (now != later) is counts
 

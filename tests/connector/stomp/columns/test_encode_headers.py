@@ -105,8 +105,8 @@ def test_a_malformed_destination_is_refused(text):
 
 def test_a_row_that_names_management_is_refused_and_the_option_is_not():
     management = Destination.parse("queue://activemq.management")
-    said = r"The destination of row 11 of the task is refused: .* reserved for management requests .*Use another name"
-    with pytest.raises(InvalidDestinationError, match=said):
+    reason = r"The destination of row 11 of the task is refused: .* reserved for management requests .*Use another name"
+    with pytest.raises(InvalidDestinationError, match=reason):
         destinations_of(["a", "activemq.management", "b", "queue://activemq.management"])
     assert destinations_of(["a", None], default=management)[1].startswith("\ndestination:activemq.management\n")
 
@@ -236,8 +236,8 @@ def test_a_time_to_live_beyond_all_time_does_not_wrap_around():
 )
 def test_a_header_the_broker_has_not_is_refused(column, value):
     assert headers_of({column: [None, None]}, dialect=BARE) == ["", ""]
-    said = {"JMSExpiration": "time_to_live|JMSExpiration"}.get(column, column)
-    with pytest.raises(UnsupportedError, match=f"Row 11 of the task has a ({said}), "):
+    reason = {"JMSExpiration": "time_to_live|JMSExpiration"}.get(column, column)
+    with pytest.raises(UnsupportedError, match=f"Row 11 of the task has a ({reason}), "):
         headers_of({column: [None, value]}, dialect=BARE)
 
 

@@ -34,7 +34,7 @@ A, B = ("a", "1"), ("b", "2.5")
 
 
 @pytest.mark.parametrize(
-    ("properties", "types", "said"),
+    ("properties", "types", "reason"),
     [
         ([A, B], [("a", "int"), ("b", "double")], '{"a":"int","b":"double"}'),
         ([A, B], [("b", "double"), ("a", "byte")], '{"b":"double","a":"byte"}'),
@@ -53,11 +53,11 @@ A, B = ("a", "1"), ("b", "2.5")
         ([("é\0$", "true")], [("é\0$", "boolean")], '{"é\\\\u0000$":"boolean"}'),
     ],
 )
-def test_the_types_of_the_row_s_properties_in_its_order(properties, types, said):
-    assert types_of((properties, types)) == [said]
+def test_the_types_of_the_row_s_properties_in_its_order(properties, types, reason):
+    assert types_of((properties, types)) == [reason]
     beside = ([A, B], [("a", "int")])
-    assert types_of(beside, (properties, types), beside) == ['{"a":"int"}', said, '{"a":"int"}']
-    assert types_of((properties, types), (properties, types), ([], [])) == [said, said, ""]
+    assert types_of(beside, (properties, types), beside) == ['{"a":"int"}', reason, '{"a":"int"}']
+    assert types_of((properties, types), (properties, types), ([], [])) == [reason, reason, ""]
 
 
 def test_rows_without_types_have_no_line():
@@ -133,7 +133,7 @@ def test_each_type_is_found_beside_its_own_property(drawn, data):
         assert set(caught.value.__cause__.numbers - 5) <= set(np.flatnonzero(wrong))
         return
     pairs = [[f'"{name}":"{kind}"' for name, kind in typed if dict(there)[name] is not None] for there, typed in rows]
-    assert types_of(*rows) == ["{" + ",".join(said) + "}" if said else "" for said in pairs]
+    assert types_of(*rows) == ["{" + ",".join(reason) + "}" if reason else "" for reason in pairs]
 
 
 def test_every_type_of_a_property_is_known():

@@ -75,8 +75,8 @@ def test_of_a_markers_lines_the_first_counts():
 def test_what_is_no_number_is_a_fault_of_its_row():
     headers = headers_of(message("priority:1"), message("priority:high", "timestamp:now"))
     headers.columns()
-    told = sorted((row, place, reason) for row, place, reason in headers.faults)
-    assert [(row, reason) for row, _, reason in told] == [
+    reported = sorted((row, place, reason) for row, place, reason in headers.faults)
+    assert [(row, reason) for row, _, reason in reported] == [
         (1, "header 'timestamp' is not a number"),
         (1, "header 'priority' is not a number"),
     ]

@@ -9,7 +9,7 @@ PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}
 
 
 def spelled(addresses, text, *, sending=True):
-    return addresses.spelled(Destination.parse(text), sending=sending)
+    return addresses.header_value(Destination.parse(text), sending=sending)
 
 
 def test_by_default_a_name_is_itself():
@@ -69,14 +69,14 @@ def test_a_name_refused_in_rows_may_be_given_as_an_option():
     closed = RefusedName(pattern="^admin$", reason="acts", remedy="Ask somebody.")
     addresses = Addresses(refused_in_rows=(closed,))
     admin = Destination.parse("queue://admin")
-    assert addresses.spelled(admin, sending=True) == "admin"
+    assert addresses.header_value(admin, sending=True) == "admin"
     with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'admin' acts\. Ask somebody\."):
-        addresses.spelled(admin, sending=True, by_row=True)
+        addresses.header_value(admin, sending=True, by_row=True)
 
 
 @pytest.mark.parametrize("name", ["pyspark-jms.commits.x", "a::pyspark-jms.commits.x", "pyspark-jms.management"])
 def test_a_row_does_not_write_into_our_own_queues(name):
     destination = Destination(QUEUE, name)
-    assert Addresses().spelled(destination, sending=True) == name
+    assert Addresses().header_value(destination, sending=True) == name
     with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*pyspark-jms"):
-        Addresses().spelled(destination, sending=True, by_row=True)
+        Addresses().header_value(destination, sending=True, by_row=True)

@@ -15,19 +15,19 @@ FIRST = b"ID\\cvm-6\\c1,ID\\cvm-5\\c2\\c-1\\c1\\c1"
 @pytest.mark.parametrize("sending", [True, False])
 def test_a_name_the_broker_would_read_otherwise_is_refused(name, sending):
     with pytest.raises(InvalidDestinationError):
-        CLASSIC.addresses.spelled(Destination.parse(f"queue://{name}"), sending=sending)
+        CLASSIC.addresses.header_value(Destination.parse(f"queue://{name}"), sending=sending)
 
 
 def test_a_wildcard_is_for_readers():
     news = Destination.parse("topic://news.>")
-    assert CLASSIC.addresses.spelled(news, sending=False) == "/topic/news.>"
+    assert CLASSIC.addresses.header_value(news, sending=False) == "/topic/news.>"
     with pytest.raises(InvalidDestinationError, match="wildcard"):
-        CLASSIC.addresses.spelled(news, sending=True)
+        CLASSIC.addresses.header_value(news, sending=True)
 
 
 def test_an_answer_goes_to_the_temporary_queue_of_who_asked():
     asked = Destination.parse("queue://ID:vm-1-2:1:1")
-    assert CLASSIC.addresses.spelled(asked, sending=True) == "/remote-temp-queue/ID:vm-1-2:1:1"
+    assert CLASSIC.addresses.header_value(asked, sending=True) == "/remote-temp-queue/ID:vm-1-2:1:1"
 
 
 def test_ack_takes_the_one_id_and_recognition_the_other():
@@ -141,10 +141,10 @@ def test_where_answers_go(wire, jms):
 def test_a_row_does_not_reach_what_the_broker_acts_on(name):
     for kind in DestinationKind:
         with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*(?i:activemq)\."):
-            CLASSIC.addresses.spelled(Destination(kind, name), sending=True, by_row=True)
-        CLASSIC.addresses.spelled(Destination(kind, name), sending=True)
+            CLASSIC.addresses.header_value(Destination(kind, name), sending=True, by_row=True)
+        CLASSIC.addresses.header_value(Destination(kind, name), sending=True)
 
 
 def test_a_row_may_go_to_the_dead_letter_queue():
     dead = Destination(DestinationKind.QUEUE, "ActiveMQ.DLQ")
-    assert CLASSIC.addresses.spelled(dead, sending=True, by_row=True) == "/queue/ActiveMQ.DLQ"
+    assert CLASSIC.addresses.header_value(dead, sending=True, by_row=True) == "/queue/ActiveMQ.DLQ"

@@ -19,14 +19,14 @@ from pyspark_jms.stomp.dialects import RABBITMQ
     ],
 )
 def test_destinations(destination, wire):
-    assert RABBITMQ.addresses.spelled(Destination.parse(destination), sending=True) == wire
+    assert RABBITMQ.addresses.header_value(Destination.parse(destination), sending=True) == wire
 
 
 def test_a_queue_that_may_be_missing_is_not_sent_to():
     existing = Destination.parse("queue:///amq/queue/orders")
-    assert RABBITMQ.addresses.spelled(existing, sending=False) == "/amq/queue/orders"
+    assert RABBITMQ.addresses.header_value(existing, sending=False) == "/amq/queue/orders"
     with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*/amq/queue/"):
-        RABBITMQ.addresses.spelled(existing, sending=True)
+        RABBITMQ.addresses.header_value(existing, sending=True)
 
 
 def test_the_window_is_never_without_bound():
@@ -114,8 +114,8 @@ def test_a_topic_tells_what_was_sent_to():
 def test_a_row_names_no_exchange():
     exchange = Destination.parse("topic:///exchange/amq.fanout/k")
     with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*amq.fanout/k.*exchange.*option topic"):
-        RABBITMQ.addresses.spelled(exchange, sending=True, by_row=True)
-    assert RABBITMQ.addresses.spelled(exchange, sending=True) == "/exchange/amq.fanout/k"
+        RABBITMQ.addresses.header_value(exchange, sending=True, by_row=True)
+    assert RABBITMQ.addresses.header_value(exchange, sending=True) == "/exchange/amq.fanout/k"
 
 
 @pytest.mark.parametrize("name", ["x-first-death-queue", "JMS_AMQP_TTL"])

@@ -43,7 +43,7 @@ def test_exactly_once_needs_duplicate_detection(dialect):
 
 
 @pytest.mark.parametrize(
-    ("broker", "parse", "given", "said"),
+    ("broker", "parse", "given", "reason"),
     [
         ("rabbitmq", SourceOptions.parse, {"journalLocation": "/j"}, "journalLocation"),
         ("classic", SourceOptions.parse, {"minMessagesPerTrigger": "201"}, "200 messages"),
@@ -53,11 +53,11 @@ def test_exactly_once_needs_duplicate_detection(dialect):
         ("classic", SinkOptions.parse, {"deliveryGuarantee": "exactly-once"}, "deliveryGuarantee=exactly-once"),
     ],
 )
-def test_options_that_name_the_broker_are_refused_before_anything_connects(broker, parse, given, said):
+def test_options_that_name_the_broker_are_refused_before_anything_connects(broker, parse, given, reason):
     options = {"brokerUrl": "stomp://host:1", "queue": "q"} | given
     parse(options)  # found out, it may be one that can
     parse(options | {"broker": "artemis"})
-    with pytest.raises(UnsupportedError, match=rf"JMS_UNSUPPORTED.*{broker}.*{said}"):
+    with pytest.raises(UnsupportedError, match=rf"JMS_UNSUPPORTED.*{broker}.*{reason}"):
         parse(options | {"broker": broker})
 
 

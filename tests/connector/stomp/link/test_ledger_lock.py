@@ -61,8 +61,8 @@ def test_locks_of_two_ledgers_are_two(broker, queue):
 
 
 def test_a_look_up_that_waits_too_long_raises(broker, queue):
-    said = rf"had the lock of queue {queue}\.lock for 0\.5 s.*connection"
-    with lock(broker, queue), pytest.raises(ReceiptTimeoutError, match=said), lock(broker, queue, timeout=0.5):
+    reason = rf"had the lock of queue {queue}\.lock for 0\.5 s.*connection"
+    with lock(broker, queue), pytest.raises(ReceiptTimeoutError, match=reason), lock(broker, queue, timeout=0.5):
         pass
     with lock(broker, queue, timeout=2.0):
         pass

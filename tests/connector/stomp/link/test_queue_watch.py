@@ -78,9 +78,9 @@ def test_without_the_permission_one_log_line_says_so(settings_for, watch, caplog
         watched = watch(settings_for(broker, user="reader"), ["DLQ"])
         wait_until(lambda: not watched._thread.is_alive())
     assert watched.figures() == {}
-    told = [record.getMessage() for record in caplog.records if "no metrics" in record.getMessage()]
-    assert len(told) == 1
-    assert "permission manage" in told[0]
+    reported = [record.getMessage() for record in caplog.records if "no metrics" in record.getMessage()]
+    assert len(reported) == 1
+    assert "permission manage" in reported[0]
 
 
 def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_for, watch):
@@ -126,9 +126,9 @@ def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, setting
         proxy.to_client.alter = lambda data: data
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         watched.close()
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(told) == 1
-    assert told[0].startswith("! the progress has no metrics of the broker for now: The broker")
+    reported = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(reported) == 1
+    assert reported[0].startswith("! the progress has no metrics of the broker for now: The broker")
 
 
 def test_what_nobody_expected_is_one_line_too(broker, queue, settings_for, watch, caplog):
