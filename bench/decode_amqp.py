@@ -17,11 +17,12 @@ from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
 
 TURNS = 15
 _NOW_MS = 1_760_000_000_000
 _SIZES = {"100_b": 100, "1_kb": 1024, "10_kb": 10_240}
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES = SEGMENT_BYTES
 _NULL, _TRUE = b"\x40", b"\x41"
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.octets import Code, Compounds, Octets, pick
 from pyspark_jms.columns.cut import Ints, Mask
 
@@ -48,10 +49,11 @@ class Entry(NamedTuple):
 class Inside:
     """``bad`` is set for rows that cannot be read; they are not looked at again."""
 
-    def __init__(self, octets: Octets, bad: Mask, rows: Ints, compounds: Compounds) -> None:
+    def __init__(self, octets: Octets, bad: Mask, rows: Ints, compounds: Compounds, heads: Heads) -> None:
+        """``heads``: the positions of the first elements."""
         self._octets = octets
         self._bad = bad
-        self._rows, self._at = rows, compounds.first
+        self._rows, self.heads = rows, heads
         self._count, self._end = compounds.counts, compounds.end
         self._least = int(self._count.min()) if len(rows) else 0
         self._refuse(compounds.bad)
@@ -59,14 +61,14 @@ class Inside:
     def elements(self) -> Iterator[Entry]:
         index = 0
         while self._has(index):
-            values = self._octets.values(self._at, self._end)
+            values = self._octets.values(self.heads.at, self._end, self.heads.words())
             kept = self._refuse(values.bad)
             code, start, stop = values.code, values.start, values.stop
             if kept is not None:
                 code, start, stop = pick(code, kept), start[kept], stop[kept]
             if len(self._rows):
                 yield Entry(Field(self._rows, code, start, stop))
-            self._at = stop
+            self.heads.move(stop, values.step if kept is None else None)
             index += 1
 
     def entries(self, key_codes: tuple[int, int]) -> Iterator[Entry]:
@@ -76,12 +78,15 @@ class Inside:
         self._least >>= 1
         index = 0
         while self._has(index):
-            words = self._octets.words(self._at)
-            keys = self._octets.values(self._at, self._end, words)
+            keys = self._octets.values(self.heads.at, self._end, self.heads.words())
             wrong = keys.bad | ~_is_one_of(keys.code, key_codes)
             same = keys.code == key_codes[0] if isinstance(keys.code, int) else False
-            key = _same_key(self._octets, self._at, words) if same and not wrong.any() else None
-            values = self._octets.values(np.where(wrong, self._at, keys.stop), self._end)
+            key = _same_key(self._octets, self.heads) if same and not wrong.any() else None
+            if wrong.any():
+                self.heads.move(np.where(wrong, self.heads.at, keys.stop), None)
+            else:
+                self.heads.move(keys.stop, keys.step)
+            values = self._octets.values(self.heads.at, self._end, self.heads.words())
             kept = self._refuse(wrong | values.bad)
             entry = Entry(Field(self._rows, values.code, values.start, values.stop), key, keys.start, keys.stop)
             if kept is not None:
@@ -89,14 +94,17 @@ class Inside:
                 entry = Entry(field, key, keys.start[kept], keys.stop[kept])
             if len(self._rows):
                 yield entry
-            self._at = entry.field.stop
+            self.heads.move(entry.field.stop, values.step if kept is None else None)
             index += 1
 
     def _has(self, index: int) -> bool:
         """Take out the rows that have no more than ``index`` elements. Returns whether others are left."""
         if len(self._rows) and index >= self._least:
             done = self._count == index
-            self._bad[self._rows[done & (self._at != self._end)]] = True
+            self._bad[self._rows[done & (self.heads.at != self._end)]] = True
+            if done.all():
+                self._rows = self._rows[:0]
+                return False
             self._keep(~done)
         if index >= _MANY_ENTRIES and len(self._rows) < _FEW_ROWS:
             self._bad[self._rows] = True
@@ -113,7 +121,8 @@ class Inside:
         return kept
 
     def _keep(self, kept: Mask) -> None:
-        self._rows, self._at = self._rows[kept], self._at[kept]
+        self._rows = self._rows[kept]
+        self.heads.keep(kept)
         self._count, self._end = self._count[kept], self._end[kept]
         self._least = int(self._count.min()) if len(self._count) else 0
 
@@ -125,13 +134,14 @@ def _is_one_of(code: Code, codes: tuple[int, int]) -> Mask | np.bool_:
     return found
 
 
-def _same_key(octets: Octets, at: Ints, words: Ints) -> bytes | None:
+def _same_key(octets: Octets, heads: Heads) -> bytes | None:
     """The key at all positions, if it is the same one. All keys have the narrow constructor."""
+    words = heads.words()
     size = _KEY_HEAD + (int(words[0]) >> 8 & 0xFF)
     for begin in range(0, size, _WORD):
         bits = (1 << 8 * (size - begin)) - 1 if size - begin < _WORD else -1
-        found = words if begin == 0 else octets.words(at + begin)
+        found = heads.words(begin)
         if (found & bits != int(found[0]) & bits).any():
             return None
-    first = int(at[0]) + _KEY_HEAD
+    first = int(heads.at[0]) + _KEY_HEAD
     return bytes(octets.raw[first : first + size - _KEY_HEAD])

@@ -20,6 +20,7 @@ __all__ = [
     "NULL",
     "STR8",
     "STR32",
+    "STRIP",
     "SYM8",
     "SYM32",
     "Code",
@@ -38,7 +39,11 @@ LIST_CODES, MAP_CODES = (0xC0, 0xD0, 0x45), (0xC1, 0xD1, -1)
 Code: TypeAlias = int | Ints
 """The constructors of some values; one number if they are all the same."""
 
+STRIP: Final = 128
+"""The bytes that ``Octets.strips`` reads."""
+
 _WORD = 8
+_NARROW_HEAD, _WIDE_HEAD = 2, 5
 _BYTE, _UINT32 = 0xFF, 0xFFFF_FFFF
 _FORMATS = {
     0x50: ">u1",
@@ -74,6 +79,8 @@ class Values(NamedTuple):
     stop: Ints
     bad: Mask
     """Which values do not end by their limits, or have no constructor."""
+    step: int | None
+    """The distance from each constructor to the end of its value, if it is the same for all."""
 
 
 class Compounds(NamedTuple):
@@ -82,6 +89,8 @@ class Compounds(NamedTuple):
     """The position of the first element."""
     end: Ints
     bad: Mask
+    step: int | None
+    """The distance from each constructor to the first element, if it is the same for all."""
 
 
 def pick(code: Code, which: Any) -> Code:
@@ -95,6 +104,8 @@ class Octets:
         self.buffer = buffer
         self.raw: Uint8s = np.frombuffer(buffer, np.uint8)
         self._views: dict[str, npt.NDArray[Any]] = {}
+        strips = max(0, self.raw.size - STRIP + 1)
+        self._strips: npt.NDArray[Any] = np.ndarray((strips,), f"V{STRIP}", self.raw.data, strides=(1,))
         self._words: Ints = np.ndarray((max(0, self.raw.size - _WORD + 1),), "<i8", self.raw.data, strides=(1,))
 
     def padded(self) -> "Octets":
@@ -107,6 +118,14 @@ class Octets:
             return self._words[at]
         except IndexError:
             raise TooNearTheEndError from None
+
+    def strips(self, at: Ints) -> Uint8s | None:
+        """The ``STRIP`` bytes at each position, one strip after the other; None if one reaches beyond the block."""
+        try:
+            found: Uint8s = self._strips[at].view(np.uint8)
+        except IndexError:
+            return None
+        return found
 
     def numbers(self, code: int, at: Ints) -> npt.NDArray[Any]:
         """The numbers that stand at positions, which lie inside of the block, as values of one constructor."""
@@ -131,13 +150,24 @@ class Octets:
             width = np.where(wide, _big_endian(words >> 8), width)
         start = at + 1 + sizes
         stop = start + width
-        return Values(code, start, stop, unknown | (stop > limit))
+        return Values(code, start, stop, unknown | (stop > limit), None)
 
-    def compounds(self, at: Ints, limit: Ints, codes: tuple[int, int, int]) -> Compounds:
-        """The lists or maps at positions. No more elements are counted than there are bytes for them."""
+    def compounds(
+        self, at: Ints, limit: Ints, codes: tuple[int, int, int], known: tuple[Ints, Ints] | None = None
+    ) -> Compounds:
+        """The lists or maps at positions. No more elements are counted than there are bytes for them.
+
+        ``known``: the words at the positions and five bytes further, if they are known.
+        """
         narrow, wide, empty = codes
-        words = self.words(at)
+        words = self.words(at) if known is None else known[0]
         code = words & _BYTE
+        one = int(code[0])
+        if one in {narrow, wide} and (code == one).all():
+            if one == narrow:
+                return _compounds_alike(_NARROW_HEAD, at, limit, words, words)
+            counts = self.words(at + _WIDE_HEAD) if known is None else known[1]
+            return _compounds_alike(_WIDE_HEAD, at, limit, words, counts)
         is_narrow, is_wide = code == narrow, code == wide
         count = np.where(is_narrow, words >> 16 & _BYTE, 0)
         first = at + np.where(is_narrow, 3, np.where(is_wide, 9, 1))
@@ -147,23 +177,35 @@ class Octets:
             end[which] = at[which] + 5 + _big_endian(words[which] >> 8)
             count[which] = _big_endian(self.words(at[which] + 5))
         bad = (end > limit) | (first > end) | (count > end - first) | ~(is_narrow | is_wide | (code == empty))
-        return Compounds(count, first, end, bad)
+        return Compounds(count, first, end, bad, None)
+
+
+def _compounds_alike(head: int, at: Ints, limit: Ints, words: Ints, counts: Ints) -> Compounds:
+    """Lists or maps that have all the same constructor; ``head``: the bytes of it and of a size."""
+    wide = head == _WIDE_HEAD
+    size, count = (_big_endian(words >> 8), _big_endian(counts)) if wide else (words >> 8 & _BYTE, words >> 16 & _BYTE)
+    end, step = at + head + size, 2 * head - 1
+    first = at + step
+    return Compounds(count, first, end, (end > limit) | (first > end) | (count > end - first), step)
 
 
 def _alike(code: int, at: Ints, limit: Ints, words: Ints) -> Values:
     """Values that have all the same constructor."""
-    if _WIDTHS[code] >= 0:
-        start = at + 1
-        stop = start + _WIDTHS[code]
-    elif _SIZES[code] == 1:
-        start = at + 2
-        stop = start + (words >> 8 & _BYTE)
-    elif _SIZES[code]:
-        start = at + 5
-        stop = start + _big_endian(words >> 8)
-    else:
-        return Values(code, at, at, np.ones(len(at), np.bool_))
-    return Values(code, start, stop, stop > limit)
+    width = int(_WIDTHS[code])
+    if width >= 0:
+        stop = at + (1 + width)
+        return Values(code, at + 1, stop, stop > limit, 1 + width)
+    if not _SIZES[code]:
+        return Values(code, at, at, np.ones(len(at), np.bool_), None)
+    head = 1 + int(_SIZES[code])
+    sizes = _big_endian(words >> 8) if head > _NARROW_HEAD else words >> 8 & _BYTE
+    first = int(sizes[0])
+    start = at + head
+    if (sizes == first).all():
+        stop = at + (head + first)
+        return Values(code, start, stop, stop > limit, head + first)
+    stop = start + sizes
+    return Values(code, start, stop, stop > limit, None)
 
 
 def _big_endian(words: Ints) -> Ints:

@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
-from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, Octets
+from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, Compounds, Octets
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
@@ -33,6 +34,8 @@ _STRING_KEYS, _SYMBOL_KEYS = (STR8, STR32), (SYM8, SYM32)
 _DESCRIPTOR, _DESCRIPTOR_MASK, _SECTION_MASK = 0x5300, 0xFFFF, 0xFFFFFF
 _SECTION = 3
 """The bytes of a section's descriptor."""
+_WIDE_SIZE = 5
+"""The bytes of a wide constructor and its size."""
 
 Fields: TypeAlias = Sequence[Field]
 Entries: TypeAlias = Sequence[Entry]
@@ -119,32 +122,58 @@ class _Cursors:
     def __init__(self, octets: Octets, begins: Ints, ends: Ints) -> None:
         self._octets = octets
         self.at = begins
+        self._heads = Heads(octets, begins)
         self._ends = ends
         self._every = np.arange(len(begins))
         self.bad: Mask = np.zeros(len(begins), np.bool_)
 
     def fields(self, section: int) -> Fields:
         inside = self._inside(section, LIST_CODES, _MOST_FIELDS[section])
-        return [] if inside is None else [entry.field for entry in inside.elements()]
+        if inside is None:
+            return []
+        found = [entry.field for entry in inside.elements()]
+        self._go_on(inside)
+        return found
 
     def entries(self, section: int, keys: tuple[int, int]) -> Entries:
         inside = self._inside(section, MAP_CODES, None)
-        return [] if inside is None else list(inside.entries(keys))
+        if inside is None:
+            return []
+        found = list(inside.entries(keys))
+        self._go_on(inside)
+        return found
+
+    def _go_on(self, inside: Inside) -> None:
+        """Keep the strips of the rows, if they all have come to the end of the section together."""
+        if len(inside.heads) == len(self._every) and (inside.heads.at == self.at).all():
+            self._heads = inside.heads
 
     def _inside(self, section: int, codes: tuple[int, int, int], most: int | None) -> Inside | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""
-        words = self._octets.words(self.at)
+        words = self._heads.words()
         wanted = section << 16 | _DESCRIPTOR
         here = ((words & _SECTION_MASK) == wanted) & (self.at + _SECTION < self._ends) & ~self.bad
-        rows = self._every if here.all() else np.flatnonzero(here)
+        if here.all():
+            return self._inside_all(codes, most)
+        rows = np.flatnonzero(here)
         if not len(rows):
             return None
         begin = self.at[rows] + _SECTION
         found = self._octets.compounds(begin, self._ends[rows], codes)
+        self.at = self.at.copy()
         self.at[rows] = np.where(found.bad, begin, found.end)
-        if most is not None:
-            found = found._replace(bad=found.bad | (found.counts > most))
-        return Inside(self._octets, self.bad, rows, found)
+        self._heads = Heads(self._octets, self.at)
+        return Inside(self._octets, self.bad, rows, _with_most(found, most), Heads(self._octets, found.first))
+
+    def _inside_all(self, codes: tuple[int, int, int], most: int | None) -> Inside:
+        """The same where every row has the section."""
+        heads, begin = self._heads, self.at + _SECTION
+        words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
+        found = self._octets.compounds(begin, self._ends, codes, words)
+        heads.move(found.first, None if found.step is None else _SECTION + found.step)
+        self.at = np.where(found.bad, begin, found.end)
+        self._heads = Heads(self._octets, self.at)
+        return Inside(self._octets, self.bad, self._every, _with_most(found, most), heads)
 
     def body(self) -> tuple[Ints, Field]:
         """The code of each body section and its value, which ends the message. Moves on to the constructor."""
@@ -153,15 +182,22 @@ class _Cursors:
         start, stop = self._ends.copy(), self._ends.copy()
         rows = np.flatnonzero((self.at < self._ends) & ~self.bad)
         if len(rows):
-            words = self._octets.words(self.at[rows])
+            heads = self._heads if len(rows) == len(self._every) else Heads(self._octets, self.at[rows])
+            words, ends = heads.words(), self._ends[rows]
             section[rows] = words >> 16 & 0xFF
             known = (words & _DESCRIPTOR_MASK == _DESCRIPTOR) & (section[rows] >= DATA) & (section[rows] <= VALUE)
-            known &= self.at[rows] + _SECTION < self._ends[rows]
-            self.at[rows[known]] += _SECTION
-            values = self._octets.values(self.at[rows], self._ends[rows])
-            self.bad[rows[~known | values.bad | (values.stop != self._ends[rows])]] = True
+            known &= heads.at + _SECTION < ends
+            values = self._octets.values(heads.at + _SECTION, ends, heads.words(_SECTION))
+            self.bad[rows[~known | values.bad | (values.stop != ends)]] = True
+            self.at = self.at.copy()
+            self.at[rows] += _SECTION
             code[rows], start[rows], stop[rows] = values.code, values.start, values.stop
         return section, Field(self._every, code, start, stop)
+
+
+def _with_most(found: Compounds, most: int | None) -> Compounds:
+    """Lists with more elements than ``most`` are bad."""
+    return found if most is None else found._replace(bad=found.bad | (found.counts > most))
 
 
 def entries_of(octets: Octets, at: Ints, limit: Ints) -> Entries:
@@ -178,7 +214,8 @@ def _of_bodies(
     octets: Octets, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
 ) -> Entries:
     bad = np.zeros(len(at), np.bool_)
-    found = list(read(Inside(octets, bad, np.arange(len(at)), octets.compounds(at, limit, codes))))
+    compounds = octets.compounds(at, limit, codes)
+    found = list(read(Inside(octets, bad, np.arange(len(at)), compounds, Heads(octets, compounds.first))))
     if bad.any():
         raise RefusedRowsError(np.flatnonzero(bad))
     return found

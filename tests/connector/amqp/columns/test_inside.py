@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 from amqp_messages import NULL, int_, list_, map_, string, symbol
 
+from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.inside import Inside
 from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, Octets
 
@@ -11,8 +12,9 @@ from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, 
 def inside(values, codes):
     ends = np.cumsum([len(value) for value in values])
     at = ends - [len(value) for value in values]
-    octets, bad = Octets(pa.py_buffer(b"".join(values) + bytes(16))), np.zeros(len(values), np.bool_)
-    return Inside(octets, bad, np.arange(len(values)), octets.compounds(at, ends, codes)), bad
+    octets, bad = Octets(pa.py_buffer(b"".join(values) + bytes(136))), np.zeros(len(values), np.bool_)
+    found = octets.compounds(at, ends, codes)
+    return Inside(octets, bad, np.arange(len(values)), found, Heads(octets, found.first)), bad
 
 
 def test_elements_step_by_step():

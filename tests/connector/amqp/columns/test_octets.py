@@ -12,7 +12,7 @@ from pyspark_jms.amqp.wire.sections import MalformedMessageError, skip
 def laid_out(values):
     """The values one after the other with zeros after them, their positions, and the end of each."""
     ends = np.cumsum([len(value) for value in values])
-    return Octets(pa.py_buffer(b"".join(values) + bytes(16))), ends - [len(value) for value in values], ends
+    return Octets(pa.py_buffer(b"".join(values) + bytes(136))), ends - [len(value) for value in values], ends
 
 
 @pytest.mark.parametrize("limit", [0, -1])
@@ -64,6 +64,12 @@ def test_a_word_beyond_the_block_needs_padding():
     with pytest.raises(TooNearTheEndError):
         octets.words(np.array([1]))
     assert octets.padded().words(np.array([7])).tolist() == [ord("8")]
+
+
+def test_steps_are_known_where_all_values_are_equally_long():
+    for values, step in (([string("ab")] * 2, 4), ([string("ab"), string("c")], None), ([int_(1), b"\x40"], None)):
+        octets, at, ends = laid_out(values)
+        assert octets.values(at, ends).step == step
 
 
 def test_numbers_are_big_endian():

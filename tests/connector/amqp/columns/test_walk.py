@@ -60,7 +60,7 @@ def test_parts_of_some_rows():
 
 def test_entries_and_elements_of_bodies():
     values = [map_([(string("k"), int_(1))]), list_(int_(1))]
-    octets = Octets(pa.py_buffer(values[0] + values[1] + bytes(16)))
+    octets = Octets(pa.py_buffer(values[0] + values[1] + bytes(136)))
     at, ends = np.array([0, len(values[0])]), np.cumsum([len(value) for value in values])
     assert [entry.key for entry in entries_of(octets, at[:1], ends[:1])] == [b"k"]
     assert len(elements_of(octets, at[1:], ends[1:])) == 1
