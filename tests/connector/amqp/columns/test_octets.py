@@ -36,6 +36,7 @@ def test_values_of_one_constructor(value):
     found = octets.values(at, ends)
     assert found.code == value[0]
     assert (found.stop.tolist(), found.bad.tolist()) == (ends.tolist(), [False, False])
+    assert octets.values(at, ends - 1).bad.all()
     mixed = octets.values(np.append(at, ends[-1:]), np.append(ends, ends[-1:]))  # a zero byte is no constructor
     assert (mixed.start[:2].tolist(), mixed.stop[:2].tolist()) == (found.start.tolist(), found.stop.tolist())
     assert mixed.bad.tolist() == [False, False, True]

@@ -9,7 +9,7 @@ from pyspark_jms.errors import UnsupportedError
 
 @pytest.mark.parametrize("refuse", [refuse_journal, refuse_exactly_once_writes])
 def test_what_needs_stomp_names_the_address_to_use(refuse):
-    with pytest.raises(UnsupportedError, match="JMS_UNSUPPORTED.*stomp://HOST:61613"):
+    with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*stomp://HOST:61613"):
         refuse()
 
 
