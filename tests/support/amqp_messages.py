@@ -362,3 +362,17 @@ class Messages:
             case 3:
                 return message[:at] + bytes([r.choice([0, 1, 0x40, 0x45, 0xFF, 0xA1, 0xB1])]) + message[at:]
         return message[:at] + bytes([message[at] ^ 1 << r.randrange(8)]) + message[at + 1 :]
+
+    def of_one_layout(self, count, *, damaged=0):
+        """The same message again and again, with other letters and digits; some of them have a byte changed."""
+        template, found = self.message(), []
+        for number in range(count):
+            message = bytearray(template)
+            for at in range(len(message)):
+                if chr(message[at]) in "xyt0123456789" and self.chance(0.1):
+                    message[at] = ord(self.random.choice("0123456789"))
+            if message and number < damaged:
+                message[self.random.randrange(len(message))] = self.random.randrange(256)
+            found.append(bytes(message))
+        self.random.shuffle(found)
+        return found

@@ -12,11 +12,12 @@ __all__ = ["Names", "names_of"]
 
 
 class Names:
-    """``codes[i]``: the numbers of the keys of entry i of each row; one number if they are all the same."""
+    """The distinct names of some entries, numbered from 0."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.codes: list[int | Ints] = []
+        """By entry, the number of its name in each row; one number if the rows have the same name."""
 
     def number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))

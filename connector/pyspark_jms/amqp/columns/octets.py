@@ -153,19 +153,21 @@ class Octets:
         return Values(code, start, stop, unknown | (stop > limit), None)
 
     def compounds(
-        self, at: Ints, limit: Ints, codes: tuple[int, int, int], words: tuple[Ints, Ints] | None = None
+        self, at: Ints, limit: Ints, codes: tuple[int, int, int], known: tuple[Ints, Ints] | None = None
     ) -> Compounds:
         """The lists or maps at positions. No more elements are counted than there are bytes for them.
 
-        ``words``: those at the positions and five bytes further, if they are known.
+        ``known``: the words at the positions and five bytes further, if they are known.
         """
         narrow, wide, empty = codes
-        words, counts = (self.words(at), None) if words is None else words
+        words = self.words(at) if known is None else known[0]
         code = words & _BYTE
         one = int(code[0])
         if one in {narrow, wide} and (code == one).all():
-            counts = self.words(at + 5) if counts is None else counts
-            return _compounds_alike(_WIDE_HEAD if one == wide else _NARROW_HEAD, at, limit, words, counts)
+            if one == narrow:
+                return _compounds_alike(_NARROW_HEAD, at, limit, words, words)
+            counts = self.words(at + _WIDE_HEAD) if known is None else known[1]
+            return _compounds_alike(_WIDE_HEAD, at, limit, words, counts)
         is_narrow, is_wide = code == narrow, code == wide
         count = np.where(is_narrow, words >> 16 & _BYTE, 0)
         first = at + np.where(is_narrow, 3, np.where(is_wide, 9, 1))

@@ -117,20 +117,19 @@ def delivery_id(source: Destination, id_: bytes | None, message: Buffer) -> str:
 
 def _parts_of(message: bytes) -> _Parts:
     parts = _Parts({}, {}, {}, [], [])
-    for section in sections(message):
-        match section.code:
-            case code if code == HEADER:
-                parts.header.update(_fields(message, section.value, _HEADER_FIELDS))
-            case code if code == MESSAGE_ANNOTATIONS:
-                parts.annotations.update(_annotations(message, section.value))
-            case code if code == PROPERTIES:
-                parts.properties.update(_fields(message, section.value, _PROPERTIES_FIELDS))
-            case code if code == APPLICATION_PROPERTIES:
-                parts.application_properties.extend(_pairs(message, section.value))
-            case code if DATA <= code <= VALUE:
-                parts.bodies.append((section.code, section.value))
-            case _:
-                _pairs(message, section.value)
+    for code, value, _ in sections(message):
+        if code == HEADER:
+            parts.header.update(_fields(message, value, _HEADER_FIELDS))
+        elif code == MESSAGE_ANNOTATIONS:
+            parts.annotations.update(_annotations(message, value))
+        elif code == PROPERTIES:
+            parts.properties.update(_fields(message, value, _PROPERTIES_FIELDS))
+        elif code == APPLICATION_PROPERTIES:
+            parts.application_properties.extend(_pairs(message, value))
+        elif DATA <= code <= VALUE:
+            parts.bodies.append((code, value))
+        else:
+            _pairs(message, value)
     return parts
 
 

@@ -195,6 +195,13 @@ def test_what_jms_does_not_have_and_damaged_messages(seed, oddness, damage):
     check(_messages(seed, 300, oddness=oddness, damage=damage))
 
 
+@pytest.mark.parametrize("damaged", [0, 1, 10])
+def test_messages_of_one_layout(damaged):
+    """What all rows have in common is read once, so each row must be seen not to have it."""
+    for seed in range(40):
+        check(Messages(seed).of_one_layout(20, damaged=damaged))
+
+
 @pytest.mark.deep
 def test_many_more_messages():
     for seed in range(100, 200):

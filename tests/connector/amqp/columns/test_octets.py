@@ -36,6 +36,7 @@ def test_values_of_one_constructor(value):
     found = octets.values(at, ends)
     assert found.code == value[0]
     assert (found.stop.tolist(), found.bad.tolist()) == (ends.tolist(), [False, False])
+    assert octets.values(at, ends - 1).bad.all()
     mixed = octets.values(np.append(at, ends[-1:]), np.append(ends, ends[-1:]))  # a zero byte is no constructor
     assert (mixed.start[:2].tolist(), mixed.stop[:2].tolist()) == (found.start.tolist(), found.stop.tolist())
     assert mixed.bad.tolist() == [False, False, True]
@@ -64,6 +65,12 @@ def test_a_word_beyond_the_block_needs_padding():
     with pytest.raises(TooNearTheEndError):
         octets.words(np.array([1]))
     assert octets.padded().words(np.array([7])).tolist() == [ord("8")]
+
+
+def test_steps_are_known_where_all_values_are_equally_long():
+    for values, step in (([string("ab")] * 2, 4), ([string("ab"), string("c")], None), ([int_(1), b"\x40"], None)):
+        octets, at, ends = laid_out(values)
+        assert octets.values(at, ends).step == step
 
 
 def test_numbers_are_big_endian():

@@ -1,0 +1,45 @@
+"""Positions that move on, with and without the bytes that were read before."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.amqp.columns.heads import Heads
+from pyspark_jms.amqp.columns.octets import STRIP, Octets, TooNearTheEndError
+
+DATA = np.random.default_rng(1).integers(0, 256, 1000).astype(np.uint8).tobytes()
+OCTETS = Octets(pa.py_buffer(DATA))
+
+
+def words_at(places):
+    return [int.from_bytes(DATA[place : place + 8], "little", signed=True) for place in places]
+
+
+def test_words_at_every_step():
+    """Steps of all rows alike, longer than a strip too, and of each row its own; near the end of the block."""
+    heads, places = Heads(OCTETS, np.array([0, 300, 650])), np.array([0, 300, 650])
+    for step in (1, 7, STRIP - 8, 3, 5, 100, None, 2, 40):
+        assert heads.words().tolist() == words_at(places)
+        assert heads.words(20).tolist() == words_at(places + 20)
+        places = places + (np.array([3, 1, 4]) if step is None else step)
+        heads.move(places, step)
+    assert heads.at.tolist() == places.tolist()
+
+
+def test_words_far_ahead():
+    heads = Heads(OCTETS, np.array([0, 10]))
+    for ahead in (STRIP - 8, STRIP - 7, 3 * STRIP, 0):
+        assert heads.words(ahead).tolist() == words_at([ahead, ahead + 10])
+
+
+def test_some_of_the_rows():
+    heads = Heads(OCTETS, np.array([0, 10, 20]))
+    heads.words()
+    heads.keep(np.array([True, False, True]))
+    assert (len(heads), heads.words().tolist()) == (2, words_at([0, 20]))
+
+
+def test_the_end_of_the_block():
+    assert Heads(OCTETS, np.array([990])).words().tolist() == words_at([990])
+    with pytest.raises(TooNearTheEndError):
+        Heads(OCTETS, np.array([995])).words()
