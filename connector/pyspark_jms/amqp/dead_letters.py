@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.performatives import Target
+from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DELIVERY_ANNOTATIONS,

@@ -55,7 +55,7 @@ class AmqpSourceLink(Consumer):
         self.check_oversized()
 
     def take_oversized(self) -> list[Oversized]:
-        return [Oversized(identifier, size) for identifier, size in self.taken_oversized()]
+        return [Oversized(identifier, size) for identifier, size in self.prefetch.take_oversized()]
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         return creation_time_ms(block.message(index)) or None

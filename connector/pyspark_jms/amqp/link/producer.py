@@ -57,7 +57,7 @@ class Producer:
     def open(self, target: Any) -> None:
         """Attach to where the messages go. Once; the error of a refusal."""
         with self._connection.core() as session:
-            self._sender = session.sender(f"rows-{uuid.uuid4().hex}")
+            self._sender = session.link(Sender, f"rows-{uuid.uuid4().hex}")
             self._sender.attach_to(target)
         self._connection.await_attached(self._sender)
 
@@ -111,7 +111,7 @@ class Producer:
 
     def _attach_coordinator(self) -> Coordinator:
         with self._connection.core() as session:
-            coordinator = session.coordinator(f"transactions-{uuid.uuid4().hex}")
+            coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
             coordinator.attach_to_coordinator()
         try:
             self._connection.await_attached(coordinator)

@@ -5,7 +5,7 @@ So a subscription is looked up before it is attached.
 """
 
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.wire.performatives import Source
+from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.values import Described
@@ -66,7 +66,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
 def _look_up(connection: Connection, durable: DurableSubscription) -> Receiver | None:
     """An attached link to the subscription; None if there is none of that name."""
     with connection.core() as session:
-        receiver = session.receiver(subscription_name(durable))
+        receiver = session.link(Receiver, subscription_name(durable))
         receiver.attach_to(None, desired=capabilities_of(durable))
     connection.await_(lambda: receiver.is_ready or receiver.state is EndpointState.ENDED, "its attach")
     if receiver.state is EndpointState.ENDED and receiver.error is not None and receiver.error.condition == _NOT_FOUND:

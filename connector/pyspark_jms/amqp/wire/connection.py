@@ -8,17 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark_jms.amqp.wire.composites import Performative, decode_performative
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
 from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import (
-    Close,
-    Open,
-    Performative,
-    SaslMechanisms,
-    SaslOutcome,
-    decode_performative,
-)
+from pyspark_jms.amqp.wire.performatives import Close, Open, SaslMechanisms, SaslOutcome
 from pyspark_jms.amqp.wire.sasl import Login, sasl_init
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine

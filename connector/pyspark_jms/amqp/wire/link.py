@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pyspark_jms.amqp.wire.performatives import Attach, Detach, Error, Performative
+from pyspark_jms.amqp.wire.composites import Performative
+from pyspark_jms.amqp.wire.definitions import Error
+from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.performatives import Attach, Detach
 from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointState, Machine
 
 __all__ = ["Channel", "Link", "PeerError", "peer_error"]
@@ -25,6 +28,8 @@ def peer_error(error: Any) -> PeerError | None:
 
 class Channel(Protocol):
     """Where a link sends its frames: its session."""
+
+    limits: Limits
 
     @property
     def max_payload(self) -> int:

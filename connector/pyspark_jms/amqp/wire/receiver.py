@@ -3,19 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.definitions import Accepted, Released, Source, Target, TransactionalState
 from pyspark_jms.amqp.wire.link import Channel, Link
-from pyspark_jms.amqp.wire.performatives import (
-    Accepted,
-    Attach,
-    Disposition,
-    Flow,
-    Released,
-    Source,
-    Target,
-    TransactionalState,
-    Transfer,
-)
+from pyspark_jms.amqp.wire.performatives import Attach, Disposition, Flow, Transfer
 from pyspark_jms.amqp.wire.transfers import Transfers
 from pyspark_jms.amqp.wire.values import malformed
 
@@ -28,9 +18,9 @@ _SEQUENCE = 1 << 32  # RFC 1982 serial numbers
 class Receiver(Link):
     is_receiver = True
 
-    def __init__(self, channel: Channel, name: str, handle: int, limits: Limits) -> None:
+    def __init__(self, channel: Channel, name: str, handle: int) -> None:
         super().__init__(channel, name, handle)
-        self.transfers = Transfers(limits)
+        self.transfers = Transfers(channel.limits)
         self.credit = 0
         """Granted, and not used up by messages."""
         self.received = 0

@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pyspark_jms.amqp.wire.composites import encode_performative
+from pyspark_jms.amqp.wire.definitions import Rejected, Source, TransactionalState
 from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import (
-    Disposition,
-    Flow,
-    Rejected,
-    Source,
-    TransactionalState,
-    encode_performative,
-)
+from pyspark_jms.amqp.wire.performatives import Disposition, Flow
 from pyspark_jms.amqp.wire.values import encode
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 

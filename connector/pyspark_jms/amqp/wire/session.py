@@ -3,23 +3,14 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pyspark_jms.amqp.wire.composites import Performative
 from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import (
-    Attach,
-    Begin,
-    Detach,
-    Disposition,
-    End,
-    Flow,
-    Performative,
-    Transfer,
-)
+from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointState, Machine
-from pyspark_jms.amqp.wire.transactions import Coordinator
 from pyspark_jms.amqp.wire.values import malformed
 
 __all__ = ["Session"]
@@ -33,11 +24,9 @@ AnyLink = TypeVar("AnyLink", bound=Link)
 
 
 class Session:
-    """``is_paused``: the incoming window is not extended, except for the rest of a message that has begun."""
-
     def __init__(self, write: Callable[[bytes | bytearray], None], incoming_window: int, limits: Limits) -> None:
         self._write = write
-        self._limits = limits
+        self.limits = limits
         self._window = incoming_window
         self._left = incoming_window
         self._next_incoming = 0
@@ -48,7 +37,6 @@ class Session:
         self._by_peer_handle: dict[int, Link] = {}
         self._machine: Machine[EndpointState, EndpointEvent] = Machine(SESSION, EndpointState.STARTING, "session")
         self.max_payload = MIN_MAX_FRAME_BYTES
-        self.is_paused = False
         self.error: PeerError | None = None
 
     @property
@@ -65,23 +53,11 @@ class Session:
             )
         )
 
-    def end(self) -> None:
-        if self.state in {EndpointState.STARTING, EndpointState.ACTIVE}:
-            self._machine.move(EndpointEvent.END)
-            self.send(End())
-
     # --- links ---------------------------------------------------------------------------------
 
-    def receiver(self, name: str) -> Receiver:
-        return self._added(Receiver(self, name, len(self._links), self._limits))
-
-    def sender(self, name: str) -> Sender:
-        return self._added(Sender(self, name, len(self._links)))
-
-    def coordinator(self, name: str) -> Coordinator:
-        return self._added(Coordinator(self, name, len(self._links)))
-
-    def _added(self, link: AnyLink) -> AnyLink:
+    def link(self, kind: type[AnyLink], name: str) -> AnyLink:
+        """A link that is not attached yet. The first one has handle 0, which the fast path of receivers expects."""
+        link = kind(self, name, len(self._links))
         self._links.append(link)
         return link
 
@@ -121,14 +97,8 @@ class Session:
         self._window = frames
         self.flow()
 
-    def resume(self) -> None:
-        """Extend the incoming window again."""
-        self.is_paused = False
-        self._extend()
-
     def _extend(self) -> None:
-        inside = any(isinstance(link, Receiver) and link.transfers.is_inside_message for link in self._links)
-        if (not self.is_paused or inside) and self._left <= self._window // 2:
+        if self._left <= self._window // 2:
             self._left = self._window
             self.flow()
 

@@ -4,18 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyspark_jms.amqp.wire.composites import encode_performative
+from pyspark_jms.amqp.wire.definitions import Coordinator as CoordinatorTarget
+from pyspark_jms.amqp.wire.definitions import Declare, Declared, Discharge, Rejected
 from pyspark_jms.amqp.wire.link import Channel, PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import (
-    Coordinator as CoordinatorTarget,
-)
-from pyspark_jms.amqp.wire.performatives import (
-    Declare,
-    Declared,
-    Discharge,
-    Disposition,
-    Rejected,
-    encode_performative,
-)
+from pyspark_jms.amqp.wire.performatives import Disposition
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError

@@ -1,0 +1,105 @@
+"""What a receiving link has in flight: messages waiting to be taken, credit for more, and whether the queue is empty."""
+
+import logging
+
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.wire.credit import CreditWindow
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.errors import ReceiptTimeoutError
+from pyspark_jms.jms.subscription import Subscription
+
+__all__ = ["Prefetch"]
+
+_log = logging.getLogger("pyspark_jms.link")
+
+_BLOCK_BYTES = 15 << 20
+"""A block is closed at this size, nearly what a task reads by default."""
+_DRAIN_SECONDS = 5.0
+"""A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
+
+
+class Prefetch:
+    """``grant`` is called with ``connection.changed`` held, after bytes have arrived and by ``released``."""
+
+    def __init__(self, connection: Connection, receiver: Receiver, subscription: Subscription) -> None:
+        self.receiver = receiver
+        self._connection = connection
+        self._window = CreditWindow(subscription.window_bytes, subscription.window_messages)
+        self._counted_messages = self._counted_bytes = 0
+        self._blocks: list[MessageBlock] = []
+        self._proven_before = 0
+
+    # --- credit --------------------------------------------------------------------------------
+
+    def grant(self) -> None:
+        """Count what has arrived, and grant credit for more."""
+        transfers, receiver = self.receiver.transfers, self.receiver
+        self._window.received(
+            transfers.total_messages - self._counted_messages, transfers.total_bytes - self._counted_bytes
+        )
+        self._counted_messages, self._counted_bytes = transfers.total_messages, transfers.total_bytes
+        if transfers.size >= _BLOCK_BYTES:
+            self._blocks.append(transfers.take())
+        if receiver.is_draining or not receiver.is_ready:
+            return
+        credit = self._window.credit()
+        if self._window.is_worth_a_flow(credit, receiver.credit):
+            receiver.grant(credit)
+
+    def released(self, messages: int) -> None:
+        """They are acknowledged, and make room for others."""
+        self._window.released(messages)
+        self.grant()
+
+    # --- messages ------------------------------------------------------------------------------
+
+    def waiting(self) -> tuple[int, int]:
+        with self._connection.changed:
+            transfers = self.receiver.transfers
+            messages = len(transfers) + sum(map(len, self._blocks))
+            return messages, transfers.size + sum(len(block.data) for block in self._blocks)
+
+    def take(self) -> list[MessageBlock]:
+        with self._connection.changed:
+            blocks, self._blocks = self._blocks, []
+            if len(self.receiver.transfers):
+                blocks.append(self.receiver.transfers.take())
+            return blocks
+
+    def take_oversized(self) -> list[tuple[bytes, int]]:
+        """Delivery-id and size of messages above ``maxMessageBytes`` since the last call."""
+        with self._connection.changed:
+            transfers = self.receiver.transfers
+            oversized, transfers.oversized = transfers.oversized, []
+            return oversized
+
+    # --- the end of a queue --------------------------------------------------------------------
+
+    def begin_probe(self) -> None:
+        with self._connection.core():
+            self._proven_before = self.receiver.proven_empty
+            self._drain()
+
+    def _drain(self) -> None:
+        self.receiver.drain(max(self._window.credit(), 1))
+
+    @property
+    def is_probed(self) -> bool:
+        """Whether the queue is proven to be empty, or not to be."""
+        return self.receiver.proven_empty > self._proven_before or bool(self.waiting()[0])
+
+    def await_probe(self) -> None:
+        """Wait until ``is_probed``. An answer that proves nothing, or none, is followed by another drain."""
+        while not self.is_probed:
+            try:
+                self._connection.await_(
+                    lambda: self.is_probed or not self.receiver.is_draining, "an answer to a drain", _DRAIN_SECONDS
+                )
+            except ReceiptTimeoutError:
+                _log.debug("= a drain was not answered within %g s", _DRAIN_SECONDS)
+            if not self.is_probed:
+                with self._connection.core():
+                    self._drain()
+        with self._connection.core():
+            self.grant()

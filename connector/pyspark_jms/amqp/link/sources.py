@@ -1,0 +1,53 @@
+"""A subscription → the source of an attach (AMQP 1.0 §3.5.3), and whether the broker took it over."""
+
+from typing import Any
+
+from pyspark_jms.amqp.link.subscriptions import capabilities_of
+from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.values import Described, Symbol
+from pyspark_jms.errors import InvalidSelectorError, UnsupportedError
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
+
+__all__ = ["require_echo", "source_of"]
+
+_SELECTOR = Symbol("apache.org:selector-filter:string")
+_SELECTOR_CODE = 0x0000_468C_0000_0004
+_DURABLE = 2  # §3.5.5: unsettled-state
+_OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+
+def source_of(subscription: Subscription) -> Source:
+    """Without the capability queue or topic, Artemis would make a new address a topic and lose what is sent there."""
+    durable, kind = subscription.durable, subscription.destination.kind
+    capabilities = ["queue" if kind is DestinationKind.QUEUE else "topic"]
+    if durable is not None:
+        capabilities += capabilities_of(durable) or ()
+    selector = subscription.selector
+    filters: Any = None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
+    return Source(
+        address=subscription.destination.name,
+        durable=_DURABLE if durable else 0,
+        expiry_policy="never" if durable else "link-detach",
+        distribution_mode="copy" if subscription.browse else None,
+        filter=filters,
+        outcomes=_OUTCOMES,
+        capabilities=tuple(capabilities),
+    )
+
+
+def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
+    """A broker ignores an unknown filter or distribution mode without an error: all messages would arrive."""
+    given = (echoed.filter if echoed is not None else None) or {}
+    if sent.filter and not any(_is_selector(each) for each in given.values()):
+        raise InvalidSelectorError(
+            f"{address} did not take the selector over: it would deliver every message.",
+            "Remove option selector, and filter the DataFrame.",
+        )
+    if sent.distribution_mode and (echoed is None or echoed.distribution_mode != sent.distribution_mode):
+        raise UnsupportedError(f"{address} cannot show messages without delivering them.", "Use spark.readStream.")
+
+
+def _is_selector(value: Any) -> bool:
+    return isinstance(value, Described) and value.descriptor in {_SELECTOR_CODE, str(_SELECTOR)}
