@@ -1,4 +1,4 @@
-"""What a receiving link has in flight: messages waiting to be taken, credit for more, and whether the queue is empty."""
+"""What a receiving link has in flight: messages to be taken, credit for more, and whether the queue is empty."""
 
 import logging
 

@@ -10,7 +10,7 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -20,7 +20,7 @@ _NOT_FOUND = "amqp:not-found"
 
 
 def require_unchanged(connection: Connection, subscription: Subscription) -> None:
-    """``SelectorChangedError``, or ``InvalidDestinationError`` for another topic. A new subscription is fine."""
+    """``SelectorChangedError``. A new subscription is fine. Brokers do not tell the topic of an existing one."""
     durable = subscription.durable
     assert durable is not None
     found = _look_up(connection, durable)
@@ -28,20 +28,12 @@ def require_unchanged(connection: Connection, subscription: Subscription) -> Non
     if found is None or source is None:
         return
     _detach(connection, found, closed=False)
-    if source.address not in {None, subscription.destination.name}:
-        raise InvalidDestinationError(
-            f"The durable subscription {durable} belongs to topic {source.address}.",
-            "Give another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
-        )
     if selector_of(source) != subscription.selector:
         raise selector_changed(durable)
 
 
-def end_subscription(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
-    """Delete the subscription and its messages on the broker.
-
-    ``InvalidDestinationError`` if it does not exist, or belongs to another topic.
-    """
+def end_subscription(settings: ConnectionSettings, durable: DurableSubscription) -> None:
+    """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
     connection = connect(settings)
     try:
         found = _look_up(connection, durable)
@@ -50,13 +42,6 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
                 f"There is no durable subscription {durable}. Nothing was deleted.",
                 "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without"
                 " a clientId.",
-            )
-        source = found.remote_source
-        if source is not None and source.address not in {None, topic.name}:
-            _detach(connection, found, closed=False)
-            raise InvalidDestinationError(
-                f"The durable subscription {durable} belongs to topic {source.address}.",
-                f"Nothing was deleted. Give topic {source.address}.",
             )
         _detach(connection, found, closed=True)
     finally:

@@ -128,9 +128,9 @@ class Connection:
     def _take_header(self) -> int:
         """§2.2: eight bytes that name the protocol. Returns their number once they are here."""
         wanted = self._expects_header
+        if wanted and not wanted.startswith(self._pending[:4]):
+            raise malformed("they do not begin with AMQP")
         if not wanted or len(self._pending) < len(wanted):
-            if wanted and not wanted.startswith(self._pending[:4]):
-                raise malformed("it does not begin with AMQP")
             return 0
         got = bytes(self._pending[: len(wanted)])
         if got != wanted:

@@ -68,7 +68,7 @@ class Sender(Link):
         head = _transfer(self.handle, settled=settled, txn_id=txn_id)
         ends = positions_of(block.ends)[first:last]
         starts = np.concatenate([[block.start(first)], ends[:-1]])
-        largest = int((ends - starts).max()) + len(head)
+        largest = int((ends - starts).max()) + len(head) + _WORD.size
         if largest <= self.channel.max_payload:
             frames = _whole_frames(block, starts, ends, head, delivery_id)
             self.channel.send_frames(frames, last - first)
@@ -88,7 +88,7 @@ class Sender(Link):
         """
         view = memoryview(block.data)
         whole, part = (_transfer(self.handle, settled=settled, txn_id=txn_id, more=more) for more in (False, True))
-        room = self.channel.max_payload - len(part)
+        room = self.channel.max_payload - len(part) - _WORD.size
         for index in range(first, last):
             begin, end = block.start(index), block.ends[index]
             identifier = _WORD.pack((delivery_id + index - first) % _SEQUENCE)
@@ -96,7 +96,7 @@ class Sender(Link):
             for start, stop in pairwise(cuts):
                 head = (whole if stop == end else part).replace(_WORD.pack(_UNKNOWN_ID), identifier)
                 payload = bytes(view[start:stop])
-                self.channel.send_frames(_WORD.pack(len(head) + 4 + len(payload)) + head + payload, 1)
+                self.channel.send_frames(_WORD.pack(len(head) + _WORD.size + len(payload)) + head + payload, 1)
         return last
 
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
@@ -131,7 +131,7 @@ def _transfer(handle: int, *, settled: bool, txn_id: bytes | None, more: bool = 
 
 def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, delivery_id: int) -> bytes:
     """One frame for each message: the heads as one matrix, then heads and payloads in turn."""
-    count, width = len(ends), len(head) + 4
+    count, width = len(ends), len(head) + _WORD.size
     heads = np.empty((count, width), np.uint8)
     heads[:, 4:] = np.frombuffer(head, np.uint8)
     heads[:, :4] = (ends - starts + width).astype(">u4").view(np.uint8).reshape(-1, 4)

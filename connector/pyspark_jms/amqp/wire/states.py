@@ -102,7 +102,7 @@ class Machine(Generic[State, Event]):
         if following is None and event.startswith("peer's"):
             raise malformed(f"the {event} of a {self._what} that is {self.state}")
         if following is None:
-            raise IllegalStateError(f"Event {event!r} for a {self._what} that is {self.state!r}.", "Report this.")
+            raise IllegalStateError(f"Event '{event}' for a {self._what} that is '{self.state}'.", "Report this.")
         self.state = following
 
 

@@ -15,8 +15,10 @@ _HEAD = struct.Struct(">IQ").unpack_from
 _PLAIN = 0x0200_0000_0053_14C0
 """Bytes 4 to 12 of the usual frame: offset 2, type AMQP, channel 0, descriptor of transfer, list8."""
 _SHORTEST = 20
-_NULL, _FALSE, _ZERO, _SMALL_UINT, _UINT, _BINARY = 0x40, 0x42, 0x43, 0x52, 0x70, 0xA0
+_ZERO, _SMALL_UINT, _UINT, _BINARY = 0x43, 0x52, 0x70, 0xA0
 """Constructors (§1.6) of the fields of a usual transfer."""
+_NOTHING = b"\x40\x42\x43"
+"""null, false and 0."""
 _WHOLE = struct.Struct(">I")
 
 
@@ -68,7 +70,7 @@ class Transfers:
             if delivery is None or buffer[at] != _BINARY:
                 break
             at += 2 + buffer[at + 1]
-            if buffer[at] not in (_ZERO, _NULL) or not _is_whole(buffer, at + 1, begin) or begin > position + size:
+            if not at <= begin <= position + size or not _is_whole(buffer, at, begin):
                 break
             data += buffer[begin : position + size]
             ends.append(len(data))
@@ -117,5 +119,5 @@ def _delivery_id(buffer: bytearray, at: int) -> tuple[bytes | None, int]:
 
 
 def _is_whole(buffer: bytearray, at: int, end: int) -> bool:
-    """Whether the fields settled, more, … are all false or null: the transfer is a whole message, not aborted."""
-    return all(code in (_NULL, _FALSE) for code in buffer[at:end])
+    """Whether the fields message-format, settled, more, … are all 0, false or null: a whole message, not aborted."""
+    return not buffer[at:end].strip(_NOTHING)

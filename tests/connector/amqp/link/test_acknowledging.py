@@ -1,0 +1,51 @@
+import pytest
+from waiting import wait_until
+
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.errors import ConnectionLostError
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ranges"),
+    [
+        ([], []),
+        ([5], [(5, 5)]),
+        ([0, 1, 2], [(0, 2)]),
+        ([0, 1, 3, 4, 9], [(0, 1), (3, 4), (9, 9)]),
+        ([2, 1, 0], [(2, 2), (1, 1), (0, 0)]),
+        ([(1 << 32) - 1, 0, 1], [((1 << 32) - 1, (1 << 32) - 1), (0, 1)]),
+    ],
+)
+def test_consecutive_ids_are_one_range(numbers, ranges):
+    assert ranges_of([number.to_bytes(4, "big") for number in numbers]) == ranges
+
+
+def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, settings_for, put, asked):
+    broker = fresh_broker()
+    put(broker, "q", *map(str, range(100)))
+    link = Consumer(settings_for(broker))
+    link.subscribe(asked("q"))
+    wait_until(lambda: link.waiting()[0] == 100)
+    [block] = link.take()
+    link.await_receipt(link.acknowledge(block.ids[:40]))
+    broker.kill()
+    wait_until(lambda: link.connection.is_down)
+    with pytest.raises(ConnectionLostError):
+        link.acknowledge(block.ids[40:])
+    link.close()
+    broker.start()
+    assert broker.message_count("q") == 60
+
+
+def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_for, put, asked, opened):
+    put(broker, queue, *map(str, range(60)))
+    link = opened(Consumer(settings_for(broker)))
+    link.subscribe(asked(queue))
+    assert link.confirms_acknowledgements
+    wait_until(lambda: link.waiting()[0] == 60)
+    ids = [one for block in link.take() for one in block.ids]
+    receipts = [link.acknowledge([one]) for one in reversed(ids)]
+    for receipt in receipts:
+        link.await_receipt(receipt)
+    assert broker.message_count(queue) == 0

@@ -1,0 +1,135 @@
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+from proxy import Proxy
+from waiting import wait_until
+
+from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    JMSSecurityError,
+    MalformedFrameError,
+    ReceiptTimeoutError,
+    TlsError,
+)
+from pyspark_jms.network.address import Address
+from pyspark_jms.testing import Tls
+
+
+def address(port, **more):
+    return Address("127.0.0.1", port, protocol="amqp", **more)
+
+
+def test_connected_detected_and_closed(broker, settings_for, opened):
+    connection = opened(connect(settings_for(broker)))
+    assert connection.dialect.name == "artemis"
+    assert connection.server.startswith("apache-activemq-artemis/2.")
+    assert "ANONYMOUS-RELAY" in connection.capabilities
+    connection.check()
+    connection.close()
+    assert connection.is_down
+    with pytest.raises(ConnectionLostError):
+        connection.check()
+
+
+def test_the_broker_of_the_option_counts(broker, settings_for, opened):
+    assert opened(connect(settings_for(broker, broker="amqp"))).dialect.name == "amqp"
+
+
+def test_a_wrong_password_is_not_tried_at_the_next_address(broker, settings_for):
+    settings = settings_for(broker, password="wrong")
+    with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
+        connect(replace(settings, addresses=settings.addresses * 2))
+
+
+def test_the_next_address_is_tried(broker, settings_for, opened):
+    settings = settings_for(broker)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    found = opened(connect(replace(settings, addresses=(address(free), *settings.addresses))))
+    assert found.address == settings.addresses[0]
+    with pytest.raises(BrokerUnreachableError, match="No address of brokerUrl answers"):
+        connect(replace(settings, addresses=(address(free), address(free))))
+
+
+def answering(data):
+    """A server that sends these bytes to whoever connects. Returns its port."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def run():
+        with server, server.accept()[0] as peer:
+            peer.sendall(data)
+            while peer.recv(1 << 16):
+                pass
+
+    threading.Thread(target=run, daemon=True).start()
+    return server.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [(b"HTTP/1.1 400 Bad Request\r\n", MalformedFrameError), (b"", BrokerUnreachableError)],
+    ids=["another protocol", "silence"],
+)
+def test_a_server_that_is_no_broker(broker, settings_for, data, error):
+    settings = replace(settings_for(broker), addresses=(address(answering(data)),), connect_timeout=1.0)
+    with pytest.raises(error):
+        connect(settings)
+
+
+def _accept_and_close(server):
+    server.accept()[0].close()
+
+
+def test_a_server_that_closes_at_once(broker, settings_for):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_accept_and_close, args=(server,), daemon=True).start()
+        with pytest.raises(BrokerUnreachableError, match="closed the connection before it answered; for a TLS port"):
+            connect(replace(settings_for(broker), addresses=(address(server.getsockname()[1]),)))
+
+
+def test_a_lost_connection_is_noticed(broker, settings_for, opened):
+    with Proxy(broker.host, broker.port) as proxy:
+        connection = opened(connect(replace(settings_for(broker), addresses=(address(proxy.port),))))
+        proxy.cut()
+        wait_until(lambda: connection.is_down)
+        with pytest.raises(ConnectionLostError, match="JMS_CONNECTION_LOST"):
+            connection.check()
+
+
+def test_a_broker_that_says_nothing_for_too_long(broker, settings_for, opened):
+    with Proxy(broker.host, broker.port) as proxy:
+        settings = replace(settings_for(broker, heartbeat="0.5s"), addresses=(address(proxy.port),))
+        connection = opened(connect(settings))
+        proxy.to_client.stall()
+        wait_until(lambda: connection.is_down)
+        with pytest.raises(ConnectionLostError, match="sent nothing for 1 s"):
+            connection.check()
+
+
+def test_an_idle_connection_stays(fresh_broker, settings_for, opened):
+    """Artemis closes a connection that is silent for connectionTtl."""
+    with fresh_broker(acceptor_options={"amqpIdleTimeout": "1000"}) as broker:
+        connection = opened(connect(settings_for(broker)))
+        before = connection._last_sent
+        wait_until(lambda: connection._last_sent > before + 1.5)
+        connection.check()
+
+
+def test_waiting_has_a_limit(broker, settings_for, opened):
+    connection = opened(connect(settings_for(broker)))
+    with pytest.raises(ReceiptTimeoutError, match=r"did not send a thing within 0\.1 s"):
+        connection.await_(lambda: False, "a thing", 0.1)
+
+
+def test_tls(fresh_broker, settings_for, opened, authority, other_authority):
+    own = authority.issue("127.0.0.1", hosts=["127.0.0.1"])
+    with fresh_broker(tls=Tls(cert=own.cert, key=own.key)) as broker:
+        assert broker.amqp_url.startswith("amqps://")
+        connection = opened(connect(settings_for(broker, sslCaFile=authority.cert)))
+        connection.check()
+        with pytest.raises(TlsError, match="not accepted"):
+            connect(settings_for(broker, sslCaFile=other_authority.cert))

@@ -1,0 +1,70 @@
+import pytest
+from waiting import wait_until
+
+from pyspark_jms.amqp.link.consumer import Consumer
+
+
+@pytest.fixture
+def consume(settings_for, opened):
+    def consumer(broker, subscription):
+        link = opened(Consumer(settings_for(broker)))
+        link.subscribe(subscription)
+        return link
+
+    return consumer
+
+
+def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(broker, queue, put, asked, consume):
+    put(broker, queue, *["x" * 1_000] * 200)
+    link = consume(broker, asked(queue, window_bytes=50_000))
+    wait_until(lambda: link.waiting()[1] >= 40_000)
+    blocks = link.take()
+    ids = [one for block in blocks for one in block.ids]
+    assert len(ids) < 100
+    link.await_receipt(link.acknowledge(ids))
+    wait_until(lambda: link.waiting()[1] >= 30_000)
+
+
+def test_one_message_larger_than_the_window_passes(broker, queue, put, asked, consume):
+    put(broker, queue, *["x" * 1_000_000] * 30)
+    link = consume(broker, asked(queue, window_bytes=64 << 10))
+    seen = 0
+    while seen < 30:
+        wait_until(lambda: link.waiting()[0])
+        ids = [one for block in link.take() for one in block.ids]
+        seen += len(ids)
+        link.await_receipt(link.acknowledge(ids))
+
+
+def test_a_probe_of_an_empty_queue_is_answered_and_changes_nothing(broker, queue, put, asked, consume):
+    link = consume(broker, asked(queue))
+    link.await_receipt(link.probe())
+    assert link.waiting() == (0, 0)
+    put(broker, queue, "later")
+    wait_until(lambda: link.waiting()[0] == 1)
+
+
+def test_a_probe_ends_when_there_is_a_message(broker, queue, put, asked, consume):
+    put(broker, queue, *map(str, range(5_000)))
+    link = consume(broker, asked(queue, window_bytes=100_000))
+    seen = 0
+    while True:
+        link.await_receipt(link.probe())
+        blocks = link.take()
+        if not blocks:
+            break
+        ids = [one for block in blocks for one in block.ids]
+        seen += len(ids)
+        link.await_receipt(link.acknowledge(ids))
+    assert seen == 5_000
+    assert broker.message_count(queue) == 0
+
+
+def test_blocks_are_closed_at_some_megabytes(broker, queue, put, asked, consume):
+    put(broker, queue, *["x" * 100_000] * 400)
+    link = consume(broker, asked(queue, window_bytes=200 << 20))
+    wait_until(lambda: link.waiting()[0] == 400)
+    blocks = link.take()
+    assert sum(map(len, blocks)) == 400
+    assert len(blocks) >= 2
+    assert all(len(block.data) < 20 << 20 for block in blocks)

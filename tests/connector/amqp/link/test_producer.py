@@ -1,0 +1,92 @@
+import pytest
+from amqp_messages import TRUE, block_of, list_, section, string
+
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.errors import BrokerError, JMSSecurityError, TransactionRolledBackError
+from pyspark_jms.testing import AddressSettings, JmsClient, User
+
+
+def texts(*bodies):
+    return block_of([section(0x70, list_(TRUE)) + section(0x77, string(body)) for body in bodies])
+
+
+def to(queue):
+    return Target(address=queue, capabilities=("queue",))
+
+
+def test_a_transaction_is_visible_after_its_commit(broker, queue, settings_for):
+    with Producer(settings_for(broker)) as producer:
+        producer.open(to(queue))
+        producer.send(texts("one", "two"))
+        producer.send(texts("three" * 100_000))
+        assert broker.message_count(queue) == 0
+        producer.commit()
+        assert broker.message_count(queue) == 3
+        producer.send(texts("four"))
+        producer.commit()
+        producer.commit()
+    with JmsClient(broker) as java:
+        assert [java.receive(queue).body for _ in range(4)] == ["one", "two", "three" * 100_000, "four"]
+
+
+def test_without_a_commit_nothing_is_sent(broker, queue, settings_for):
+    with Producer(settings_for(broker)) as producer:
+        producer.open(to(queue))
+        producer.send(texts("one"))
+    assert broker.message_count(queue) == 0
+
+
+def test_more_messages_than_the_broker_grants_credit_for(broker, queue, settings_for):
+    with Producer(settings_for(broker)) as producer:
+        producer.open(to(queue))
+        producer.send(texts(*map(str, range(5_000))))
+        producer.commit()
+    assert broker.message_count(queue) == 5_000
+
+
+def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queue, settings_for):
+    with Producer(settings_for(broker)) as producer:
+        producer.open(to(queue))
+        producer.send_at_once(texts(*map(str, range(1_500))))
+        producer.await_all()
+        assert broker.message_count(queue) == 1_500
+
+
+FULL = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
+
+
+def test_a_full_address_rolls_the_transaction_back_with_its_reason(fresh_broker, settings_for):
+    with fresh_broker(address_settings=[FULL]) as broker:
+        with Producer(settings_for(broker)) as producer:
+            producer.open(to("full"))
+            producer.send(texts(*map(str, range(50))))
+            with pytest.raises(TransactionRolledBackError, match="is full"):
+                producer.commit()
+        assert broker.message_count("full") == 0
+        with Producer(settings_for(broker)) as producer:
+            producer.open(to("full"))
+            producer.send_at_once(texts(*map(str, range(50))))
+            with pytest.raises(BrokerError, match="resource-limit"):
+                producer.await_all()
+
+
+def test_a_user_who_may_not_send(fresh_broker, settings_for):
+    with fresh_broker(users=[User("reader", "pw", permissions={"consume"})]) as broker:
+        broker_settings = settings_for(broker, user="reader", password="pw")
+        with Producer(broker_settings) as producer, pytest.raises(JMSSecurityError):
+            producer.open(to("q"))
+
+
+def test_a_killed_broker_has_nothing_of_an_open_transaction_and_all_of_a_confirmed_one(fresh_broker, settings_for):
+    broker = fresh_broker()
+    with Producer(settings_for(broker)) as producer:
+        producer.open(to("q"))
+        producer.send(texts(*map(str, range(300))))
+        producer.commit()
+        producer.send(texts("lost"))
+        broker.kill()
+        with pytest.raises(TransactionRolledBackError):
+            producer.commit()
+    broker.start()
+    assert broker.message_count("q") == 300

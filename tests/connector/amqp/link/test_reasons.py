@@ -1,0 +1,41 @@
+import pytest
+
+from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.errors import (
+    BrokerError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+    JMSSecurityError,
+    SubscriptionInUseError,
+)
+from pyspark_jms.network.address import Address
+
+ADDRESS = Address("host", 5672, protocol="amqp")
+
+
+@pytest.mark.parametrize(
+    ("condition", "description", "kind"),
+    [
+        ("amqp:unauthorized-access", "the login was refused", JMSSecurityError),
+        ("amqp:internal-error", "AMQ229032: User: x does not have permission='CREATE_ADDRESS'", JMSSecurityError),
+        ("amqp:unauthorized-access", "AMQ229213: User: x does not have permission='CONSUME'", JMSSecurityError),
+        ("amqp:invalid-field", "Invalid filter", InvalidSelectorError),
+        ("amqp:not-found", "", InvalidDestinationError),
+        ("amqp:internal-error", "AMQ229200: Maximum Consumer Limit Reached on Queue", SubscriptionInUseError),
+        ("amqp:link:stolen", "", SubscriptionInUseError),
+        ("amqp:connection:forced", "", ConnectionLostError),
+        ("failed", "AMQ229102: Address is full", BrokerError),
+    ],
+)
+def test_a_condition_or_a_text_says_which_error_it_is(condition, description, kind):
+    error = error_of(ADDRESS, PeerError(condition, description))
+    assert type(error) is kind
+    assert "amqp://host:5672" in error.fact
+    assert condition in error.fact
+    assert error.remedy
+
+
+def test_a_long_text_is_cut():
+    assert len(error_of(ADDRESS, PeerError("x", "y" * 10_000)).fact) < 400

@@ -1,0 +1,50 @@
+import pytest
+
+from pyspark_jms.amqp.link.sources import require_echo, source_of
+from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.values import Described
+from pyspark_jms.errors import InvalidSelectorError, UnsupportedError
+from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.network.address import Address
+
+ADDRESS = Address("host", 1, protocol="amqp")
+
+
+def test_a_queue(asked):
+    source = source_of(asked("q"))
+    assert (source.address, source.capabilities, source.durable, source.filter) == ("q", ("queue",), 0, None)
+    assert (source.expiry_policy, source.distribution_mode) == ("link-detach", None)
+
+
+@pytest.mark.parametrize(
+    ("durable", "capabilities"),
+    [
+        (None, ("topic",)),
+        (DurableSubscription("s", "c"), ("topic",)),
+        (DurableSubscription("s", "c", shared=True), ("topic", "shared")),
+        (DurableSubscription("s", shared=True), ("topic", "shared", "global")),
+    ],
+)
+def test_topics_and_their_subscriptions(asked, durable, capabilities):
+    source = source_of(asked("t", kind="topic", durable=durable))
+    assert source.capabilities == capabilities
+    assert (source.durable, source.expiry_policy) == ((2, "never") if durable else (0, "link-detach"))
+
+
+def test_a_selector_is_a_described_filter(asked):
+    [value] = source_of(asked("q", selector="a = 1")).filter.values()
+    assert value == Described(0x468C00000004, "a = 1")
+
+
+def test_what_the_broker_left_out_is_an_error(asked):
+    selected, browse = source_of(asked("q", selector="a = 1")), source_of(asked("q", browse=True))
+    require_echo(ADDRESS, selected, selected)
+    require_echo(ADDRESS, browse, browse)
+    named = Source(filter={"any key": Described("apache.org:selector-filter:string", "a = 1")})
+    require_echo(ADDRESS, selected, named)
+    for echoed in (None, Source(), Source(filter={"x": "a = 1"})):
+        with pytest.raises(InvalidSelectorError, match="selector"):
+            require_echo(ADDRESS, selected, echoed)
+    for echoed in (None, Source(), Source(distribution_mode="move")):
+        with pytest.raises(UnsupportedError):
+            require_echo(ADDRESS, browse, echoed)

@@ -1,0 +1,65 @@
+"""Performatives, termini and outcomes: class ↔ bytes."""
+
+import pytest
+
+from pyspark_jms.amqp.wire.composites import decode_performative, encode_performative
+from pyspark_jms.amqp.wire.definitions import Accepted, Declared, Error, Rejected, Source, Target, TransactionalState
+from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, Flow, Open, SaslInit, Transfer
+from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode, encode_list
+from pyspark_jms.errors import MalformedFrameError
+
+ALL = [
+    Open(container_id="c", hostname="h", max_frame_size=512, channel_max=0, idle_time_out=1000),
+    Open(container_id="c", offered_capabilities=("A", "B"), properties={"product": "x"}),
+    Begin(next_outgoing_id=0, incoming_window=1, outgoing_window=2),
+    Attach(name="n", handle=0, role=True, source=Source(address="q", capabilities=("queue",)), target=Target()),
+    Attach(name="n", handle=1, role=False, initial_delivery_count=0, max_message_size=1 << 40),
+    Flow(incoming_window=1, next_outgoing_id=2, outgoing_window=3, handle=0, link_credit=9, drain=True),
+    Transfer(handle=0, delivery_id=1, delivery_tag=b"t", message_format=0, settled=False, more=True),
+    Disposition(role=True, first=1, last=5, settled=True, state=TransactionalState(txn_id=b"t", outcome=Accepted())),
+    Disposition(role=True, first=1, state=Declared(txn_id=b"t")),
+    Detach(handle=0, closed=True, error=Error(condition="amqp:not-found", description="no queue")),
+    Disposition(role=True, first=1, state=Rejected(error=Error(condition="x"))),
+]
+
+
+@pytest.mark.parametrize("performative", ALL, ids=lambda each: type(each).__name__)
+def test_a_performative_comes_back(performative):
+    data = encode_performative(performative)
+    assert decode_performative(data + b"payload", 0, len(data) + 7) == (performative, len(data))
+
+
+def test_missing_fields_at_the_end_are_not_sent():
+    assert encode_performative(Accepted()) == bytes.fromhex("00532445")
+    assert encode_performative(Detach(handle=0)) == bytes.fromhex("005316c0020143")
+
+
+def test_an_unknown_composite_stays_a_described_value():
+    state = Described(0x99, [1])
+    data = encode_performative(Disposition(role=True, first=1, state=state))
+    assert decode_performative(data, 0, len(data))[0].state == state
+
+
+def test_one_symbol_stands_for_an_array_of_one():
+    fields = encode_list([encode("c"), *[b"\x40"] * 6, encode(Symbol("A"))])
+    data = b"\x00\x53\x10" + fields
+    assert decode_performative(data, 0, len(data))[0].offered_capabilities == ("A",)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (encode(Typed("uint", 1)), "without a performative"),
+        (b"\x00\x53\x99\x45", "without a performative"),
+        (b"\x00\x53\x10\x45", "open without container_id"),
+        (b"\x00\x53\x10" + encode_list([b"\x41"]), "container_id that is not of type str"),
+        (b"\x00\x53\x16" + encode_list([b"\x41"]), "handle that is not of type uint"),
+    ],
+)
+def test_malformed_performatives(data, reason):
+    with pytest.raises(MalformedFrameError, match=reason):
+        decode_performative(data, 0, len(data))
+
+
+def test_a_login_is_not_shown():
+    assert "secret" not in repr(SaslInit(mechanism="PLAIN", initial_response=b"\0me\0secret"))

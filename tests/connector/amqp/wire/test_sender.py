@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from amqp_peer import Peer, in_transaction
+
+from pyspark_jms.amqp.wire.definitions import Accepted, Error, Rejected, Target
+from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.blocks.block import MessageBlock, index_of
+
+
+def block_of(*messages):
+    return MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(each) for each in messages])))
+
+
+@pytest.fixture
+def peer():
+    return Peer()
+
+
+@pytest.fixture
+def sender(peer):
+    link = peer.open(max_frame_size=512).link(Sender, "s")
+    link.attach_to(Target(address="q"))
+    peer.attach(link, credit=100)
+    peer.sent()
+    return link
+
+
+def test_messages_become_transfers_with_consecutive_ids(peer, sender):
+    block = block_of(b"one", b"", b"three")
+    assert sender.send(block, 0, 3) == 3
+    assert sender.send(block, 2, 3, txn_id=b"t1") == 3
+    sent = peer.sent()
+    assert [payload for _, payload in sent] == [b"one", b"", b"three", b"three"]
+    assert [transfer.delivery_id for transfer, _ in sent] == [0, 1, 2, 3]
+    assert [transfer.delivery_tag for transfer, _ in sent] == [bytes([0, 0, 0, n]) for n in range(4)]
+    assert all(transfer.settled and not transfer.more and transfer.handle == 0 for transfer, _ in sent)
+    assert [transfer.state for transfer, _ in sent] == [None, None, None, in_transaction()]
+    assert (sender.credit, sender.unsettled) == (96, set())
+
+
+def test_no_more_than_the_credit(peer, sender):
+    peer.flow(handle=0, delivery_count=0, link_credit=2)
+    block = block_of(b"a", b"b", b"c")
+    assert sender.send(block, 0, 3) == 2
+    assert sender.send(block, 2, 3) == 2
+    peer.flow(handle=0, delivery_count=2, link_credit=5)
+    assert sender.send(block, 2, 3) == 3
+    assert [payload for _, payload in peer.sent()] == [b"a", b"b", b"c"]
+
+
+def test_credit_that_was_granted_before_the_peer_saw_our_messages(peer, sender):
+    sender.send(block_of(b"a", b"b"), 0, 2)
+    peer.flow(handle=0, delivery_count=0, link_credit=10)
+    assert sender.credit == 8
+
+
+def test_no_more_than_the_window_of_the_session(peer, sender):
+    peer.flow(incoming_window=1)
+    block = block_of(b"a", b"b")
+    assert sender.send(block, 0, 2) == 1
+    peer.flow(next_incoming_id=1, incoming_window=5)
+    assert sender.send(block, 1, 2) == 2
+
+
+def test_a_message_larger_than_a_frame_is_split(peer, sender):
+    large = bytes(range(256)) * 5
+    assert sender.send(block_of(b"small", large, b""), 0, 3, txn_id=b"t1") == 3
+    data = b"".join(peer.core.data_to_send())
+    peer.core._to_send.append(data)
+    sizes, at = [], 0
+    while at < len(data):
+        sizes.append(int.from_bytes(data[at : at + 4], "big"))
+        at += sizes[-1]
+    assert max(sizes) <= 512
+    sent = peer.sent()
+    assert b"".join(payload for transfer, payload in sent if transfer.delivery_id == 1) == large
+    assert [transfer.more for transfer, _ in sent if transfer.delivery_id == 1] == [True] * 2 + [False]
+    assert [transfer.delivery_id for transfer, _ in sent] == [0, 1, 1, 1, 2]
+
+
+def test_outcomes_of_unsettled_messages(peer, sender):
+    sender.send(block_of(b"a", b"b", b"c"), 0, 3, settled=False)
+    assert sender.unsettled == {0, 1, 2}
+    peer.outcome(0, Accepted())
+    peer.outcome(1, Rejected(error=Error(condition="amqp:resource-limit-exceeded", description="full")), last=2)
+    assert sender.unsettled == set()
+    assert sender.rejection == PeerError("amqp:resource-limit-exceeded", "full")
+
+
+def test_a_rejection_without_a_reason(peer, sender):
+    sender.send(block_of(b"a"), 0, 1, settled=False)
+    peer.outcome(0, Rejected())
+    assert sender.rejection == PeerError("amqp:rejected")

@@ -1,0 +1,45 @@
+import pytest
+
+from pyspark_jms.amqp.wire.states import (
+    CONNECTION,
+    LINK,
+    ConnectionEvent,
+    ConnectionState,
+    EndpointEvent,
+    EndpointState,
+    Machine,
+    as_markdown,
+)
+from pyspark_jms.errors import IllegalStateError, MalformedFrameError
+
+
+@pytest.mark.parametrize(
+    ("table", "states", "events"),
+    [(CONNECTION, ConnectionState, ConnectionEvent), (LINK, EndpointState, EndpointEvent)],
+)
+def test_every_state_is_reached_and_every_event_is_used(table, states, events):
+    first = next(iter(states))
+    assert {first, *table.values()} == set(states)
+    assert {event for _, event in table} == set(events)
+
+
+def test_a_life():
+    machine = Machine(CONNECTION, ConnectionState.START, "connection")
+    for event in ("connect", "logged in", "peer's open", "close", "peer's close"):
+        machine.move(ConnectionEvent(event))
+    assert machine.state is ConnectionState.CLOSED
+
+
+def test_an_event_that_a_state_does_not_have():
+    machine = Machine(LINK, EndpointState.ENDED, "link x")
+    with pytest.raises(MalformedFrameError, match="peer's start of a link x that is ended"):
+        machine.move(EndpointEvent.PEER_START)
+    with pytest.raises(IllegalStateError, match="'end' for a link x that is 'ended'"):
+        machine.move(EndpointEvent.END)
+
+
+def test_a_table_can_be_printed():
+    lines = as_markdown(CONNECTION).splitlines()
+    assert lines[0].startswith("| state | connect | logged in |")
+    assert len(lines) == 2 + len(ConnectionState)
+    assert "| start | sasl |" in lines[2]

@@ -1,0 +1,100 @@
+"""Transfer frames → messages of a block, by the fast path and by the general one."""
+
+import struct
+
+import pytest
+
+from pyspark_jms.amqp.wire.frames import frame
+from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.performatives import Flow, Transfer
+from pyspark_jms.amqp.wire.transfers import Transfers
+
+
+def transfer(number, payload, handle=0, **fields):
+    given = {"delivery_tag": struct.pack(">I", number), "message_format": 0} | fields
+    return frame(0, Transfer(handle=handle, delivery_id=number, **given), payload)
+
+
+def messages(block):
+    return [block.message(index) for index in range(len(block))]
+
+
+@pytest.mark.parametrize("numbers", [[0, 1, 2], [254, 255, 256, 257], [70_000, 1 << 31, (1 << 32) - 1]])
+def test_whole_messages_are_taken_one_after_the_other(numbers):
+    transfers = Transfers(Limits())
+    payloads = [b"x" * (number % 300) for number in numbers]
+    buffer = bytearray(b"".join(map(transfer, numbers, payloads)))
+    assert transfers.take_plain(buffer, 0) == (len(buffer), len(numbers))
+    assert (len(transfers), transfers.size) == (len(numbers), sum(map(len, payloads)))
+    block = transfers.take()
+    assert messages(block) == payloads
+    assert block.ids == [struct.pack(">I", number) for number in numbers]
+    assert (len(transfers), transfers.size, transfers.total_messages) == (0, 0, len(numbers))
+    assert messages(block) == payloads  # the next block has bytes of its own
+
+
+@pytest.mark.parametrize("fields", [{"settled": False}, {"settled": False, "more": False}, {"message_format": None}])
+def test_fields_that_say_nothing_are_plain_too(fields):
+    data = bytearray(transfer(1, b"ab", **fields))
+    assert Transfers(Limits()).take_plain(data, 0) == (len(data), 1)
+
+
+def test_a_cut_frame_waits():
+    whole = transfer(1, b"one") + transfer(2, b"two")
+    for size in range(len(whole)):
+        transfers = Transfers(Limits())
+        position, taken = transfers.take_plain(bytearray(whole[:size]), 0)
+        assert (position, taken) == ((len(transfer(1, b"one")), 1) if size >= len(transfer(1, b"one")) else (0, 0))
+
+
+OTHERS = [
+    frame(0, Flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)),
+    frame(1, Transfer(handle=0, delivery_id=1, delivery_tag=b"t", message_format=0), b"x" * 20),
+    transfer(1, b"x", handle=3),
+    transfer(1, b"x", more=True),
+    transfer(1, b"x", aborted=True),
+    transfer(1, b"x", delivery_tag=None),
+    frame(0, Transfer(handle=0, more=False), b"x" * 20),
+    bytes(40),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=range(len(OTHERS)))
+def test_other_frames_are_left(other):
+    first = transfer(0, b"first")
+    transfers = Transfers(Limits())
+    assert transfers.take_plain(bytearray(first + other + transfer(2, b"last")), 0) == (len(first), 1)
+    assert messages(transfers.take()) == [b"first"]
+
+
+def test_a_message_of_several_transfers_is_joined():
+    transfers = Transfers(Limits())
+    assert not transfers.add(5, b"on", more=True, aborted=False)
+    assert transfers.is_inside_message
+    plain = bytearray(transfer(6, b"x"))
+    assert transfers.take_plain(plain, 0) == (0, 0)  # not inside of a message
+    assert transfers.add(None, b"e", more=False, aborted=False)
+    block = transfers.take()
+    assert messages(block) == [b"one"]
+    assert block.ids == [b"\0\0\0\5"]
+
+
+def test_an_aborted_message_is_dropped():
+    transfers = Transfers(Limits())
+    transfers.add(5, b"on", more=True, aborted=False)
+    assert transfers.add(None, b"", more=False, aborted=True)
+    assert (len(transfers), transfers.is_inside_message) == (0, False)
+
+
+def test_a_message_above_the_limit_is_passed_over_and_not_kept():
+    transfers = Transfers(Limits(max_message_bytes=10))
+    for more in (True, True, False):
+        transfers.add(7, b"x" * 6, more=more, aborted=False)
+        assert len(transfers._partial or b"") <= 10
+    assert transfers.oversized == [(b"\0\0\0\7", 18)]
+    assert (len(transfers), transfers.total_messages, transfers.total_bytes) == (0, 1, 0)
+
+
+def test_a_plain_frame_above_the_limit_goes_the_general_way():
+    data = bytearray(transfer(1, b"x" * 60))
+    assert Transfers(Limits(max_message_bytes=59)).take_plain(data, 0) == (0, 0)
