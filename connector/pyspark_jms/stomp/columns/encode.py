@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.fit import cuts
+from pyspark_jms.columns.property_entries import properties_of
 from pyspark_jms.columns.ragged import Int64s, Piece, first_true, join_rows, offsets_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
@@ -19,7 +20,7 @@ from pyspark_jms.columns.typed_columns import typed_columns
 from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.stomp.columns.encode_body import body_of
 from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
-from pyspark_jms.stomp.columns.encode_properties import properties_of, property_lines
+from pyspark_jms.stomp.columns.encode_properties import property_lines
 from pyspark_jms.stomp.columns.encode_stable import check_stable
 from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
 from pyspark_jms.stomp.columns.encode_types import types_line
