@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Mask, mask_of
+from pyspark_jms.columns.ragged import Mask, mask_of, to_binary
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 
-__all__ = ["Made", "destinations_of", "parse_destination"]
+__all__ = ["Made", "common_destination", "distinct_destinations", "parse_destination"]
 
 _FALSE = pa.scalar(value=False)
 _Made = TypeVar("_Made")
@@ -31,7 +31,9 @@ class Made(Generic[_Made]):
     """An index into ``distinct`` for each row. None: every row has the only one."""
 
 
-def destinations_of(rows: Rows, default: Destination | None, make: Callable[[Destination, bool], _Made]) -> Made[_Made]:
+def distinct_destinations(
+    rows: Rows, default: Destination | None, make: Callable[[Destination, bool], _Made]
+) -> Made[_Made]:
     """Each distinct destination is made once.
 
     ``make`` is given a destination and whether it comes from the column; it raises ``InvalidDestinationError`` for a
@@ -89,3 +91,15 @@ def parse_destination(data: bytes) -> Destination | None:
     except ValueError:  # UnicodeDecodeError is one
         return None
     return destination if destination.name and "\0" not in text else None
+
+
+def common_destination(batch: pa.RecordBatch, default: Destination | None) -> Destination | None:
+    """The one destination of all rows; None if they name several, or if a row has none. ``encode`` refuses the rest."""
+    column = next((batch.column(i) for i, name in enumerate(batch.schema.names) if name.lower() == "destination"), None)
+    if column is None or column.null_count == len(column):
+        return default
+    names = to_binary(column).unique().drop_null().to_pylist()
+    if len(names) > 1:
+        return None
+    found = parse_destination(names[0])
+    return found if not column.null_count or found == default else None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.ragged import Int64s, Mask, Piece, mask_of
-from pyspark_jms.columns.row_destinations import destinations_of
+from pyspark_jms.columns.row_destinations import distinct_destinations
 from pyspark_jms.columns.row_headers import (
     PRIORITIES,
     delivery_of,
@@ -33,7 +33,9 @@ __all__ = ["destination_lines", "header_lines"]
 
 def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None) -> Piece:
     """The header ``destination`` and those that the dialect adds. Each distinct destination is checked once."""
-    made = destinations_of(rows, default, lambda destination, by_row: _send_lines(destination, dialect, by_row=by_row))
+    made = distinct_destinations(
+        rows, default, lambda destination, by_row: _send_lines(destination, dialect, by_row=by_row)
+    )
     return made.distinct[0] if made.indices is None else pa.array(made.distinct, pa.binary()).take(made.indices)
 
 
