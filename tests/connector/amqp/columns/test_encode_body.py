@@ -132,6 +132,6 @@ def test_the_column_counts_where_the_body_allows_it(kind, given, sent):
 
 
 def test_a_content_type_is_ascii():
+    rows = rows_of(content_type=["a/b", "é", None, "é"])
     with pytest.raises(MessageFormatError, match="Row 11 of the task has a content_type that is not ASCII"):
-        rows = rows_of(content_type=["a/b", "é", None, "é"])
         content_types(rows, np.zeros(4, np.int64))
