@@ -11,14 +11,14 @@ from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, Malforme
 from pyspark_jms.jms.model import BodyType, ValueType
 from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["BY_ANNOTATION", "OBJECT_TYPE", "BodyFacts", "is_text_type", "read_body"]
+__all__ = ["BY_ANNOTATION", "OBJECT_TYPE", "TEXT_TYPE", "BodyFacts", "is_text_type", "read_body"]
 
 BY_ANNOTATION = (BodyType.MESSAGE, BodyType.OBJECT, BodyType.MAP, BodyType.BYTES, BodyType.STREAM, BodyType.TEXT)
 """The body type by the value of ``x-opt-jms-msg-type``."""
 
 OBJECT_TYPE = "application/x-java-serialized-object"
 
-_TEXT_TYPE = re.compile(
+TEXT_TYPE = re.compile(
     r"(text/[^;\s]+|application/([^;\s]+\+)?(xml|json)|application/(xml-dtd|javascript|ecmascript))\s*(;.*)?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -45,7 +45,7 @@ def is_text_type(content_type: str) -> bool:
     """Whether a body of bytes with this content type is text that can be read as UTF-8."""
     charset = _CHARSET.search(content_type)
     known = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
-    return known and _TEXT_TYPE.fullmatch(content_type) is not None
+    return known and TEXT_TYPE.fullmatch(content_type) is not None
 
 
 def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:

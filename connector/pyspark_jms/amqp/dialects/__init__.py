@@ -1,6 +1,7 @@
 """How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
 
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
 
 __all__ = ["AMQP", "ARTEMIS", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
@@ -20,6 +21,7 @@ ARTEMIS = Dialect(
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    send=ARTEMIS_RULES,
 )
 
 CLASSIC = Dialect(
@@ -29,6 +31,7 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
+    send=CLASSIC_RULES,
 )
 
 AMQP = Dialect(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
 
 __all__ = ["IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "Dialect"]
@@ -47,3 +48,6 @@ class Dialect:
 
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
+
+    send: SendRules = field(default_factory=SendRules)
+    """What the broker takes from a producer."""

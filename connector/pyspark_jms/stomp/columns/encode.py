@@ -4,22 +4,19 @@ Refuses to know connections, transactions and the broker's answers.
 """
 
 from collections.abc import Collection
-from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.blocks.fit import cuts
-from pyspark_jms.columns.ragged import Int64s, Piece, first_true, join_rows, offsets_of
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.property_entries import properties_of
+from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
+from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.columns.sink_columns import row_ends, sink_columns
 from pyspark_jms.columns.typed_columns import typed_columns
-from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.stomp.columns.encode_body import body_of
 from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
-from pyspark_jms.stomp.columns.encode_properties import properties_of, property_lines
+from pyspark_jms.stomp.columns.encode_properties import property_lines
 from pyspark_jms.stomp.columns.encode_stable import check_stable
 from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
 from pyspark_jms.stomp.columns.encode_types import types_line
@@ -35,9 +32,6 @@ half a millisecond, is negligible."""
 MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
 """The largest row, whatever the caller allows: Arrow's binary arrays have 31-bit offsets, and the escapes of STOMP 1.2
 may double a header. (Artemis 2.44 with 1 GB of heap failed at 250 MB.)"""
-
-_FIXED_BYTES = 512
-"""The approximate size of a frame beyond the bytes of its columns: names, numbers, the destination's type."""
 
 
 def encode(
@@ -60,22 +54,20 @@ def encode(
     each other; ``now_ms`` is what a time to live counts from; ``property_columns`` are sent as typed properties;
     with ``receipts`` each frame asks for ``receipt_of`` its number.
     """
-    columns = sink_columns(batch, property_columns)
     limit = min(max_frame_bytes, MAX_FRAME_BYTES)
     blocks = []
-    ends = row_ends(columns, batch.num_rows)
-    for start, stop in _cuts(ends):
-        part = {name: array.slice(start, stop - start) for name, array in columns.items()}
-        own = None if numbers is None else numbers[start:stop]
-        rows = Rows(columns=part, first=first_row + start, count=stop - start, numbers=own)
-        _check_sizes(rows, ends[stop : stop + 1] - ends[start], MAX_FRAME_BYTES)  # only a row alone can reach it
+    for rows in parts_of(
+        batch,
+        property_columns=property_columns,
+        first_row=first_row,
+        numbers=numbers,
+        part_bytes=BUFFER_BYTES,
+        max_row_bytes=MAX_FRAME_BYTES,
+    ):
         if dialect.unstable_characters:
             check_stable(rows)
         frames = _frames(rows, dialect, defaults, transaction, now_ms, receipts=receipts)
-        offsets = offsets_of(frames)
-        _check_sizes(rows, np.diff(offsets), limit)
-        data = memoryview(frames.buffers()[2])[offsets[0] : offsets[-1]]
-        blocks.append(MessageBlock(data, ends=index_of((offsets[1:] - offsets[0]).astype(np.int64))))
+        blocks.append(block_of(rows, frames, limit))
     return blocks
 
 
@@ -113,20 +105,3 @@ def _properties(rows: Rows, dialect: Dialect) -> list[Piece]:
     if properties is not None:
         lines.append(property_lines(properties, dialect, columns))
     return lines + types_line(rows, properties, columns, dialect) if dialect.envelopes else lines
-
-
-def _cuts(ends: Int64s) -> list[tuple[int, int]]:
-    """Ranges of rows of about ``BUFFER_BYTES``, at least one row each."""
-    rows = len(ends) - 1
-    sizes = np.diff(ends) + _FIXED_BYTES
-    return list(pairwise([0, *cuts(np.cumsum(sizes), BUFFER_BYTES), rows])) if rows else []
-
-
-def _check_sizes(rows: Rows, sizes: Int64s, limit: int) -> None:
-    index = first_true(sizes > limit)
-    if index is not None:
-        error = MessageTooLargeError(
-            f"{rows.label(index)} makes a frame of {sizes[index]} bytes; the limit is {limit}.",
-            "Send a smaller body, split it into several rows, or raise maxMessageBytes if the broker takes it.",
-        )
-        rows.fail(sizes > limit, error)

@@ -1,7 +1,6 @@
 """The columns of bodies → the body of each row, and the header lines that a body needs."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +13,7 @@ from pyspark_jms.columns.ragged import (
     is_ascii_text,
     mask_of,
 )
+from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes, body_types
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
@@ -22,22 +22,10 @@ from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["body_of"]
 
-_TYPES = tuple(BodyType)
-_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = map(_TYPES.index, BodyType)
-_COLUMN_OF = {
-    BodyType.TEXT: "text",
-    BodyType.BYTES: "bytes",
-    BodyType.MAP: "map",
-    BodyType.STREAM: "stream",
-    BodyType.OBJECT: "bytes",
-}
-_BODY_COLUMNS = ("text", "bytes", "map", "stream")
-_NOT_STATED = -1
+_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = map(BODY_TYPES.index, BodyType)
 _EMPTY = pa.scalar(b"", pa.binary())
 _MARKERS = [*(fixed_line(BODY_MARKER, kind) for kind in BodyType), b""]
-_UNMARKED = len(_TYPES)
-
-Codes = npt.NDArray[np.int64]
+_UNMARKED = len(BODY_TYPES)
 
 
 def body_of(rows: Rows, dialect: Dialect) -> tuple[list[Piece], pa.Array]:
@@ -46,8 +34,8 @@ def body_of(rows: Rows, dialect: Dialect) -> tuple[list[Piece], pa.Array]:
     Brokers take a SEND with ``content-length`` for a BytesMessage, and one without it for a TextMessage, whose body
     ends at the first NUL. So a text with a NUL is refused: it would end its frame and begin another one.
     """
-    codes = _body_types(rows)
-    counts = np.bincount(codes, minlength=len(_TYPES))
+    codes = body_types(rows)
+    counts = np.bincount(codes, minlength=len(BODY_TYPES))
     _check_known(rows, codes, counts, dialect)
     texts = _texts(rows, codes, counts)
     markers = _marker_line(rows, codes, dialect) if dialect.envelopes else []
@@ -123,55 +111,11 @@ def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
         rows.refuse(index, "has a text that is not UTF-8", "Send it as bytes.")
 
 
-def _body_types(rows: Rows) -> Codes:
-    """An index into ``_TYPES`` for each row: of ``body_type``, else of the only body column that is not null."""
-    given = {name: mask for name in _BODY_COLUMNS if (mask := rows.given(name)) is not None}
-    stated = _stated_types(rows)
-    codes = np.where(stated == _NOT_STATED, _inferred_types(rows, given, stated == _NOT_STATED), stated)
-    for code, body_type in enumerate(_TYPES):
-        _check_stated(rows, body_type, stated == code, given)
-    return codes
-
-
 def _check_known(rows: Rows, codes: Codes, counts: Codes, dialect: Dialect) -> None:
     if dialect.envelopes or counts[_TEXT] + counts[_BYTES] + counts[_MESSAGE] == len(codes):
         return
     index = int(np.isin(codes, (_MAP, _STREAM, _OBJECT)).argmax())
     raise UnsupportedError(
-        f"{rows.label(index)} has a {_TYPES[codes[index]]} body, which this release cannot write to this broker.",
+        f"{rows.label(index)} has a {BODY_TYPES[codes[index]]} body, which this release cannot write to this broker.",
         "Write it as text or bytes.",
     )
-
-
-def _stated_types(rows: Rows) -> Codes:
-    column = rows.text("body_type")
-    if column is None:
-        return np.full(rows.count, _NOT_STATED)
-    encoded = column.dictionary_encode()
-    known = {body_type.value.encode(): code for code, body_type in enumerate(_TYPES)}
-    codes = np.array([known.get(name, len(_TYPES)) for name in encoded.dictionary.to_pylist()] + [_NOT_STATED])
-    stated: Codes = codes[encoded.indices.fill_null(len(codes) - 1).to_numpy()]
-    remedy = f"Use one of {', '.join(_TYPES)}, or null to choose by the body."
-    rows.refuse_any(stated == len(_TYPES), "has an unknown body_type", remedy)
-    return stated
-
-
-def _inferred_types(rows: Rows, given: dict[str, Mask], not_stated: Mask) -> Codes:
-    codes = np.full(rows.count, _MESSAGE)
-    if len(given) > 1:
-        several = sum(mask.astype(np.int8) for mask in given.values()) > 1
-        remedy = "Leave all but one null, or set body_type to the one to send."
-        rows.refuse_any(several & not_stated, "has more than one body", remedy)
-    for name, mask in given.items():
-        codes[mask] = _TYPES.index(BodyType(name))
-    return codes
-
-
-def _check_stated(rows: Rows, body_type: BodyType, stated: Mask, given: dict[str, Mask]) -> None:
-    """Refuse a row whose ``body_type`` names another body than the one it has: that body would be lost silently."""
-    others = [mask for name, mask in given.items() if name != _COLUMN_OF.get(body_type)]
-    if not others or not stated.any():
-        return
-    own = given.get(_COLUMN_OF.get(body_type, ""), np.zeros(rows.count, np.bool_))
-    lost = stated & ~own & np.logical_or.reduce(others)
-    rows.refuse_any(lost, f"has body_type {body_type}, but its body is in another column", "Correct one of the two.")

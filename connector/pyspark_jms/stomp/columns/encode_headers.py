@@ -4,86 +4,39 @@ The order is: destination and its type, the lines that the caller adds for the b
 properties. By STOMP 1.2 "Repeated Header Entries" the first of two headers counts, so no property overrides a header.
 """
 
-from typing import NoReturn
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.ragged import Int64s, Mask, Piece, mask_of
+from pyspark_jms.columns.row_destinations import distinct_destinations
+from pyspark_jms.columns.row_headers import (
+    PRIORITIES,
+    delivery_of,
+    expiration_of,
+    first_given,
+    from_now,
+    modes_and_priorities,
+)
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["destination_lines", "header_lines"]
 
-_PRIORITIES = 10  # JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it.
-_FALSE = pa.scalar(value=False)
-_LATEST = np.iinfo(np.int64).max
-
-
 # --- destination -------------------------------------------------------------------------------------
 
 
 def destination_lines(rows: Rows, dialect: Dialect, default: Destination | None) -> Piece:
     """The header ``destination`` and those that the dialect adds. Each distinct destination is checked once."""
-    column = rows.text("destination")
-    fallback = None if default is None else _send_lines(default, dialect)
-    if column is None:
-        return _no_destination(rows, np.ones(rows.count, np.bool_)) if fallback is None else fallback
-    encoded = column.dictionary_encode()
-    lines: list[bytes | InvalidDestinationError] = [
-        _lines_or_error(data, dialect) for data in encoded.dictionary.to_pylist()
-    ]
-    indices = encoded.indices
-    for code, line in enumerate(lines):
-        if isinstance(line, InvalidDestinationError):
-            _fail(rows, mask_of(pc.equal(indices, pa.scalar(code, indices.type)).fill_null(_FALSE)), line)
-    if indices.null_count:
-        if fallback is None:
-            _no_destination(rows, mask_of(indices.is_null()))
-        indices = indices.fill_null(len(lines))
-        lines.append(fallback or b"")
-    return lines[0] if len(lines) == 1 else pa.array(lines, pa.binary()).take(indices)
-
-
-def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
-    error = InvalidDestinationError(
-        f"{rows.label(int(wrong.argmax()))} has no destination.",
-        "Set it in column destination, or set the default by option queue or topic.",
+    made = distinct_destinations(
+        rows, default, lambda destination, by_row: _send_lines(destination, dialect, by_row=by_row)
     )
-    rows.fail(wrong, error)
-
-
-def _lines_or_error(data: bytes, dialect: Dialect) -> bytes | InvalidDestinationError:
-    destination = _parse_destination(data)
-    if destination is None:
-        return InvalidDestinationError(
-            "is neither queue://NAME, topic://NAME nor a queue's name",
-            "Use one of these three forms; a name is UTF-8 without U+0000.",
-        )
-    try:
-        return _send_lines(destination, dialect, by_row=True)
-    except InvalidDestinationError as error:
-        return InvalidDestinationError(f"is refused: {error.fact.rstrip('.')}", error.remedy)
-
-
-def _fail(rows: Rows, wrong: Mask, error: InvalidDestinationError) -> NoReturn:
-    label = rows.label(int(wrong.argmax())).lower()
-    rows.fail(wrong, InvalidDestinationError(f"The destination of {label} {error.fact}.", error.remedy))
-
-
-def _parse_destination(data: bytes) -> Destination | None:
-    try:
-        text = data.decode()
-        destination = Destination.parse(text) if "://" in text else Destination(DestinationKind.QUEUE, text)
-    except ValueError:  # UnicodeDecodeError is one
-        return None
-    return destination if destination.name and "\0" not in text else None
+    return made.distinct[0] if made.indices is None else pa.array(made.distinct, pa.binary()).take(made.indices)
 
 
 def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = False) -> bytes:
@@ -116,27 +69,15 @@ def header_lines(
 
 def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> Piece:
     """``persistent`` is always sent: without it Artemis assumes NON_PERSISTENT, and JMS the opposite."""
-    modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
-    wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
-    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "Use 1 for NON_PERSISTENT, 2 for PERSISTENT.")
-    priorities = _or_default(rows, "JMSPriority", defaults.priority)
-    wrong = (priorities < 0) | (priorities >= _PRIORITIES)
-    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: use a priority from 0 to 9.")
-    codes = modes * _PRIORITIES + priorities
+    codes = modes_and_priorities(rows, defaults)
     if (codes == codes[0]).all():
         return _mode_and_priority_line(int(codes[0]), dialect)
-    table = [_mode_and_priority_line(code, dialect) for code in range(3 * _PRIORITIES)]
+    table = [_mode_and_priority_line(code, dialect) for code in range(3 * PRIORITIES)]
     return pa.array(table, pa.binary()).take(pa.array(codes))
 
 
-def _or_default(rows: Rows, name: str, default: int) -> Int64s:
-    """A value for each row, or one value for all of them if the column is absent."""
-    found = rows.integers(name)
-    return np.array([default]) if found is None else np.where(found[1], found[0], default)
-
-
 def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
-    mode, priority = divmod(code, _PRIORITIES)
+    mode, priority = divmod(code, PRIORITIES)
     names = dialect.send_headers
     if mode == DeliveryMode.PERSISTENT:
         headers = {names.persistent: "true"}
@@ -181,44 +122,13 @@ def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
 # --- times -------------------------------------------------------------------------------------------
 
 
-def _length(rows: Rows, column: str) -> Int64s:
-    """A duration in milliseconds for each row, 0 for a null."""
-    lengths = _or_default(rows, column, 0)
-    rows.refuse_any(lengths < 0, f"has a negative {column}", "Use 0 or more milliseconds.")
-    return lengths
-
-
-def _instant(rows: Rows, column: str) -> Int64s:
-    """Milliseconds since the epoch for each row, 0 for a null.
-
-    0 means "never" in a header, so a time before the epoch is sent as the first millisecond after it.
-    """
-    found = rows.integers(column)
-    return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
-
-
-def _from_now(now_ms: int, lengths: Int64s) -> Int64s:
-    return np.where(lengths > 0, np.minimum(lengths, _LATEST - now_ms) + now_ms, 0)
-
-
 def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
-    names, instants = dialect.send_headers, _expiration(rows, defaults, now_ms)
+    names, instants = dialect.send_headers, expiration_of(rows, defaults, now_ms)
     if names.time_to_live is None:
         return _number_line(rows, "JMSExpiration", names.expiration, instants)
     # A message that has expired already gets the shortest time to live, because 0 would mean for ever.
     lives = np.where(instants > 0, np.clip(instants - now_ms, 1, dialect.max_time_to_live_ms), 0)
     return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
-
-
-def _expiration(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
-    """``time_to_live``, else ``JMSExpiration``, else the default; 0 for never."""
-    default = np.array([defaults.time_to_live_ms])
-    own = _first_given(_from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
-    return _first_given(own, _from_now(now_ms, default))
-
-
-def _first_given(first: Int64s, second: Int64s) -> Int64s:
-    return np.where(first != 0, first, second)
 
 
 def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
@@ -227,15 +137,13 @@ def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms
     A delay is sent as a delay if the broker has a header for delays, so that only the broker's clock matters.
     """
     names = dialect.send_headers
-    delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
-    times = np.where(delays > 0, 0, times)
-    delays = np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays)
+    delays, times = delivery_of(rows, defaults)
     if names.delivery_delay is None and names.delivery_time is None:
         times = np.where(times > now_ms, times, 0)  # a time in the past needs no header
     elif names.delivery_delay is None:
-        times, delays = _first_given(times, _from_now(now_ms, delays)), np.zeros(1, np.int64)
+        times, delays = first_given(times, from_now(now_ms, delays)), np.zeros(1, np.int64)
     elif names.delivery_time is None:
-        delays = _first_given(delays, np.where(times > now_ms, times - now_ms, 0))
+        delays = first_given(delays, np.where(times > now_ms, times - now_ms, 0))
         times = np.zeros(1, np.int64)
     delay_line = _number_line(rows, "delivery_delay", names.delivery_delay, delays)
     return delay_line + _number_line(rows, "JMSDeliveryTime", names.delivery_time, times)

@@ -1,41 +1,13 @@
 """``Destination`` → the value of the header ``destination``: prefixes, encoding, and names that a broker misreads."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
 
 __all__ = ["Addresses", "RefusedName"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedName:
-    """A rule for names that must not reach the broker, because it would not take them for plain names."""
-
-    pattern: str
-    """A regular expression; a name in which it is found is refused."""
-
-    reason: str
-    """The rest of the error's sentence "The name NAME …"."""
-
-    when_reading: bool = True
-    """Whether the rule holds for reading too, and not only for sending."""
-
-    remedy: str = "Use another name."
-    """What the error tells the user to do."""
-
-    def check(self, name: str) -> None:
-        if re.search(self.pattern, name):
-            raise InvalidDestinationError(f"The name {name!r} {self.reason}.", self.remedy)
-
-
-_CONNECTOR_QUEUES = RefusedName(
-    pattern=r"pyspark-jms\.(commits|management)(\.|:|$)",
-    reason="is reserved for this connector's own queues, so rows must not name it",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +52,7 @@ class Addresses:
         for rule in self.refused_names:
             if sending or rule.when_reading:
                 rule.check(name)
-        for rule in (*self.refused_in_rows, _CONNECTOR_QUEUES) if by_row else ():
+        for rule in (*self.refused_in_rows, CONNECTOR_QUEUES) if by_row else ():
             rule.check(name)
         if name.startswith(self.native_prefixes.get(destination.kind, ())):
             return name

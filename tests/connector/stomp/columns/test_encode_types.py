@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_jms.columns.property_entries import properties_of
 from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.typed_columns import PROPERTY_COLUMN, typed_columns
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem
-from pyspark_jms.stomp.columns.encode_properties import properties_of
 from pyspark_jms.stomp.columns.encode_types import types_line
 from pyspark_jms.stomp.dialects import ARTEMIS
 

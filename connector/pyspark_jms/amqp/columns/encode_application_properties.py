@@ -1,0 +1,208 @@
+"""Column ``properties`` and typed columns → section ``application-properties``, and the fields of groups.
+
+Each property has the AMQP type of its JMS type (AMQP 1.0 §3.2.5). A null of column ``properties`` is sent as a null; a
+row with a null in a typed column does not have the property.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.amqp.columns.encode_pieces import MAP32, NULL, STR8, compound, numbers, only_where, sized, sized_bytes
+from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
+from pyspark_jms.columns.first import is_first
+from pyspark_jms.columns.integers import integers
+from pyspark_jms.columns.property_entries import (
+    NameRules,
+    Names,
+    Properties,
+    check_names,
+    distinct_names,
+    properties_of,
+)
+from pyspark_jms.columns.ragged import (
+    Int64s,
+    Mask,
+    Piece,
+    first_not_utf8,
+    join_rows,
+    mask_of,
+    repeated,
+    slices_of,
+    to_binary,
+)
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.stated_types import places_of, stated_types
+from pyspark_jms.columns.typed_columns import PROPERTY_COLUMN, value_type
+from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.model import ValueType
+
+__all__ = ["ApplicationProperties", "application_properties"]
+
+_GROUP_ID, _GROUP_SEQUENCE = "JMSXGroupID", "JMSXGroupSeq"
+_GROUP = (_GROUP_ID, _GROUP_SEQUENCE)
+_UINT = 0x70
+_STRING = VALUE_TYPES.index(ValueType.STRING)
+_TYPE_NAMES = pa.array([kind.encode() for kind in VALUE_TYPES], pa.binary())
+_INTEGERS = frozenset({ValueType.BYTE, ValueType.SHORT, ValueType.INT, ValueType.LONG})
+_MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
+_NOTHING, _NO_VALUE = pa.scalar(b"", pa.binary()), pa.scalar(NULL, pa.binary())
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationProperties:
+    section: list[Piece]
+    """Nothing if no row has a property."""
+    groups: list[list[Piece]]
+    """``group-id`` and ``group-sequence`` of section ``properties``; nothing if no row has one."""
+
+
+def application_properties(rows: Rows, dialect: Dialect) -> ApplicationProperties:
+    columns = _typed_columns(rows, dialect)
+    properties = properties_of(rows)
+    kinds = _kinds(rows, properties, columns)
+    pieces: list[Piece] = []
+    counts: Int64s = np.zeros(rows.count, np.int64)
+    groups: dict[str, pa.Array] = {name: columns.pop(name) for name in _GROUP if name in columns}
+    for name, array in columns.items():
+        given = mask_of(array.is_valid())
+        pieces += _column(rows, name, array, given)
+        counts += given
+    if properties is not None and kinds is not None:
+        names = distinct_names(properties)
+        _check(properties, names, dialect, {*columns, *groups})
+        entries, kept = _entries(properties, names, kinds, dialect)
+        pieces.append(entries)
+        counts += np.diff(np.concatenate([[0], np.cumsum(kept)])[properties.entries.bounds])
+        groups |= _groups(properties, names)
+    section = compound(APPLICATION_PROPERTIES, MAP32, pieces, 2 * counts) if counts.any() else []
+    return ApplicationProperties(section, _group_fields(rows, groups))
+
+
+# --- typed columns -------------------------------------------------------------------------------------
+
+
+def _typed_columns(rows: Rows, dialect: Dialect) -> dict[str, pa.Array]:
+    """The columns by property name, except those that are null in all of these rows."""
+    found = {}
+    for key in rows.columns:
+        if key.startswith(PROPERTY_COLUMN):
+            name = key.removeprefix(PROPERTY_COLUMN)
+            left_out = name in dialect.send.left_out
+            problem = "is a property that the broker sets" if left_out else dialect.send.name_problem(name)
+            if problem:
+                raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
+            found[name] = rows.column(key)
+    return {name: array for name, array in found.items() if array is not None}
+
+
+def _column(rows: Rows, name: str, array: pa.Array, given: Mask) -> list[Piece]:
+    key = sized_bytes(name.encode(), STR8)
+    if value_type(array.type) is not ValueType.STRING:
+        value = [encoded_numbers(array)]
+    else:
+        texts = to_binary(array)
+        wrong = first_not_utf8(texts)
+        if wrong is not None:
+            rows.refuse(wrong, f"has a column {name} that is not UTF-8", "Encode it, in base64 for example.")
+        value = sized(texts, STR8)
+    return [key, *value] if given.all() else [only_where(given, join_rows([key, *value]))]
+
+
+# --- column properties ---------------------------------------------------------------------------------
+
+
+def _kinds(rows: Rows, properties: Properties | None, columns: dict[str, pa.Array]) -> Int64s | None:
+    """An index into ``VALUE_TYPES`` for each property: of its stated type, else that of strings."""
+    stated = stated_types(rows)
+    kinds = None if properties is None else np.full(len(properties.names), _STRING)
+    if stated is None:
+        return kinds
+    column_types = {name: value_type(array.type) or ValueType.STRING for name, array in columns.items()}
+    places = places_of(stated, properties, column_types)
+    if kinds is not None:
+        here = mask_of(places.is_valid())
+        codes = pc.index_in(stated.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
+        kinds[places.drop_null().to_numpy()] = codes[here]
+    return kinds
+
+
+def _check(properties: Properties, names: Names, dialect: Dialect, columns: set[str]) -> None:
+    rules = NameRules(left_out=dialect.send.left_out, problem=dialect.send.name_problem)
+    check_names(properties, names, rules, columns)
+    entries, distinct = properties.entries, names.distinct
+    if not names.each_row or len(set(distinct)) < len(distinct):
+        codes = properties.names.dictionary_encode().indices.to_numpy()
+        first = is_first(entries.owners_of_all(), codes, entries.rows.count, len(codes))
+        entries.refuse_any(~first, "an earlier property has the same name", "Use each name once.")
+    wrong = first_not_utf8(properties.values)
+    if wrong is not None:
+        entries.refuse(wrong, "its value is not UTF-8", "Encode it, in base64 for example.")
+
+
+def _entries(properties: Properties, names: Names, kinds: Int64s, dialect: Dialect) -> tuple[pa.Array, Mask]:
+    """Keys and values of each row, and which of the properties they are."""
+    apart = [name.decode() in dialect.send.left_out or name.decode() in _GROUP for name in names.distinct]
+    keys = pa.array([sized_bytes(name, STR8) for name in names.distinct], pa.binary())
+    values = encoded_values(kinds, properties.values.view(pa.string()))
+    kept = np.ones(len(values), np.bool_)
+    if any(apart):
+        codes = names.codes()
+        kept = ~np.array(apart)[codes]
+        keys = pa.array([b"" if gone else key for key, gone in zip(keys.to_pylist(), apart, strict=True)], pa.binary())
+        values = pc.if_else(pa.array(kept), values, _NOTHING)
+    keys = repeated(keys, properties.entries.rows.count) if names.each_row else keys.take(pa.array(names.codes()))
+    return slices_of(join_rows([keys, values]), properties.entries.bounds), kept
+
+
+def _groups(properties: Properties, names: Names) -> dict[str, pa.Array]:
+    """The group's id and sequence of each row, as strings."""
+    found = {}
+    for name in _GROUP:
+        if name.encode() in names.distinct:
+            at = np.flatnonzero(names.codes() == names.distinct.index(name.encode()))
+            places = np.full(properties.entries.rows.count, -1)
+            places[properties.entries.owners(at)] = at
+            found[name] = properties.values.view(pa.string()).take(pa.array(places, mask=places < 0))
+    return found
+
+
+# --- groups --------------------------------------------------------------------------------------------
+
+
+def _group_fields(rows: Rows, groups: dict[str, pa.Array]) -> list[list[Piece]]:
+    if not groups:
+        return []
+    ids, sequences = groups.get(_GROUP_ID), groups.get(_GROUP_SEQUENCE)
+    fields: list[list[Piece]] = [[NULL] if ids is None else _group_ids(rows, ids)]
+    return fields if sequences is None else [*fields, [_group_sequences(rows, sequences)]]
+
+
+def _group_ids(rows: Rows, ids: pa.Array) -> list[Piece]:
+    if value_type(ids.type) is not ValueType.STRING:
+        raise SchemaError(f"Column {_GROUP_ID} of propertyColumns is not a string.", "JMS 3.1 §3.5.9: cast it.")
+    texts = to_binary(ids)
+    wrong = first_not_utf8(texts)
+    if wrong is not None:
+        rows.refuse(wrong, f"has a {_GROUP_ID} that is not UTF-8", "Encode it, in base64 for example.")
+    return sized(texts, STR8)
+
+
+def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
+    """JMS has an int, AMQP a uint: the same 32 bits (AMQP-JMS binding, §3.2.1.1)."""
+    kind = value_type(sequences.type)
+    if kind is ValueType.STRING:  # of column properties, where it was checked
+        unsigned = pc.replace_substring_regex(sequences, "^\\+", "")
+        sequences, _ = integers(unsigned, _MIN_INT, _MAX_INT)
+    elif kind not in _INTEGERS:
+        raise SchemaError(f"Column {_GROUP_SEQUENCE} of propertyColumns is not a number.", "JMS 3.1 §3.5.9: cast it.")
+    given = mask_of(sequences.is_valid())
+    values = sequences.cast(pa.int64()).fill_null(pa.scalar(0, pa.int64())).to_numpy()
+    wrong = (values < _MIN_INT) | (values > _MAX_INT)
+    rows.refuse_any(wrong, f"has a {_GROUP_SEQUENCE} that is not an int", "JMS 3.1 §3.5.9: use a smaller number.")
+    found = numbers(values.astype(np.int32).view(np.uint32), _UINT, ">u4")
+    return found if given.all() else pc.if_else(pa.array(given), found, _NO_VALUE)

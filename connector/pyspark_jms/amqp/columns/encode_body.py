@@ -1,0 +1,139 @@
+"""The columns of bodies → the body section of each row, and its content type (AMQP 1.0 §3.2.6, §3.2.8)."""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.amqp.columns.encode_pieces import (
+    BIN8,
+    LIST32,
+    MAP32,
+    NULL,
+    STR8,
+    SYM8,
+    compound,
+    sized,
+    sized_bytes,
+    table,
+)
+from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_values
+from pyspark_jms.amqp.columns.one_body import OBJECT_TYPE, TEXT_TYPE
+from pyspark_jms.amqp.wire.sections import DATA, VALUE
+from pyspark_jms.columns.elements import check_names, check_values, elements_of
+from pyspark_jms.columns.ragged import Piece, first_not_utf8, join_rows, mask_of, slices_of
+from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.jms.model import OCTET_STREAM, BodyType
+
+__all__ = ["body", "content_types"]
+
+_VALUE, _DATA = bytes((0, 0x53, VALUE)), bytes((0, 0x53, DATA))
+_NULL_OBJECT = bytes.fromhex("aced000570")
+"""The Java serialization of null."""
+
+_TYPE_NAMES = pa.array(VALUE_TYPES, pa.string())
+_TEXT, _BYTES = BODY_TYPES.index(BodyType.TEXT), BODY_TYPES.index(BodyType.BYTES)
+_CONTENT_TYPES = [{BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE}.get(kind) for kind in BODY_TYPES]
+
+
+def body(rows: Rows, codes: Codes) -> list[Piece]:
+    """``codes``: the body type of each row, an index into ``BODY_TYPES``."""
+    present = np.unique(codes)
+    if len(present) == 1:
+        return _bodies(rows, BODY_TYPES[present[0]])
+    parts, places = [], np.empty(rows.count, np.int64)
+    before = 0
+    for code in present:
+        mask = codes == code
+        parts.append(_joined(_bodies(rows.only(mask), BODY_TYPES[code]), int(mask.sum())))
+        places[mask] = np.arange(before, before + len(parts[-1]))
+        before += len(parts[-1])
+    return [pa.concat_arrays(parts).take(pa.array(places))]
+
+
+def _joined(pieces: list[Piece], rows: int) -> pa.Array:
+    if all(isinstance(piece, bytes) for piece in pieces):
+        return pa.repeat(pa.scalar(b"".join(pieces), pa.binary()), rows)
+    return join_rows(pieces)
+
+
+def _bodies(rows: Rows, kind: BodyType) -> list[Piece]:
+    match kind:
+        case BodyType.TEXT:
+            return _texts(rows)
+        case BodyType.BYTES:
+            return _data(rows, b"")
+        case BodyType.OBJECT:
+            return _data(rows, _NULL_OBJECT)
+        case BodyType.MAP:
+            return _elements(rows, "map", MAP32)
+        case BodyType.STREAM:
+            return _elements(rows, "stream", LIST32)
+        case BodyType.MESSAGE:
+            return [_VALUE + NULL]
+
+
+def _texts(rows: Rows) -> list[Piece]:
+    texts = rows.text("text")
+    if texts is None:
+        return [_VALUE + NULL]
+    wrong = first_not_utf8(texts)
+    if wrong is not None:
+        rows.refuse(wrong, "has a text that is not UTF-8", "Send it as bytes.")
+    return [_VALUE, *sized(texts, STR8)]
+
+
+def _data(rows: Rows, absent: bytes) -> list[Piece]:
+    data = rows.text("bytes")
+    if data is None:
+        return [_DATA + sized_bytes(absent, BIN8)]
+    return [_DATA, *sized(data.fill_null(pa.scalar(absent, pa.binary())), BIN8)]
+
+
+def _elements(rows: Rows, column: Literal["map", "stream"], code: int) -> list[Piece]:
+    elements = elements_of(rows, column)
+    if elements is None:
+        return compound(VALUE, code, [], 0)
+    entries = elements.entries
+    if entries.names is not None:
+        check_names(entries, entries.names)
+    check_values(elements)
+    kinds = pc.index_in(elements.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
+    values = encoded_values(kinds, elements.values)
+    flat = values if entries.names is None else join_rows([*sized(entries.names, STR8), values])
+    counts = np.diff(entries.bounds).astype(np.int64) * (1 if entries.names is None else 2)
+    return compound(VALUE, code, [slices_of(flat, entries.bounds)], counts)
+
+
+# --- content type --------------------------------------------------------------------------------------
+
+
+def content_types(rows: Rows, codes: Codes) -> list[Piece]:
+    """Column ``content_type`` where the body allows it: of texts, and of bytes that consumers still take for bytes.
+
+    A JMS client takes bytes with a textual type for a text, and with the type of an object for an object. So such bytes
+    are sent as ``application/octet-stream``, as are those without a content type.
+    """
+    texts = rows.text("content_type")
+    if texts is None:
+        own = [NULL if kind is None else sized_bytes(kind.encode(), SYM8) for kind in _CONTENT_TYPES]
+        return [table(own, codes)]
+    encoded = texts.dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    _check_ascii(rows, encoded, distinct)
+    plain = pa.array([_keeps_bytes(data.decode("ascii", "replace")) for data in distinct], pa.bool_())
+    allowed = (codes == _TEXT) | ((codes == _BYTES) & mask_of(plain.take(encoded.indices)))
+    fallback = pa.array([kind and kind.encode() for kind in _CONTENT_TYPES], pa.binary()).take(pa.array(codes))
+    return sized(pc.if_else(pa.array(allowed), texts, fallback), SYM8)
+
+
+def _check_ascii(rows: Rows, encoded: pa.Array, distinct: list[bytes]) -> None:
+    odd = pa.array([code for code, data in enumerate(distinct) if not data.isascii()], encoded.indices.type)
+    wrong = mask_of(pc.is_in(encoded.indices, value_set=odd))
+    rows.refuse_any(wrong, "has a content_type that is not ASCII", "Use a media type, as text/plain.")
+
+
+def _keeps_bytes(content_type: str) -> bool:
+    return content_type != OBJECT_TYPE and TEXT_TYPE.fullmatch(content_type) is None

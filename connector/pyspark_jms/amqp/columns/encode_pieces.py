@@ -1,0 +1,113 @@
+"""Columns → encoded AMQP values and sections, as pieces for ``join_rows`` (AMQP 1.0 §1.6, §3.2).
+
+Sizes come first in AMQP, so the lengths of pieces are summed; strings are not copied before the one join.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, binary_array, mask_of, offsets_of
+
+__all__ = [
+    "BIN8",
+    "LIST32",
+    "MAP32",
+    "NULL",
+    "STR8",
+    "SYM8",
+    "compound",
+    "fixed",
+    "numbers",
+    "only_where",
+    "sized",
+    "sized_bytes",
+    "table",
+]
+
+NULL: Final = b"\x40"
+BIN8, STR8, SYM8 = 0xA0, 0xA1, 0xA3
+LIST32, MAP32 = 0xD0, 0xD1
+_WIDE = 0x10
+"""What a constructor with a size of four bytes has more than the one with a size of one byte."""
+
+_SMALL = 0xFF
+_BINARY = pa.binary()
+_NOTHING = pa.scalar(b"", _BINARY)
+_NO_VALUE = pa.scalar(NULL, _BINARY)
+
+
+def sized_bytes(data: bytes, code: int) -> bytes:
+    """One string, symbol or binary; ``code``: its constructor with a size of one byte."""
+    if len(data) <= _SMALL:
+        return bytes((code, len(data))) + data
+    return bytes((code + _WIDE,)) + struct.pack(">I", len(data)) + data
+
+
+def sized(texts: pa.Array, code: int) -> list[Piece]:
+    """The same for each entry of a binary array: the constructors and sizes, and the bytes. A null becomes AMQP's."""
+    lengths = _lengths(texts)
+    if texts.null_count:
+        given = texts.is_valid()
+        heads = _heads(np.where(mask_of(given), lengths, 0), code)
+        return [pc.if_else(given, heads, _NO_VALUE), texts.fill_null(_NOTHING)]
+    return [_heads(lengths, code), texts]
+
+
+def _heads(lengths: Int64s, code: int) -> pa.Array:
+    wide = lengths > _SMALL
+    if not wide.any():
+        return numbers(lengths, code, "u1")
+    large = numbers(lengths, code + _WIDE, ">u4")
+    return large if wide.all() else pc.if_else(pa.array(wide), large, numbers(np.where(wide, 0, lengths), code, "u1"))
+
+
+def numbers(values: npt.NDArray[Any], code: int, layout: str) -> pa.Array:
+    """A constructor and a big-endian number for each value; ``layout`` is numpy's name of the number's type."""
+    found = np.empty(len(values), np.dtype([("code", "u1"), ("value", layout)]))
+    found["code"], found["value"] = code, values
+    return fixed(found)
+
+
+def fixed(records: npt.NDArray[Any]) -> pa.Array:
+    """The bytes of each record of an array, as binary."""
+    width = records.dtype.itemsize
+    return binary_array(np.arange(len(records) + 1) * width, records.view(np.uint8).reshape(-1))
+
+
+def table(choices: Sequence[bytes | None], which: Int64s) -> Piece:
+    """The choice of each row; one of them for all rows if they agree."""
+    if (which == which[0]).all() and (only := choices[int(which[0])]) is not None:
+        return only
+    return pa.array(choices, _BINARY).take(pa.array(which))
+
+
+def only_where(given: Mask, piece: Piece) -> Piece:
+    """The piece in these rows, and nothing in the others."""
+    if given.all():
+        return piece
+    return pc.if_else(pa.array(given), pa.scalar(piece, _BINARY) if isinstance(piece, bytes) else piece, _NOTHING)
+
+
+def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int64s) -> list[Piece]:
+    """A section with a list or a map; ``counts``: the number of its elements, which for a map are keys and values."""
+    head = bytes((0, 0x53, section, code))
+    sizes: int | Int64s = 4 + sum(len(piece) for piece in pieces if isinstance(piece, bytes))
+    for piece in pieces:
+        if not isinstance(piece, bytes):
+            sizes = sizes + _lengths(piece)
+    if isinstance(sizes, int) and isinstance(counts, int):
+        return [head + struct.pack(">II", sizes, counts), *pieces]
+    rows = len(sizes) if isinstance(counts, int) else len(counts)  # type: ignore[arg-type]  # one of them is an array
+    found = np.empty(rows, np.dtype([("head", "S4"), ("size", ">u4"), ("count", ">u4")]))
+    found["head"], found["size"], found["count"] = head, sizes, counts
+    return [fixed(found), *pieces]
+
+
+def _lengths(array: pa.Array) -> Int64s:
+    return np.diff(offsets_of(array)).astype(np.int64)

@@ -1,0 +1,119 @@
+"""What a broker takes from a producer over AMQP: spellings of addresses, and names that a row must not use. Data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
+from pyspark_jms.jms.rules import SET_BY_PROVIDER
+
+__all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "SendRules"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRules:
+    broker: str = "this broker"
+    """The broker's name in errors."""
+
+    address_prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What begins an address, by the kind of its destination: queue, topic, temp-queue, temp-topic."""
+
+    refused_names: tuple[RefusedName, ...] = ()
+    """Names of destinations that the broker would take for something else."""
+
+    refused_in_rows: tuple[RefusedName, ...] = ()
+    """Names that an option may have and column ``destination`` may not: the broker acts on messages sent there."""
+
+    reserved_properties: frozenset[str] = frozenset()
+    """Application properties that the broker acts on."""
+
+    reserved_prefixes: tuple[str, ...] = ()
+    """Beginnings of further such names."""
+
+    set_by_broker: frozenset[str] = frozenset()
+    """Properties that a consumer may find, and that are not sent, so that a row can be written as it was read."""
+
+    set_by_client: frozenset[str] = frozenset()
+    """Properties with a reserved prefix that a row may have."""
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Properties of a row that are not sent."""
+        return SET_BY_PROVIDER | self.set_by_broker
+
+    def address(self, kind: str, name: str) -> str:
+        return self.address_prefixes.get(kind, "") + name
+
+    def check_name(self, name: str, *, by_row: bool) -> None:
+        """``InvalidDestinationError`` for a refused name. ``by_row``: it comes from column ``destination``."""
+        for rule in (*self.refused_names, *((*self.refused_in_rows, CONNECTOR_QUEUES) if by_row else ())):
+            rule.check(name)
+
+    def name_problem(self, name: str) -> str | None:
+        """Why a message to this broker cannot have a property of this name; None if it can."""
+        if name in self.reserved_properties:
+            return f"is one that {self.broker} acts on"
+        if name.startswith(self.reserved_prefixes) and name not in self.set_by_client:
+            return f"has a prefix that {self.broker} reserves"
+        return None
+
+
+ARTEMIS_RULES = SendRules(
+    broker="artemis",
+    refused_in_rows=(
+        RefusedName(
+            pattern=r"activemq\.(management|notifications)(::|$)",
+            reason="is reserved for management requests and notifications of Artemis, so rows must not name it",
+        ),
+    ),
+    # The broker executes such properties as management requests, or routes messages by them.
+    reserved_prefixes=("_AMQ_", "__AMQ_"),
+    set_by_broker=frozenset(
+        {
+            "__AMQ_CID",
+            "_AMQ_ACTUAL_EXPIRY",
+            "_AMQ_BRIDGE_DUP",
+            "_AMQ_CONTENT_TYPE",
+            "_AMQ_DUPL_ID",
+            "_AMQ_INGRESS_TIMESTAMP",
+            "_AMQ_LARGE_COMPRESSED",
+            "_AMQ_LARGE_SIZE",
+            "_AMQ_ORIG_ADDRESS",
+            "_AMQ_ORIG_MESSAGE_ID",
+            "_AMQ_ORIG_QUEUE",
+            "_AMQ_ORIG_ROUTING_TYPE",
+            "_AMQ_PREFIX",
+            "_AMQ_ROUTING_TYPE",
+            "_AMQ_SCHED_DELIVERY",
+            "_AMQ_VALIDATED_USER",
+        }
+    ),
+    set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
+)
+
+CLASSIC_RULES = SendRules(
+    broker="classic",
+    address_prefixes=MappingProxyType({kind: f"{kind}://" for kind in ("queue", "topic", "temp-queue", "temp-topic")}),
+    refused_names=(
+        RefusedName(pattern=",", reason="has a comma, which separates destinations on ActiveMQ Classic"),
+        RefusedName(pattern=r"\?", reason="has a question mark, after which ActiveMQ Classic reads options"),
+        RefusedName(pattern=r"^\s|\s$", reason="begins or ends with white space, which ActiveMQ Classic removes"),
+        RefusedName(
+            pattern="[\U00010000-\U0010ffff\0]",
+            reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
+        ),
+        RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only"),
+    ),
+    refused_in_rows=(
+        RefusedName(
+            # The broker's plugins ignore case. ActiveMQ.DLQ, the dead-letter queue, is an ordinary queue.
+            pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
+            reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
+        ),
+    ),
+    # The broker's scheduler reads them.
+    reserved_properties=frozenset(
+        {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}
+    ),
+    set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
+)

@@ -1,0 +1,73 @@
+"""The columns of headers and the sink's defaults → numbers for each row: mode and priority, and times.
+
+Durations and instants are milliseconds; 0 stands for none. Refuses to know protocols.
+"""
+
+import numpy as np
+
+from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.jms.model import DeliveryMode
+
+__all__ = ["PRIORITIES", "delivery_of", "expiration_of", "first_given", "from_now", "modes_and_priorities"]
+
+PRIORITIES = 10
+"""JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it."""
+
+_LATEST = np.iinfo(np.int64).max
+
+
+def modes_and_priorities(rows: Rows, defaults: SendDefaults) -> Int64s:
+    """``JMSDeliveryMode`` times ``PRIORITIES`` plus ``JMSPriority``: for each row, or one number for all of them."""
+    modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
+    wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
+    rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "Use 1 for NON_PERSISTENT, 2 for PERSISTENT.")
+    priorities = _or_default(rows, "JMSPriority", defaults.priority)
+    wrong = (priorities < 0) | (priorities >= PRIORITIES)
+    rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: use a priority from 0 to 9.")
+    return modes * PRIORITIES + priorities
+
+
+def _or_default(rows: Rows, name: str, default: int) -> Int64s:
+    """A value for each row, or one value for all of them if the column is absent."""
+    found = rows.integers(name)
+    return np.array([default]) if found is None else np.where(found[1], found[0], default)
+
+
+def expiration_of(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
+    """The instant by ``time_to_live``, else ``JMSExpiration``, else the default: for each row, or one for all."""
+    default = np.array([defaults.time_to_live_ms])
+    own = first_given(from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
+    return first_given(own, from_now(now_ms, default))
+
+
+def delivery_of(rows: Rows, defaults: SendDefaults) -> tuple[Int64s, Int64s]:
+    """The delay by ``delivery_delay``, or else the instant by ``JMSDeliveryTime``, or else the default delay."""
+    delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
+    times = np.where(delays > 0, 0, times)
+    return np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays), times
+
+
+def _length(rows: Rows, column: str) -> Int64s:
+    """A duration in milliseconds for each row, 0 for a null."""
+    lengths = _or_default(rows, column, 0)
+    rows.refuse_any(lengths < 0, f"has a negative {column}", "Use 0 or more milliseconds.")
+    return lengths
+
+
+def _instant(rows: Rows, column: str) -> Int64s:
+    """Milliseconds since the epoch for each row, 0 for a null.
+
+    0 means "never" in a header, so a time before the epoch is sent as the first millisecond after it.
+    """
+    found = rows.integers(column)
+    return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
+
+
+def from_now(now_ms: int, lengths: Int64s) -> Int64s:
+    return np.where(lengths > 0, np.minimum(lengths, _LATEST - now_ms) + now_ms, 0)
+
+
+def first_given(first: Int64s, second: Int64s) -> Int64s:
+    return np.where(first != 0, first, second)

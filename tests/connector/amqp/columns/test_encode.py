@@ -1,0 +1,399 @@
+"""Whole messages: what two readers, the plain decoder and the source's, find in them."""
+
+import base64
+import itertools
+import re
+
+import numpy as np
+import plain_amqp
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plain_amqp_rows import DEFAULTS as PLAIN_DEFAULTS
+from plain_amqp_rows import expected_row, time_to_live
+
+from pyspark_jms.amqp.columns import encode as module
+from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.columns.encode import encode
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.columns.good_rows import good_rows
+from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError, MessageTooLargeError
+from pyspark_jms.jms.model import DeliveryMode, Destination
+
+NOW_MS = 1_760_000_000_000
+PREFIX = "ID:task-"
+SOURCE = Destination.parse("queue://read")
+DEFAULTS = SendDefaults(
+    destination=Destination.parse(PLAIN_DEFAULTS["destination"]),
+    delivery_mode=DeliveryMode.PERSISTENT,
+    priority=4,
+    time_to_live_ms=0,
+    delivery_delay_ms=0,
+)
+TYPES = {
+    "destination": pa.string(),
+    "JMSCorrelationID": pa.string(),
+    "JMSType": pa.string(),
+    "JMSReplyTo": pa.string(),
+    "JMSDeliveryMode": pa.int32(),
+    "JMSPriority": pa.int8(),
+    "JMSExpiration": pa.timestamp("ms", tz="UTC"),
+    "JMSDeliveryTime": pa.timestamp("ms", tz="UTC"),
+    "time_to_live": pa.int64(),
+    "delivery_delay": pa.int64(),
+    "properties": pa.map_(pa.string(), pa.string()),
+    "property_types": pa.map_(pa.string(), pa.string()),
+    "body_type": pa.string(),
+    "text": pa.string(),
+    "bytes": pa.binary(),
+    "map": pa.map_(pa.string(), TYPED_VALUE),
+    "stream": pa.list_(TYPED_VALUE),
+    "content_type": pa.string(),
+    "sequence": pa.int64(),
+}
+NASTY = ["", "\0", ":", "\\", "\n", "\u0100", "é", "雪", "🐘", "\u2028", "\x85", "x" * 300]
+
+
+def batch_of(rows, columns=None):
+    names = columns or sorted({name for row in rows for name in row}) or ["text"]
+    return pa.record_batch({name: pa.array([row.get(name) for row in rows], TYPES[name]) for name in names})
+
+
+def blocks_of(batch, **changed):
+    arguments = {
+        "dialect": ARTEMIS,
+        "defaults": DEFAULTS,
+        "property_columns": (),
+        "now_ms": NOW_MS,
+        "message_id_prefix": PREFIX,
+        "max_message_bytes": 1 << 20,
+    }
+    return encode(batch, **arguments | changed)
+
+
+def messages_of(rows, **changed):
+    return [block.message(index) for block in blocks_of(batch_of(rows), **changed) for index in range(len(block))]
+
+
+def plainly_read(message, dialect=ARTEMIS):
+    row = plain_amqp.row_of(message, dialect, SOURCE)
+    return _comparable(row)
+
+
+def read(blocks, dialect=ARTEMIS):
+    batches = [decode(block, dialect=dialect, source=SOURCE, first_sequence=0, body_type="auto") for block in blocks]
+    return [_comparable(row) for batch in batches for row in batch.to_pylist()]
+
+
+def _comparable(row):
+    found = {
+        name: value for name, value in row.items() if value is not None and name not in {"sequence", "delivery_id"}
+    }
+    for name in {"properties", "property_types", "map"} & found.keys():
+        found[name] = dict(found[name])
+    return found
+
+
+# --- against the plain readers -------------------------------------------------------------------------
+
+anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
+names = anything.map(lambda text: text.replace("\0", "")).filter(lambda text: text and "://" not in text)
+own_names = st.text("ab_$é雪", max_size=6).map("p".__add__)
+name_lists = st.lists(
+    own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "destination"]), max_size=4, unique=True
+)
+VALUES = {
+    "boolean": st.sampled_from(["true", "false", "TRUE"]),
+    "byte": st.integers(-128, 127).map(str),
+    "short": st.integers(-(2**15), 2**15 - 1).map(str),
+    "int": st.integers(-(2**31), 2**31 - 1).map(str) | st.just("+7"),
+    "long": st.integers(-(2**63), 2**63 - 1).map(str),
+    "float": st.sampled_from(["1.0", "-0.0", "NaN", "3.4028235E38", "-Infinity"]),
+    "double": st.sampled_from(["1.0", "-Infinity", "4.9E-324"])
+    | st.floats(allow_nan=False, allow_infinity=False).map(str),
+    "string": anything,
+}
+ELEMENT_VALUES = VALUES | {
+    "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]),
+    "bytes": st.binary(max_size=300).map(lambda data: base64.b64encode(data).decode()),
+}
+
+
+@st.composite
+def typed(draw, values):
+    kind = draw(st.sampled_from(sorted(values)))
+    return {"type": kind, "value": draw(st.none() | values[kind])}
+
+
+elements = typed(ELEMENT_VALUES) | st.none() | st.just({"type": None, "value": None})
+instants = st.integers(-(10**13), 10**14)
+COLUMN_VALUES = {
+    "destination": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://"]), names),
+    "JMSCorrelationID": anything,
+    "JMSType": anything,
+    "JMSReplyTo": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://", "temp-queue://"]), names),
+    "JMSDeliveryMode": st.integers(1, 2),
+    "JMSPriority": st.integers(0, 9),
+    "JMSExpiration": instants,
+    "JMSDeliveryTime": instants,
+    "time_to_live": st.integers(0, 10**12),
+    "delivery_delay": st.integers(0, 10**12),
+    "content_type": st.sampled_from(["image/png", "text/plain", "", "application/json", "x/y;z=1"]),
+    "sequence": st.integers(0, 10),
+}
+BODIES = {
+    "text": anything,
+    "bytes": st.binary(max_size=300),
+    "map": st.dictionaries(anything.filter(bool), elements, max_size=3).map(lambda items: list(items.items())),
+    "stream": st.lists(elements, max_size=3),
+}
+
+
+@st.composite
+def rows_of_columns(draw):
+    """Rows over any subset of the columns, with nulls anywhere, property names often the same in every row."""
+    columns = draw(st.lists(st.sampled_from(sorted(TYPES)), unique=True, min_size=1))
+    shared = draw(st.none() | name_lists)
+    rows = draw(st.lists(st.builds(dict), min_size=1, max_size=6))
+    for row, name in itertools.product(rows, columns):
+        if name in COLUMN_VALUES:
+            row[name] = draw(st.none() | COLUMN_VALUES[name])
+    if "properties" in columns:
+        for row in rows:
+            own = shared if shared is not None else draw(name_lists)
+            row["properties"] = draw(st.none() | st.just([(name, draw(st.none() | anything)) for name in own]))
+            if "property_types" in columns:
+                draw_types(draw, row)
+    for row in rows:
+        draw_body(draw, row, columns)
+    return columns, rows
+
+
+def draw_types(draw, row):
+    """Types for some of the properties, in any order, and values to match."""
+    values = dict(row["properties"] or [])
+    own = draw(st.lists(st.sampled_from(sorted(values)), unique=True)) if values else []
+    types = [(name, draw(st.none() | st.sampled_from(sorted(VALUES)))) for name in own]
+    values |= {name: draw(VALUES[kind]) for name, kind in types if kind and values[name] is not None}
+    row["properties"] = row["properties"] and list(values.items())
+    row["property_types"] = draw(st.just(types)) if types or draw(st.booleans()) else None
+
+
+def draw_body(draw, row, columns):
+    kind = draw(st.sampled_from([*(kind for kind in BODIES if kind in columns), None]))
+    if kind:
+        row[kind] = draw(BODIES[kind])
+    if "body_type" in columns:
+        stated = [kind or "message", None] + ["object"] * (kind == "bytes") + ["text", "map", "object"] * (not kind)
+        row["body_type"] = draw(st.sampled_from(stated))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    rows_of_columns(),
+    st.tuples(st.integers(0, 9), st.integers(0, 3)),
+    st.sampled_from([1, 600, 1 << 24]),
+    st.sampled_from([ARTEMIS, AMQP]),
+)
+def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, dialect):
+    columns, rows = drawn
+    before, after = padding
+    whole = batch_of([*rows[:1] * before, *rows, *rows[:1] * after], columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BUFFER_BYTES", buffer_bytes)
+        blocks = blocks_of(whole.slice(before, len(rows)), first_row=5, dialect=dialect)
+    messages = [block.message(index) for block in blocks for index in range(len(block))]
+    wanted = [expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX) for number, row in enumerate(rows, 5)]
+    assert [plainly_read(message, dialect) for message in messages] == wanted
+    assert read(blocks, dialect) == wanted
+    assert [header_ttl(message) for message in messages] == [time_to_live(row, NOW_MS) for row in rows]
+
+
+def header_ttl(message):
+    header = plain_amqp.fields(dict(plain_amqp.sections(message))[0x70], 5)
+    code, content = header.get(2, (0x40, b""))
+    return None if code == 0x40 else plain_amqp.integer((code, content), 0x70)
+
+
+texts = st.text(max_size=4) | anything
+by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
+any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
+ANY_COLUMNS = dict.fromkeys(
+    ["destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type"], texts
+) | {
+    "properties": by_name,
+    "property_types": by_name,
+    "bytes": st.binary(max_size=8),
+    "map": st.dictionaries(texts, any_elements, max_size=2).map(lambda found: list(found.items())),
+    "stream": st.lists(any_elements, max_size=2),
+}
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
+def test_a_row_of_anything_is_one_message_or_is_refused(rows):
+    try:
+        messages = messages_of(rows)
+    except JMSError as error:
+        assert re.search(r"[Rr]ow \d+ of the task", str(error))  # noqa: PT017  some rows are fine, so no raises()
+        return
+    wanted = [expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX) for number, row in enumerate(rows)]
+    assert [plainly_read(message) for message in messages] == wanted
+
+
+def test_defaults_of_the_options_fill_nulls():
+    defaults = {"destination": "topic://t", "mode": 1, "priority": 9, "ttl": 5000, "delay": 700}
+    given = SendDefaults(
+        destination=Destination.parse("topic://t"),
+        delivery_mode=DeliveryMode.NON_PERSISTENT,
+        priority=9,
+        time_to_live_ms=5000,
+        delivery_delay_ms=700,
+    )
+    rows = [{"text": "a"}, {"text": "b", "JMSPriority": 0, "time_to_live": 1, "delivery_delay": 1, "destination": "q"}]
+    wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX, defaults=defaults) for i, row in enumerate(rows)]
+    assert [plainly_read(message) for message in messages_of(rows, defaults=given)] == wanted
+
+
+def test_classic_gets_addresses_with_their_kind():
+    rows = [{"destination": "topic://t", "JMSReplyTo": "temp-queue://ID:1"}, {"JMSReplyTo": "r"}]
+    messages = messages_of(rows, dialect=CLASSIC)
+    assert b"\xa1\x09topic://t" in messages[0]
+    assert b"\xa1\x11temp-queue://ID:1" in messages[0]
+    assert b"\xa1\x0fqueue://default" in messages[1]
+    wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX) for i, row in enumerate(rows)]
+    assert [plainly_read(message, CLASSIC) for message in messages] == wanted
+
+
+def test_numbers_of_rows_end_the_message_ids():
+    messages = messages_of([{"text": "a"}, {"text": "b"}], numbers=np.array([7, 1234]))
+    assert [plainly_read(message)["JMSMessageID"] for message in messages] == ["ID:task-7", "ID:task-1234"]
+
+
+def test_a_row_that_was_read_can_be_written():
+    first = blocks_of(batch_of([{"text": "a", "properties": [("a", "1")], "property_types": [("a", "int")]}]))
+    batch = decode(first[0], dialect=ARTEMIS, source=SOURCE, first_sequence=0, body_type="auto")
+    assert read(blocks_of(batch)) == read(first)
+
+
+# --- typed columns -------------------------------------------------------------------------------------
+
+
+def test_typed_columns_are_properties_of_their_types():
+    columns = {
+        "flag": (pa.array([True, False]), "boolean", ["true", "false"]),
+        "b": (pa.array([-1, 2], pa.int8()), "byte", ["-1", "2"]),
+        "s": (pa.array([-300, 2], pa.int16()), "short", ["-300", "2"]),
+        "i": (pa.array([-70000, None], pa.int32()), "int", ["-70000", None]),
+        "l": (pa.array([2**40, 0], pa.int64()), "long", [str(2**40), "0"]),
+        "f": (pa.array([1.5, None], pa.float32()), "float", ["1.5", None]),
+        "d": (pa.array([0.1, -0.0]), "double", ["0.1", "-0.0"]),
+        "t": (pa.array(["é", None]), "string", ["é", None]),
+        "u": (pa.array([None, "x"], pa.large_string()), "string", [None, "x"]),
+    }
+    batch = pa.record_batch({name: array for name, (array, _, _) in columns.items()})
+    (block,) = blocks_of(batch, property_columns=[*columns])
+    found = [plainly_read(block.message(index)) for index in range(2)]
+    for index, row in enumerate(found):
+        wanted = {name: texts[index] for name, (_, _, texts) in columns.items() if texts[index] is not None}
+        assert row["properties"] == wanted | {"JMSXDeliveryCount": "1"}
+        assert row["property_types"] == {name: columns[name][1] for name in wanted} | {"JMSXDeliveryCount": "int"}
+    assert read([block]) == found
+
+
+# --- blocks and limits ---------------------------------------------------------------------------------
+
+
+def test_no_rows_are_no_blocks():
+    assert blocks_of(batch_of([{"text": "a"}]).slice(1)) == []
+
+
+def test_blocks_have_only_data_and_ends(monkeypatch):
+    monkeypatch.setattr(module, "BUFFER_BYTES", 10_000)
+    blocks = blocks_of(batch_of([{"text": f"{i}" * (i % 700)} for i in range(300)]))
+    assert len(blocks) > 10
+    assert sum(map(len, blocks)) == 300
+    for block in blocks:
+        assert (len(block.heads), block.ids, block.ends[-1]) == (0, [], len(block.data))
+
+
+def test_a_message_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
+    rows = [{"text": "a"}, {"text": "x" * 1000}]
+    size = len(messages_of(rows)[1])
+    assert len(messages_of(rows, max_message_bytes=size)) == 2
+    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} bytes; the limit is {size - 1}"):
+        messages_of(rows, max_message_bytes=size - 1, first_row=7)
+
+
+def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
+    monkeypatch.setattr(module, "MAX_ROW_BYTES", 1000)
+    monkeypatch.setattr(module, "BUFFER_BYTES", 100)
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 bytes; the limit is 1000"):
+        messages_of([{"text": "a"}, {"text": "x" * 1001}])
+
+
+def test_an_error_in_the_last_block_returns_none(monkeypatch):
+    monkeypatch.setattr(module, "BUFFER_BYTES", 1)
+    with pytest.raises(MessageFormatError, match=r"Row 105 of the task has a JMSPriority"):
+        messages_of([{"JMSPriority": 1}] * 5 + [{"JMSPriority": 10}], first_row=100)
+
+
+# --- refused rows --------------------------------------------------------------------------------------
+
+BAD = [
+    ({"text": "a", "bytes": b"b"}, MessageFormatError, "has more than one body"),
+    ({"body_type": "tuple"}, MessageFormatError, "has an unknown body_type"),
+    ({"properties": [("_AMQ_GROUP_SEQUENCE", "1")]}, MessageFormatError, "has a prefix that artemis reserves"),
+    ({"properties": [("JMSPriority", "1")]}, MessageFormatError, "begins with JMS"),
+    ({"properties": [("spark_jms_types", "{}")]}, MessageFormatError, "begins with spark_jms_"),
+    ({"properties": [("JMSXGroupSeq", "x")]}, MessageFormatError, "its value is not an int"),
+    (
+        {"properties": [("a", "x")], "property_types": [("a", "int")]},
+        MessageFormatError,
+        "'a': its value is not a int",
+    ),
+    ({"properties": [("a", "x")], "property_types": [("b", "int")]}, MessageFormatError, "has no such property"),
+    ({"map": [("a", {"type": "int", "value": "x"})]}, MessageFormatError, "map item 'a': its value is not a int"),
+    ({"stream": [{"type": None, "value": "x"}]}, MessageFormatError, "stream element 0: it has a value but no type"),
+    ({"destination": "ftp://x"}, InvalidDestinationError, "is neither queue://NAME"),
+    ({"destination": "activemq.management"}, InvalidDestinationError, "is reserved for management"),
+    ({"destination": "pyspark-jms.commits"}, InvalidDestinationError, "this connector's own queues"),
+    ({"JMSReplyTo": "topic://"}, MessageFormatError, "has a JMSReplyTo without a name"),
+    ({"content_type": "é/x"}, MessageFormatError, "has a content_type that is not ASCII"),
+    ({"time_to_live": -1}, MessageFormatError, "has a negative time_to_live"),
+    ({"JMSDeliveryMode": 3}, MessageFormatError, "JMSDeliveryMode that is not 1 or 2"),
+]
+
+
+@pytest.mark.parametrize(("row", "error", "fact"), BAD, ids=[fact for _, _, fact in BAD])
+def test_a_row_that_cannot_be_sent_is_named_and_the_others_can_be(row, error, fact):
+    rows = [{"text": "a"}, {"text": "b"} if "text" in row else {}, row, {"text": "c"}, row]
+    with pytest.raises(error, match=f"(?i)row 12 of the task.*{fact}"):
+        messages_of(rows, first_row=10)
+    batch, bad = good_rows(batch_of(rows), 10, lambda part, numbers: blocks_of(part, numbers=numbers))
+    assert (batch.num_rows, sum(kind.count for kind in bad)) == (3, 2)
+
+
+def test_a_row_without_a_destination_is_refused():
+    defaults = SendDefaults(
+        destination=None, delivery_mode=DeliveryMode.PERSISTENT, priority=4, time_to_live_ms=0, delivery_delay_ms=0
+    )
+    with pytest.raises(InvalidDestinationError, match="Row 1 of the task has no destination"):
+        messages_of([{"destination": "q"}, {"destination": None}], defaults=defaults)
+
+
+def test_errors_do_not_show_what_a_row_holds():
+    secret = "s3cr3t"
+    bad = [
+        {"text": secret, "bytes": secret.encode()},
+        {"properties": [("JMSPriority", secret)]},
+        {"destination": f"ftp://{secret}"},
+        {"body_type": secret},
+        {"text": secret * 10_000},
+    ]
+    for row in bad:
+        with pytest.raises(JMSError) as caught:
+            messages_of([row], max_message_bytes=10_000)
+        assert secret not in str(caught.value)

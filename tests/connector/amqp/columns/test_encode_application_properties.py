@@ -1,0 +1,112 @@
+import plain_amqp
+import pyarrow as pa
+import pytest
+from sink_rows import TEXT_MAP, rows_of
+
+from pyspark_jms.amqp.columns.encode_application_properties import application_properties
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.errors import MessageFormatError, SchemaError
+
+
+def found(rows, dialect=ARTEMIS):
+    """The entries of each row, and the values of its group's fields."""
+    made = application_properties(rows, dialect)
+    sections = [plain_amqp.sections(message) for message in join_rows(made.section).to_pylist()] if made.section else []
+    entries = [{key[1].decode(): value for key, value in plain_amqp.pairs(value)} for ((_, value),) in sections]
+    return entries, [join_rows(field).to_pylist() if field != [b"\x40"] else None for field in made.groups]
+
+
+def test_no_properties_make_no_section():
+    assert found(rows_of(text=["a"])) == ([], [])
+    assert found(rows_of(properties=[[], None])) == ([], [])
+
+
+def test_a_property_has_its_stated_type_or_is_a_string():
+    rows = rows_of(
+        properties=[[("a", "1"), ("b", "1")], [("b", None)], []],
+        property_types=[[("a", "int")], [("b", "int")], None],
+    )
+    assert found(rows)[0] == [
+        {"a": (0x71, b"\0\0\0\x01"), "b": (0xA1, b"1")},
+        {"b": (0x40, b"")},
+        {},
+    ]
+
+
+def test_types_may_have_another_order_than_properties():
+    rows = rows_of(
+        properties=[[("a", "1"), ("b", "true")]] * 2,
+        property_types=[[("b", "boolean"), ("a", "byte")]] * 2,
+    )
+    assert found(rows)[0] == [{"a": (0x51, b"\x01"), "b": (0x41, b"")}] * 2
+
+
+def test_what_the_provider_sets_is_left_out():
+    rows = rows_of(properties=[[("JMSXUserID", "u"), ("a", "1"), ("_AMQ_ORIG_QUEUE", "q")], [("JMSXState", "1")]])
+    assert found(rows)[0] == [{"a": (0xA1, b"1")}, {}]
+
+
+def test_a_group_is_in_the_fields_of_its_own():
+    rows = rows_of(properties=[[("JMSXGroupSeq", "-2"), ("JMSXGroupID", "g")], [("a", "1")], None])
+    entries, groups = found(rows)
+    assert entries == [{}, {"a": (0xA1, b"1")}, {}]
+    assert groups == [[b"\xa1\x01g", b"\x40", b"\x40"], [b"\x70\xff\xff\xff\xfe", b"\x40", b"\x40"]]
+
+
+def test_a_sequence_may_stand_without_a_group():
+    assert found(rows_of(properties=[[("JMSXGroupSeq", "+3")]]))[1] == [None, [b"\x70\0\0\0\x03"]]
+
+
+def test_a_group_may_be_in_columns():
+    rows = rows_of(["JMSXGroupID", "JMSXGroupSeq"], JMSXGroupID=["g", None], JMSXGroupSeq=pa.array([1, 2], pa.int64()))
+    assert found(rows) == ([], [[b"\xa1\x01g", b"\x40"], [b"\x70\0\0\0\x01", b"\x70\0\0\0\x02"]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "fact"),
+    [
+        ({"JMSXGroupID": pa.array([1])}, "JMSXGroupID of propertyColumns is not a string"),
+        ({"JMSXGroupSeq": pa.array([1.5])}, "JMSXGroupSeq of propertyColumns is not a number"),
+        ({"JMSXUserID": pa.array(["u"])}, "JMSXUserID of propertyColumns is a property that the broker sets"),
+        ({"_AMQ_X": pa.array(["u"])}, "_AMQ_X of propertyColumns has a prefix that artemis reserves"),
+    ],
+)
+def test_columns_that_cannot_be_properties(columns, fact):
+    with pytest.raises(SchemaError, match=fact):
+        found(rows_of([*columns], **columns))
+
+
+def test_a_sequence_beyond_an_int_is_refused():
+    rows = rows_of(["JMSXGroupSeq"], JMSXGroupSeq=pa.array([1, 2**31]))
+    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSXGroupSeq that is not an int"):
+        found(rows)
+
+
+def test_classic_reserves_what_its_scheduler_reads():
+    rows = rows_of(properties=[[("AMQ_SCHEDULED_DELAY", "1")]])
+    assert found(rows)[0] == [{"AMQ_SCHEDULED_DELAY": (0xA1, b"1")}]
+    with pytest.raises(MessageFormatError, match="'AMQ_SCHEDULED_DELAY': its name is one that classic acts on"):
+        found(rows, CLASSIC)
+
+
+def test_a_name_is_in_columns_or_in_properties():
+    rows = rows_of(["a"], a=["1"], properties=[[("a", "2")]])
+    with pytest.raises(MessageFormatError, match="it is a column of propertyColumns too"):
+        found(rows)
+
+
+@pytest.mark.parametrize("twice", [[("a", "1"), ("a", "2")], [("b", "1"), ("a", "1"), ("a", "2")]])
+def test_a_name_twice_is_refused(twice):
+    for rows in (rows_of(properties=[twice]), rows_of(properties=[twice, [("b", "1")]])):
+        with pytest.raises(MessageFormatError, match="Row 10 of the task has a property 'a': an earlier property"):
+            found(rows)
+
+
+def test_what_is_not_utf8_is_refused():
+    bad = pa.array([b"\xff"]).view(pa.string())
+    maps = pa.MapArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["a"]), bad)
+    with pytest.raises(MessageFormatError, match="property 'a': its value is not UTF-8"):
+        found(rows_of(properties=maps.cast(TEXT_MAP) if maps.type != TEXT_MAP else maps))
+    with pytest.raises(MessageFormatError, match="has a column a that is not UTF-8"):
+        found(rows_of(["a"], a=bad))

@@ -1,0 +1,65 @@
+import pytest
+
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects.send_rules import SendRules
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.stomp import dialects as stomp
+
+
+def test_any_broker_takes_plain_names():
+    rules = SendRules()
+    assert rules.address("topic", "t") == "t"
+    assert rules.name_problem("AMQ_SCHEDULED_DELAY") is None
+    rules.check_name("activemq.management", by_row=True)
+
+
+def test_no_row_names_the_connectors_own_queues():
+    for rules in (SendRules(), ARTEMIS.send, CLASSIC.send):
+        rules.check_name("pyspark-jms.commits", by_row=False)
+        with pytest.raises(InvalidDestinationError, match="this connector's own queues"):
+            rules.check_name("pyspark-jms.commits", by_row=True)
+
+
+@pytest.mark.parametrize("name", ["a,b", "a?b=c", " a", "a\t", "🐘", "a.*", "a.>"])
+def test_classic_misreads_some_names(name):
+    for by_row in (False, True):
+        with pytest.raises(InvalidDestinationError):
+            CLASSIC.send.check_name(name, by_row=by_row)
+    ARTEMIS.send.check_name(name, by_row=True)
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"), [(ARTEMIS.send, "activemq.notifications"), (CLASSIC.send, "activemq.advisory.x")]
+)
+def test_the_option_may_name_what_rows_may_not(rules, name):
+    rules.check_name(name, by_row=False)
+    with pytest.raises(InvalidDestinationError, match="rows must not name it"):
+        rules.check_name(name, by_row=True)
+
+
+def test_classic_addresses_begin_with_their_kind():
+    assert CLASSIC.send.address("topic", "t") == "topic://t"
+    assert CLASSIC.send.address("temp-queue", "ID:1") == "temp-queue://ID:1"
+    assert set(CLASSIC.destination_prefixes) == {
+        CLASSIC.send.address(kind, "") for kind in CLASSIC.send.address_prefixes
+    }
+
+
+def test_properties_that_the_broker_acts_on():
+    assert ARTEMIS.send.name_problem("_AMQ_DUPL_ID") == "has a prefix that artemis reserves"
+    assert ARTEMIS.send.name_problem("_AMQ_LVQ_NAME") is None
+    assert CLASSIC.send.name_problem("AMQ_SCHEDULED_CRON") == "is one that classic acts on"
+    assert CLASSIC.send.name_problem("_AMQ_X") is None
+
+
+def test_the_provider_and_the_broker_set_some():
+    assert {"JMSXUserID", "_AMQ_ORIG_QUEUE"} <= ARTEMIS.send.left_out
+    assert "JMSXGroupID" not in ARTEMIS.send.left_out
+
+
+@pytest.mark.parametrize("name", ["ARTEMIS", "CLASSIC"])
+def test_both_protocols_of_a_broker_leave_the_same_properties_out(name):
+    amqp, other = {"ARTEMIS": ARTEMIS, "CLASSIC": CLASSIC}[name], getattr(stomp, name)
+    assert amqp.send.set_by_broker == other.set_by_broker
+    assert amqp.send.set_by_client == other.set_by_client
+    assert amqp.send.reserved_prefixes == other.reserved_prefixes

@@ -1,0 +1,135 @@
+"""What a row of the sink is when its AMQP message is read, in plain Python: the vectorised encoder must agree.
+
+Written from JMS 3.1, the AMQP-JMS binding and docs/typed-messages.md; it shares no code with the encoder.
+"""
+
+import datetime as dt
+import struct
+
+from jms_selector.meaning.conversions import java_text
+from jms_selector.syntax.kinds import Kind, Value
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+DEFAULTS = {"destination": "queue://default", "mode": 2, "priority": 4, "ttl": 0, "delay": 0}
+BY_PROVIDER = {
+    "JMSXAppID",
+    "JMSXConsumerTXID",
+    "JMSXDeliveryCount",
+    "JMSXProducerTXID",
+    "JMSXRcvTimestamp",
+    "JMSXState",
+    "JMSXUserID",
+}
+OBJECT = "application/x-java-serialized-object"
+BYTES = "application/octet-stream"
+
+
+def expected_row(row, number, *, now_ms, prefix, defaults=None):
+    """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
+    said = DEFAULTS | (defaults or {})
+    get = row.get
+    expires = _instant(get("JMSExpiration")) if not get("time_to_live") else now_ms + get("time_to_live")
+    expires = expires or (now_ms + said["ttl"] if said["ttl"] else 0)
+    delivered = _instant(get("JMSDeliveryTime")) if not get("delivery_delay") else now_ms + get("delivery_delay")
+    delivered = delivered or (now_ms + said["delay"] if said["delay"] else 0)
+    properties = _properties(row)
+    found = {
+        "JMSMessageID": f"{prefix}{number}",
+        "JMSDestination": _destination(get("destination") or said["destination"]),
+        "JMSReplyTo": get("JMSReplyTo") and _reply_to(get("JMSReplyTo")),
+        "JMSCorrelationID": get("JMSCorrelationID"),
+        "JMSType": get("JMSType"),
+        "JMSDeliveryMode": get("JMSDeliveryMode") or said["mode"],
+        "JMSPriority": said["priority"] if get("JMSPriority") is None else get("JMSPriority"),
+        "JMSExpiration": _moment(expires),
+        "JMSDeliveryTime": _moment(delivered),
+        "JMSTimestamp": _moment(now_ms),
+        "JMSRedelivered": False,
+        "properties": {name: value for name, (_, value) in properties.items()},
+        "property_types": {name: kind for name, (kind, _) in properties.items()},
+    }
+    found |= _body(row)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def time_to_live(row, now_ms):
+    """``ttl`` of section ``header``."""
+    life = row.get("time_to_live")
+    if not life and row.get("JMSExpiration") is not None:
+        life = max(_instant(row["JMSExpiration"]) - now_ms, 1)
+    return life if life and life < 2**32 else None
+
+
+def _instant(milliseconds):
+    return 0 if milliseconds is None else max(milliseconds, 1)
+
+
+def _moment(milliseconds):
+    try:
+        return EPOCH + dt.timedelta(milliseconds=milliseconds) if milliseconds else None
+    except OverflowError:
+        return None
+
+
+def _destination(text):
+    return text if "://" in text else f"queue://{text}"
+
+
+def _reply_to(text):
+    for kind, name in (("queue", "queue"), ("topic", "topic"), ("temp-queue", "queue"), ("temp-topic", "topic")):
+        if text.startswith(f"{kind}://"):
+            return f"{name}://{text.removeprefix(f'{kind}://')}"
+    return f"queue://{text}"
+
+
+def _properties(row):
+    kinds = {name: kind for name, kind in row.get("property_types") or [] if kind}
+    found = {"JMSXDeliveryCount": ("int", "1")}
+    for name, value in row.get("properties") or []:
+        if name in BY_PROVIDER or (value is None and name.startswith("JMSX")):
+            continue
+        kind = {"JMSXGroupID": "string", "JMSXGroupSeq": "int"}.get(name) or kinds.get(name, "string")
+        found[name] = ("string", None) if value is None else (kind, _rendered(kind, value))
+    return found
+
+
+def _rendered(kind, text):
+    if kind in {"byte", "short", "int", "long"}:
+        return str(int(text))
+    if kind == "boolean":
+        return text.lower()
+    if kind == "double":
+        return java_text(Value(Kind.DOUBLE, float(text)))
+    if kind == "float":
+        return java_text(Value(Kind.FLOAT, struct.unpack("f", struct.pack("f", float(text)))[0]))
+    return text
+
+
+def _body(row):
+    kind = row.get("body_type")
+    if kind is None:
+        kind = next((name for name in ("text", "bytes", "map", "stream") if row.get(name) is not None), "message")
+    content_type = row.get("content_type")
+    if kind == "text":
+        return {"body_type": kind, "text": row.get("text"), "content_type": content_type}
+    if kind == "object":
+        data = bytes.fromhex("aced000570") if row.get("bytes") is None else row["bytes"]
+        return {"body_type": kind, "bytes": data, "content_type": OBJECT}
+    if kind == "bytes":
+        own = content_type if content_type is not None and _stays_bytes(content_type) else BYTES
+        return {"body_type": kind, "bytes": row.get("bytes") or b"", "content_type": own}
+    if kind == "map":
+        return {"body_type": kind, "map": {name: _element(item) for name, item in row.get("map") or []}}
+    if kind == "stream":
+        return {"body_type": kind, "stream": [_element(item) for item in row.get("stream") or []]}
+    return {"body_type": kind}
+
+
+def _stays_bytes(content_type):
+    return not content_type.startswith("text/") and content_type not in {OBJECT, "application/json"}
+
+
+def _element(element):
+    if element is None or element["value"] is None:
+        return {"type": "string", "value": None}
+    return {"type": element["type"], "value": _rendered(element["type"], element["value"])}

@@ -1,0 +1,27 @@
+"""Rows of the sink for unit tests of encoders."""
+
+import pyarrow as pa
+
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_columns import sink_columns
+from pyspark_jms.jms.model import DeliveryMode, Destination
+
+DEFAULTS = SendDefaults(
+    destination=Destination.parse("queue://default"),
+    delivery_mode=DeliveryMode.PERSISTENT,
+    priority=4,
+    time_to_live_ms=0,
+    delivery_delay_ms=0,
+)
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+
+
+def rows_of(property_columns=(), /, **columns):
+    """Rows 10, 11, … of these columns: lists of texts, or Arrow arrays."""
+    batch = pa.record_batch({name: _array(name, values) for name, values in columns.items()})
+    return Rows(columns=sink_columns(batch, property_columns), first=10, count=batch.num_rows)
+
+
+def _array(name, values):
+    return pa.array(values, TEXT_MAP if name in {"properties", "property_types"} else None)
