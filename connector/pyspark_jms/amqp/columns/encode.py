@@ -12,6 +12,7 @@ from pyspark_jms.amqp.columns.encode_application_properties import application_p
 from pyspark_jms.amqp.columns.encode_body import body, content_types
 from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
 from pyspark_jms.amqp.columns.encode_header import annotations, delivery_times_of, header
+from pyspark_jms.amqp.columns.encode_pieces import merged
 from pyspark_jms.amqp.columns.encode_properties import Identity, properties
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock
@@ -70,20 +71,19 @@ def _messages(rows: Rows, dialect: Dialect, defaults: SendDefaults, identity: Id
     to, reply_to = addresses_of(rows, dialect, defaults.destination), reply_addresses_of(rows, dialect)
     bodies, expirations = body_types(rows), expiration_of(rows, defaults, now_ms)
     application = application_properties(rows, dialect)
-    return join_rows(
-        [
-            *header(rows, defaults, expirations, now_ms),
-            *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, defaults, now_ms)),
-            *properties(
-                rows,
-                identity,
-                to=to,
-                reply_to=reply_to,
-                content_types=content_types(rows, bodies),
-                expirations=expirations,
-                groups=application.groups,
-            ),
-            *application.section,
-            *body(rows, bodies),
-        ]
-    )
+    pieces = [
+        *header(rows, defaults, expirations, now_ms),
+        *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, defaults, now_ms)),
+        *properties(
+            rows,
+            identity,
+            to=to,
+            reply_to=reply_to,
+            content_types=content_types(rows, bodies),
+            expirations=expirations,
+            groups=application.groups,
+        ),
+        *application.section,
+        *body(rows, bodies),
+    ]
+    return join_rows(merged(pieces))

@@ -10,7 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.encode_pieces import MAP32, NULL, STR8, compound, numbers, only_where, sized, sized_bytes
+from pyspark_jms.amqp.columns.encode_pieces import (
+    MAP32,
+    NULL,
+    STR8,
+    compound,
+    merged,
+    numbers,
+    only_where,
+    sized,
+    sized_bytes,
+)
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
@@ -50,7 +60,7 @@ _STRING = VALUE_TYPES.index(ValueType.STRING)
 _TYPE_NAMES = pa.array([kind.encode() for kind in VALUE_TYPES], pa.binary())
 _INTEGERS = frozenset({ValueType.BYTE, ValueType.SHORT, ValueType.INT, ValueType.LONG})
 _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
-_NOTHING, _NO_VALUE = pa.scalar(b"", pa.binary()), pa.scalar(NULL, pa.binary())
+_NO_VALUE = pa.scalar(NULL, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +159,13 @@ def _entries(properties: Properties, names: Names, kinds: Int64s, dialect: Diale
     apart = [name.decode() in dialect.send.left_out or name.decode() in _GROUP for name in names.distinct]
     keys = pa.array([sized_bytes(name, STR8) for name in names.distinct], pa.binary())
     values = encoded_values(kinds, properties.values.view(pa.string()))
-    kept = np.ones(len(values), np.bool_)
+    kept = np.ones(len(kinds), np.bool_)
     if any(apart):
-        codes = names.codes()
-        kept = ~np.array(apart)[codes]
+        kept = ~np.array(apart)[names.codes()]
         keys = pa.array([b"" if gone else key for key, gone in zip(keys.to_pylist(), apart, strict=True)], pa.binary())
-        values = pc.if_else(pa.array(kept), values, _NOTHING)
+        values = [only_where(kept, join_rows(values))]
     keys = repeated(keys, properties.entries.rows.count) if names.each_row else keys.take(pa.array(names.codes()))
-    return slices_of(join_rows([keys, values]), properties.entries.bounds), kept
+    return slices_of(join_rows(merged([keys, *values])), properties.entries.bounds), kept
 
 
 def _groups(properties: Properties, names: Names) -> dict[str, pa.Array]:

@@ -14,6 +14,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     STR8,
     SYM8,
     compound,
+    merged,
     sized,
     sized_bytes,
     table,
@@ -102,7 +103,7 @@ def _elements(rows: Rows, column: Literal["map", "stream"], code: int) -> list[P
     check_values(elements)
     kinds = pc.index_in(elements.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
     values = encoded_values(kinds, elements.values)
-    flat = values if entries.names is None else join_rows([*sized(entries.names, STR8), values])
+    flat = join_rows(merged(values if entries.names is None else [*sized(entries.names, STR8), *values]))
     counts = np.diff(entries.bounds).astype(np.int64) * (1 if entries.names is None else 2)
     return compound(VALUE, code, [slices_of(flat, entries.bounds)], counts)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, binary_array, mask_of, offsets_of
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, binary_array, bytes_of, mask_of, offsets_of
 
 __all__ = [
     "BIN8",
@@ -23,6 +23,7 @@ __all__ = [
     "SYM8",
     "compound",
     "fixed",
+    "merged",
     "numbers",
     "only_where",
     "sized",
@@ -37,6 +38,9 @@ _WIDE = 0x10
 """What a constructor with a size of four bytes has more than the one with a size of one byte."""
 
 _SMALL = 0xFF
+_MOST_MERGED = 64
+"""The width up to which a piece is copied once more, to save a piece."""
+
 _BINARY = pa.binary()
 _NOTHING = pa.scalar(b"", _BINARY)
 _NO_VALUE = pa.scalar(NULL, _BINARY)
@@ -111,3 +115,39 @@ def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int
 
 def _lengths(array: pa.Array) -> Int64s:
     return np.diff(offsets_of(array)).astype(np.int64)
+
+
+def merged(pieces: Sequence[Piece]) -> list[Piece]:
+    """Neighbours that have one width in all rows become one piece, because ``join_rows`` costs by the piece."""
+    found: list[Piece] = []
+    run: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, bytes) or _has_one_width(piece):
+            run.append(piece)
+        else:
+            found += [*_one(run), piece]
+            run = []
+    return found + _one(run)
+
+
+def _has_one_width(array: pa.Array) -> bool:
+    if array.null_count or not len(array):
+        return False
+    lengths = _lengths(array)
+    return bool(lengths[0] <= _MOST_MERGED and (lengths == lengths[0]).all())
+
+
+def _one(run: list[Piece]) -> list[Piece]:
+    arrays = [piece for piece in run if not isinstance(piece, bytes)]
+    if len(run) == 1 or not arrays:
+        return run
+    rows = len(arrays[0])
+    parts = [
+        np.frombuffer(piece, np.uint8)[None, :] if isinstance(piece, bytes) else bytes_of(piece).reshape(rows, -1)
+        for piece in run
+    ]
+    ends = np.cumsum([part.shape[1] for part in parts])
+    found = np.empty((rows, ends[-1]), np.uint8)
+    for part, end in zip(parts, ends, strict=True):
+        found[:, end - part.shape[1] : end] = part
+    return [binary_array(np.arange(rows + 1) * ends[-1], found.reshape(-1))]

@@ -17,7 +17,7 @@ from jms_selector.syntax.kinds import Kind
 from pyspark_jms.amqp.columns.encode_pieces import BIN8, NULL, STR8, fixed, numbers, sized
 from pyspark_jms.columns.cut import Mask
 from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.ragged import Int64s, join_rows
+from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
 from pyspark_jms.jms.model import ValueType
 
 __all__ = ["VALUE_TYPES", "encoded_numbers", "encoded_values"]
@@ -39,18 +39,22 @@ _PLAIN = "^-?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """Decimal numbers that Arrow reads as Java does."""
 
 
-def encoded_values(kinds: Int64s, texts: pa.Array) -> pa.Array:
+def encoded_values(kinds: Int64s, texts: pa.Array) -> list[Piece]:
     """Each text as a value of its type; ``kinds``: an index into ``VALUE_TYPES`` for each text, a string array."""
     if not len(texts):
-        return pa.array([], pa.binary())
+        return [pa.array([], pa.binary())]
     nulls: Mask = texts.is_null().to_numpy(zero_copy_only=False)
     groups = np.where(nulls, len(VALUE_TYPES), kinds)
     if (groups == groups[0]).all():
         return _group(int(groups[0]), texts)
+    return [_mixed(groups, texts)]
+
+
+def _mixed(groups: Int64s, texts: pa.Array) -> pa.Array:
     order = np.argsort(groups, kind="stable")
     bounds = np.searchsorted(groups[order], np.arange(len(VALUE_TYPES) + 2))
     parts = [
-        _group(group, texts.take(pa.array(order[bounds[group] : bounds[group + 1]])))
+        join_rows(_group(group, texts.take(pa.array(order[bounds[group] : bounds[group + 1]]))))
         for group in range(len(VALUE_TYPES) + 1)
         if bounds[group] < bounds[group + 1]
     ]
@@ -67,26 +71,27 @@ def encoded_numbers(array: pa.Array) -> pa.Array:
     return numbers(array.fill_null(pa.scalar(0, array.type)).to_numpy(), code, layout)
 
 
-def _group(group: int, texts: pa.Array) -> pa.Array:
+def _group(group: int, texts: pa.Array) -> list[Piece]:
+    """Values of one type; the last group is that of nulls."""
     if group == len(VALUE_TYPES):
-        return pa.repeat(_NO_VALUE, len(texts))
+        return [pa.repeat(_NO_VALUE, len(texts))]
     kind = VALUE_TYPES[group]
     match kind:
         case ValueType.STRING:
-            return join_rows(sized(texts.view(pa.binary()), STR8))
+            return sized(texts.view(pa.binary()), STR8)
         case ValueType.BYTES:
             data = [base64.b64decode(text) for text in texts.to_pylist()]
-            return join_rows(sized(pa.array(data, pa.binary()), BIN8))
+            return sized(pa.array(data, pa.binary()), BIN8)
         case ValueType.BOOLEAN:
-            return _booleans(pc.equal(pc.ascii_lower(texts), pa.scalar("true", pa.string())))
+            return [_booleans(pc.equal(pc.ascii_lower(texts), pa.scalar("true", pa.string())))]
         case ValueType.CHAR:
-            return numbers(_distinct(texts, ord, np.int64), _CHAR, ">u4")
+            return [numbers(_distinct(texts, ord, np.int64), _CHAR, ">u4")]
         case ValueType.FLOAT | ValueType.DOUBLE:
-            return _floating(kind, texts)
+            return [_floating(kind, texts)]
     unsigned = pc.replace_substring_regex(texts, "^\\+", "")
     values, _ = integers(unsigned, _LARGEST.min, _LARGEST.max)
     code, layout, _ = _LAYOUTS[kind]
-    return numbers(values.to_numpy(), code, layout)
+    return [numbers(values.to_numpy(), code, layout)]
 
 
 def _booleans(array: pa.Array) -> pa.Array:

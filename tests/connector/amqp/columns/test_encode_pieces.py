@@ -11,6 +11,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     STR8,
     compound,
     fixed,
+    merged,
     numbers,
     only_where,
     sized,
@@ -79,3 +80,21 @@ def test_sizes_and_counts_differ_by_row():
 def test_counts_may_differ_where_sizes_do_not():
     pieces = compound(0x74, MAP32, [b"\x40\x40"], np.array([2, 2]))
     assert plain_amqp.sections(join_rows(pieces)[1].as_py()) == [(0x74, (0xD1, b"\0\0\0\x02\x40\x40"))]
+
+
+def test_neighbours_of_one_width_become_one_piece():
+    ragged = binary(b"a", b"bc")
+    pieces = [b"x", binary(b"1", b"2"), b"yz", ragged, b"v", b"w", binary(b"__", b"33", b"44")[1:], binary(b"", b"")]
+    found = merged(pieces)
+    assert [piece if isinstance(piece, bytes) else piece.to_pylist() for piece in found] == [
+        [b"x1yz", b"x2yz"],
+        [b"a", b"bc"],
+        [b"vw33", b"vw44"],
+    ]
+    assert join_rows(found).equals(join_rows(pieces))
+
+
+@pytest.mark.parametrize("piece", [binary(b"a", None), binary(b"x" * 65, b"y" * 65), binary(), b"c"])
+def test_a_piece_that_is_not_merged(piece):
+    assert merged([piece]) == [piece]
+    assert merged([b"a", piece])[-1] is piece

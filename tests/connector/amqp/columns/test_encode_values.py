@@ -5,11 +5,12 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
+from pyspark_jms.columns.ragged import join_rows
 
 
 def encoded(*pairs):
     kinds = np.array([VALUE_TYPES.index(kind) for kind, _ in pairs])
-    return encoded_values(kinds, pa.array([text for _, text in pairs], pa.string())).to_pylist()
+    return join_rows(encoded_values(kinds, pa.array([text for _, text in pairs], pa.string()))).to_pylist()
 
 
 CASES = [
