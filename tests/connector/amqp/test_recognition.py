@@ -33,4 +33,7 @@ def test_bytes_that_are_no_message_have_an_identity_too():
 
 def test_redelivered_messages_are_counted():
     body = section(0x77, string("x"))
-    assert redelivered(block_of([counted(0, body), counted(3, body), text_message(), b"\xff"])) == 1
+    wide = section(0x70, list_(TRUE, NULL, NULL, NULL, uint(2), wide=True)) + body
+    block = block_of([counted(0, body), counted(3, body), text_message(), body, wide, b"\xff", b""])
+    assert redelivered(block) == 2
+    assert redelivered(block_of([b""])) == redelivered(block_of([])) == 0
