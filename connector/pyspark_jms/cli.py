@@ -155,7 +155,7 @@ def _run_broker(options: argparse.Namespace) -> int:
 
 
 def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
-    urls = " ".join(filter(None, dict.fromkeys((broker.url, broker.plain_url))))
+    urls = " ".join(filter(None, dict.fromkeys((broker.url, broker.plain_url, broker.amqp_url))))
     shown = f" password={broker.password}" if broker.password == _DEFAULT_PASSWORD else ""
     return f"{urls} user={broker.user}{shown} (ready in {seconds:.1f} s, data in {broker.directory}; Ctrl-C stops it)"
 
@@ -270,7 +270,8 @@ def _add_unsubscribe(commands: _Commands) -> None:
 
 
 def _run_unsubscribe(options: argparse.Namespace) -> int:
-    from pyspark_jms.stomp.link.subscriptions import end_subscription
+    from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
+    from pyspark_jms.stomp.link.subscriptions import end_subscription as end_over_stomp
 
     shared = "true" if options.client_id is None else None
     parsed = _source_options(
@@ -281,7 +282,10 @@ def _run_unsubscribe(options: argparse.Namespace) -> int:
         sharedSubscription=shared,
     )
     assert parsed.durable is not None
-    end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
+    if parsed.connection.addresses[0].protocol == "amqp":
+        end_over_amqp(parsed.connection, parsed.durable)
+    else:
+        end_over_stomp(parsed.connection, parsed.destinations[0], parsed.durable)
     print(f"{parsed.durable}: ended")
     return 0
 

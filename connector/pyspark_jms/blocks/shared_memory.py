@@ -21,7 +21,7 @@ _POSITION_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class SharedBlock:
-    """Messages that lie in the runner's memory: heads, ends, bytes, from ``offset`` on."""
+    """Messages that lie in the runner's memory: heads if the protocol needs them, ends, bytes, from ``offset`` on."""
 
     path: str
     inode: int
@@ -29,6 +29,7 @@ class SharedBlock:
     messages: int
     size: int
     """Bytes of the messages."""
+    has_heads: bool = True
 
     def __len__(self) -> int:
         return self.messages
@@ -37,12 +38,14 @@ class SharedBlock:
         """The memory stays mapped as long as something refers to it, whatever the runner does meanwhile."""
         descriptor = self._open()
         try:
-            length = 2 * _POSITION_BYTES * self.messages + self.size
+            indexes = 2 if self.has_heads else 1
+            length = indexes * _POSITION_BYTES * self.messages + self.size
             mapped = mmap.mmap(descriptor, length, offset=self.offset, prot=mmap.PROT_READ)
         finally:
             os.close(descriptor)
-        heads, ends = np.frombuffer(mapped, np.int64, 2 * self.messages).reshape(2, -1)
-        return MessageBlock(memoryview(mapped)[length - self.size :], index_of(heads), index_of(ends))
+        positions = np.frombuffer(mapped, np.int64, indexes * self.messages)
+        heads, ends = index_of(positions[: -self.messages]), index_of(positions[-self.messages :])
+        return MessageBlock(memoryview(mapped)[length - self.size :], heads, ends)
 
     def _open(self) -> int:
         """The batch's memory. The same path can name the memory of a later batch by now, so the inode must match."""
@@ -88,6 +91,7 @@ class SharedMemory:
             offset=offset,
             messages=len(block),
             size=len(block.data),
+            has_heads=bool(block.heads),
         )
 
     def release(self, sequence: int) -> None:

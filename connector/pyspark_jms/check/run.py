@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
@@ -52,6 +53,13 @@ def run_checks(request: CheckRequest) -> list[Finding]:
 
 
 def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
+    if request.settings.addresses[0].protocol == "amqp":
+        yield from amqp_findings(request.settings, request.scratch_queue)
+    else:
+        yield from _stomp_checks(request, earlier)
+
+
+def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
     found = identify_broker(request.settings)
     yield from broker_findings(found, request.settings.user)
     with ExitStack() as stack:

@@ -20,7 +20,7 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
 
-_NO_SELECTORS = "its STOMP has no selectors"
+_NO_SELECTORS = "selectors cannot be pushed down to it"
 _CONVERT = "convert_string_expressions:"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """Properties of an envelope: brokers see them, rows do not have them."""

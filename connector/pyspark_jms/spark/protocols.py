@@ -3,6 +3,7 @@
 The scheme of ``brokerUrl`` decides: all addresses have the same.
 """
 
+from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
@@ -20,9 +21,9 @@ def source_protocol(options: SourceOptions) -> SourceProtocol:
     return AmqpSource() if _is_amqp(options.connection) else StompSource()
 
 
-def sink_protocol(options: SinkOptions) -> SinkProtocol:  # noqa: ARG001
+def sink_protocol(options: SinkOptions) -> SinkProtocol:
     """For every task and, with the same options, for the driver."""
-    return STOMP_SINK
+    return AMQP_SINK if _is_amqp(options.connection) else STOMP_SINK
 
 
 def _is_amqp(settings: ConnectionSettings) -> bool:

@@ -55,6 +55,13 @@ def test_the_same_messages_either_way(bodies, data):
     memory.close()
 
 
+def test_a_protocol_without_heads(memory):
+    block = block_of(b"one", b"", b"three")
+    block.heads = array("q")
+    memory.begin(3)
+    assert reported(memory.put(block).load()) == (b"onethree", array("q"), array("q", [3, 3, 8]))
+
+
 def test_another_process_reads_it(memory):
     memory.begin(3)
     part = block_of(b"zero", b"one", b"two").slice(1, 3)

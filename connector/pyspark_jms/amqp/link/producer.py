@@ -50,6 +50,11 @@ class Producer:
         return self._connection.dialect
 
     @property
+    def server(self) -> str | None:
+        """The product and version that the broker names."""
+        return self._connection.server
+
+    @property
     def has_anonymous_relay(self) -> bool:
         """Whether messages may name their destinations themselves (AMQP Anonymous Terminus for Message Routing)."""
         return "ANONYMOUS-RELAY" in self._connection.capabilities

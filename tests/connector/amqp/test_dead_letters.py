@@ -1,0 +1,89 @@
+import pytest
+from amqp_messages import (
+    NULL,
+    TRUE,
+    application_properties,
+    int_,
+    list_,
+    map_,
+    properties,
+    section,
+    string,
+    timestamp,
+    uint,
+)
+
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, Oversized, _encoded, send_dead_letters
+from pyspark_jms.amqp.wire.sections import sections
+from pyspark_jms.amqp.wire.values import decode
+from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
+from pyspark_jms.testing import JmsClient
+
+REASONS = {ERROR_PROPERTY: "why", SOURCE_PROPERTY: "queue://q", MESSAGE_ID_PROPERTY: "ID:1"}
+
+
+def letter(message):
+    return AmqpDeadLetter(message, "why", "queue://q", "ID:1")
+
+
+def read(message):
+    """Section code → value."""
+    found, begin = {}, 0
+    for each in sections(message):
+        described, begin = decode(message, begin, each.end)
+        found[each.code] = described.value
+    return found
+
+
+FIELDS = {"message_id": string("ID:1"), "to": string("q"), "absolute_expiry_time": timestamp(1)}
+
+
+def test_the_sections_travel_on_and_say_why():
+    message = (
+        section(0x70, list_(TRUE, NULL, uint(5)))
+        + section(0x72, map_([]))
+        + properties(**FIELDS, creation_time=timestamp(9))
+        + application_properties(a=int_(1), _AMQ_DUPL_ID=string("d"), **{ERROR_PROPERTY: string("old")})
+        + section(0x77, string("body"))
+    )
+    found = read(_encoded(letter(message)))
+    assert found[0x70] == [True]
+    assert found[0x73] == ["ID:1", None, None, None, None, None, None, None, None, 9]
+    assert found[0x74] == {"a": 1} | REASONS
+    assert found[0x77] == "body"
+    assert list(found) == sorted(found)
+
+
+@pytest.mark.parametrize("before", [b"", properties(**FIELDS)])
+def test_a_message_without_properties_gets_some(before):
+    found = read(_encoded(letter(before + section(0x75, b"\xa0\x01x"))))
+    assert found[0x74] == REASONS
+    assert found[0x75] == b"x"
+
+
+@pytest.mark.parametrize("message", [b"\xff\xff", b"", section(0x77, b"\xa1\xff")])
+def test_bytes_that_are_no_message_become_a_body(message):
+    found = read(_encoded(letter(message)))
+    assert found[0x74] == REASONS
+    assert found.get(0x75, b"") == message
+
+
+def test_no_payload_is_shown():
+    assert "secret" not in repr(letter(b"secret"))
+
+
+def test_what_was_passed_over_is_not_kept():
+    with Oversized(b"\0\0\0\1", 5) as message:
+        assert (message.is_kept, message.size) == (False, 5)
+
+
+def test_java_reads_them(broker, queue, settings_for):
+    message = properties(**FIELDS) + application_properties(a=int_(1)) + section(0x77, string("body"))
+    send_dead_letters(settings_for(broker), queue, [letter(message), letter(b"\xff\xff")])
+    with JmsClient(broker) as java:
+        first, second = java.receive(queue), java.receive(queue)
+    assert first.body == "body"
+    assert second.body == b"\xff\xff"
+    for found in (first, second):
+        assert found.properties[ERROR_PROPERTY].value == "why"
+        assert (found.destination, found.expiration) == (f"queue://{queue}", 0)

@@ -1,0 +1,39 @@
+from amqp_messages import block_of, list_, properties, section, string, text_message, uint
+
+from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
+
+TRUE, FALSE, NULL = b"\x41", b"\x42", b"\x40"
+
+
+def counted(count, body):
+    return section(0x70, list_(TRUE, NULL, NULL, NULL, uint(count))) + body
+
+
+def test_a_message_is_known_by_its_id_and_its_content():
+    body = properties(message_id=string("ID:7")) + section(0x77, string("x"))
+    other = properties(message_id=string("ID:7")) + section(0x77, string("y"))
+    block = block_of([counted(0, body), counted(1, body), counted(0, other)])
+    first, again, different = (RECOGNITION.identity(block, index) for index in range(3))
+    assert first == again == different == b"ID:7"
+    first, again, different = (RECOGNITION.fingerprint(block, index) for index in range(3))
+    assert first == again != different
+
+
+def test_without_an_id_the_content_is_the_identity():
+    body = section(0x77, string("x"))
+    block = block_of([counted(0, body), counted(2, body), section(0x77, string("y"))])
+    first, again, different = (RECOGNITION.identity(block, index) for index in range(3))
+    assert first == again != different
+
+
+def test_bytes_that_are_no_message_have_an_identity_too():
+    block = block_of([b"\xff\xff", b"\xff\xff"])
+    assert RECOGNITION.identity(block, 0) == RECOGNITION.identity(block, 1)
+
+
+def test_redelivered_messages_are_counted():
+    body = section(0x77, string("x"))
+    wide = section(0x70, list_(TRUE, NULL, NULL, NULL, uint(2), wide=True)) + body
+    block = block_of([counted(0, body), counted(3, body), text_message(), body, wide, b"\xff", b""])
+    assert redelivered(block) == 2
+    assert redelivered(block_of([b""])) == redelivered(block_of([])) == 0

@@ -1,0 +1,202 @@
+"""Reading over AMQP through the source's engine, without Spark: batches, reconnects, AvailableNow, bad messages."""
+
+import contextlib
+import time
+
+import pytest
+from amqp_messages import block_of, section, string
+from proxy import Proxy
+from streaming import access
+from waiting import wait_until
+
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.testing import JmsClient
+
+
+@contextlib.contextmanager
+def receiving(broker, queue, url=None, **options):
+    how = {name: options.pop(name) for name in ("drain", "restarted") if name in options}
+    given = access(broker) | {"brokerUrl": url or broker.amqp_url, "queue": queue} | options
+    receiver = Receiver(SourceOptions.parse(given), AmqpSource(), StopRequest(), store=None, sequence=0, **how)
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def send(broker, queue, count, start=0):
+    with JmsClient(broker) as java:
+        for number in range(start, start + count):
+            java.send(queue, str(number))
+
+
+def rows(receiver, start, end):
+    """The texts of a batch."""
+    batch = receiver.batch(start, end)
+    found = []
+    for span in batch.spans:
+        link = receiver.links[span.lane]
+        decoded = AmqpSource().decode(
+            span.messages(),
+            dialect=link.dialect.name,
+            source=link.subscription.destination,
+            first_sequence=start,
+            body_type="auto",
+        )
+        found += decoded.column("text").to_pylist()
+    return found
+
+
+def read(receiver, count, start=0):
+    """Batches until so many messages were read, each acknowledged before the next."""
+    found, end = [], start
+    while len(found) < count:
+        before, end = end, receiver.next_batch_end()
+        if end > before:
+            found += rows(receiver, before, end)
+            receiver.acknowledge_through(end)
+    return found
+
+
+def test_batches_are_read_acknowledged_and_gone(broker, queue):
+    send(broker, queue, 250)
+    with receiving(broker, queue, maxMessagesPerTrigger="100") as receiver:
+        assert read(receiver, 250) == list(map(str, range(250)))
+        wait_until(lambda: broker.message_count(queue) == 0)
+        wait_until(lambda: receiver.next_batch_end() == 250 and receiver.progress()["acknowledged"] == 250)
+        assert receiver.progress()["guarantee"] == "at-least-once"
+
+
+def test_what_was_not_acknowledged_stays(broker, queue):
+    send(broker, queue, 10)
+    with receiving(broker, queue) as receiver:
+        while receiver.next_batch_end() < 10:
+            pass
+    assert broker.message_count(queue) == 10
+
+
+def test_a_lost_connection_loses_and_repeats_nothing(broker, queue):
+    """The batch that was offered when the connection was lost is acknowledged when it is redelivered."""
+    send(broker, queue, 100)
+    with Proxy(broker.host, broker.port) as proxy:
+        url = proxy.url.replace("stomp", "amqp")
+        with receiving(broker, queue, url, maxMessagesPerTrigger="60") as receiver:
+            end = 0
+            while not end:
+                end = receiver.next_batch_end()
+            first = rows(receiver, 0, end)
+            proxy.cut()
+            wait_until(lambda: receiver.links[0].is_down)
+            receiver.acknowledge_through(end)
+            rest = read(receiver, 100 - end, end)
+            assert [*first, *rest] == list(map(str, range(100)))
+            assert receiver.progress()["reconnects"] == 1
+            wait_until(lambda: receiver.next_batch_end() == 100 and broker.message_count(queue) == 0)
+
+
+def test_a_broker_restart_repeats_nothing(fresh_broker):
+    broker = fresh_broker()
+    send(broker, "q", 40)
+    with receiving(broker, "q", maxMessagesPerTrigger="25") as receiver:
+        end = 0
+        while not end:
+            end = receiver.next_batch_end()
+        first = rows(receiver, 0, end)
+        broker.kill()
+        broker.start()
+        receiver.acknowledge_through(end)
+        assert [*first, *read(receiver, 40 - end, end)] == list(map(str, range(40)))
+        wait_until(lambda: receiver.next_batch_end() == 40 and broker.message_count("q") == 0)
+
+
+def test_available_now_reads_all_and_ends(broker, queue):
+    send(broker, queue, 300)
+    with receiving(broker, queue, drain=True, maxMessagesPerTrigger="70", idleTimeout="0.3s") as receiver:
+        found, end = [], 0
+        while True:
+            before, end = end, receiver.next_batch_end()
+            if end == before:
+                break
+            found += rows(receiver, before, end)
+            receiver.acknowledge_through(end)
+    assert found == list(map(str, range(300)))
+    assert broker.message_count(queue) == 0
+
+
+def test_available_now_leaves_what_was_sent_after_its_start(broker, queue):
+    send(broker, queue, 3)
+    with receiving(broker, queue, drain=True, idleTimeout="0.3s") as receiver:
+        time.sleep(1.2)  # the clocks of producer and source may differ by a second
+        send(broker, queue, 2, start=3)
+        end = 0
+        while (following := receiver.next_batch_end()) > end:
+            end = following
+            receiver.acknowledge_through(end)
+        assert end == 3
+    assert broker.message_count(queue) == 2
+
+
+def test_several_queues(broker, queue):
+    names = [f"{queue}.{n}" for n in range(3)]
+    for name in names:
+        send(broker, name, 5)
+    with receiving(broker, f'["{names[0]}", "{names[1]}", "{names[2]}"]') as receiver:
+        assert sorted(read(receiver, 15)) == sorted(list(map(str, range(5))) * 3)
+
+
+def test_a_selector_is_pushed_down(broker, queue):
+    with JmsClient(broker) as java:
+        for number in range(10):
+            java.send(queue, str(number), properties={"n": number})
+    with receiving(broker, queue, selector="n BETWEEN 3 AND 5") as receiver:
+        assert read(receiver, 3) == ["3", "4", "5"]
+    assert broker.message_count(queue) == 7
+
+
+def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
+    from pyspark_jms.amqp.link.producer import Producer
+    from pyspark_jms.amqp.wire.definitions import Target
+
+    put(broker, queue, "good")
+    with Producer(settings_for(broker)) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block_of([section(0x77, b"\x98" + bytes(16))]))  # a uuid as body
+        producer.commit()
+    with receiving(broker, queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead") as receiver:
+        assert read(receiver, 1) == ["good"]
+        wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)
+        assert receiver.progress()["deadLetters"] == 1
+    assert broker.message_count(f"{queue}.dead") == 1
+
+
+def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queue, put):
+    put(broker, queue, "one", "x" * 5_000, "three")
+    with receiving(broker, queue, maxMessageBytes="1k", onTooLarge="skip") as receiver:
+        assert read(receiver, 2) == ["one", "three"]
+        wait_until(lambda: receiver.next_batch_end() == 2 and broker.message_count(queue) == 0)
+        assert receiver.progress()["skippedTooLarge"] == 1
+
+
+def test_what_needs_stomp_is_refused():
+    source = AmqpSource()
+    for refused in (lambda: source.require_recognition("artemis"), lambda: source.fingerprints(None)):
+        with pytest.raises(UnsupportedError):
+            refused()
+    assert (source.selector_dialect("artemis"), source.selector_dialect("amqp")) == ("artemis", None)
+    assert source.recognition("artemis") is not None
+    with contextlib.closing(source.watch(None, (), lambda: 0)) as watch:
+        assert watch.figures() == {}
+    assert source.warn_of_missing_queues(None, ()) == ()
+    empty = source.decode(
+        block_of([section(0x77, string("x"))]),
+        dialect="amqp",
+        source=Destination.parse("queue://q"),
+        first_sequence=0,
+        body_type="auto",
+    )
+    assert empty.column("text").to_pylist() == ["x"]
