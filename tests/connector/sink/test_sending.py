@@ -154,7 +154,7 @@ def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
     rows = pa.record_batch({"text": ["a", "x" * 5000, "b"]})
     options = options_of(broker, queue, onBadRow="drop", maxMessageBytes="1k")
     assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (2, 1)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a frame of 5\d{3} bytes; .* is 1024"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a message of 5\d{3} bytes; .* is 1024"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
     assert bodies(broker, queue, 2) == ["a", "b"]
 
