@@ -49,7 +49,8 @@ def _answer(line, passcode):
 def test_broker_runs_until_sigterm(run_broker, tmp_path):
     process, line = run_broker()
     assert re.fullmatch(
-        r"stomp://(127\.0\.0\.1:\d+) amqp://\1 user=artemis password=artemis \(ready in .* s, data in .*; Ctrl-C stops it\)\n",
+        r"stomp://(127\.0\.0\.1:\d+) amqp://\1 user=artemis password=artemis"
+        r" \(ready in .* s, data in .*; Ctrl-C stops it\)\n",
         line,
     )
     assert _answer(line, "artemis").startswith("CONNECTED")

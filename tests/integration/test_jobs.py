@@ -107,6 +107,7 @@ def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     assert found == {n: f"text {n}" if n % 2 else f"bytes\0{n}".encode() for n in range(500)}
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.spark
 def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):

@@ -354,6 +354,7 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
         assert [left(broker, name.partition("::")[2]) for name in names] == [0, 0]
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_tasks_that_see_the_folder_read_it_themselves(spark, broker, queue, tmp_path):
     fill(broker, queue, 200)

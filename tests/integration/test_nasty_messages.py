@@ -122,7 +122,7 @@ MARKED = st.tuples(
 
 def test_of_what_is_no_envelope_though_it_says_so(spark, broker, queue):
     """A valid envelope beside a hundred that are not reads as the plain decoder reads it alone."""
-    messages = [*generated(MARKED, 400, SEED), ({BODY_MARKER: "stream"}, STREAM)]
+    messages = [*generated(MARKED, 400, SEED), ({BODY_MARKER: "stream"}, STREAM), ({BODY_MARKER: "message"}, "")]
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n), *properties.items()], body) for n, (properties, body) in enumerate(messages)])
     rows = rows_by_number(spark, broker, queue, len(messages))

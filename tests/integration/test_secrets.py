@@ -124,6 +124,7 @@ def with_locals(spark):
     spark.conf.unset(LOCALS)
 
 
+@pytest.mark.deep
 def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, tmp_path):
     password = f"pw{uuid.uuid4().hex}"
     # Behind the password in every order that Spark may give them: the last one is in a variable of Spark's own.

@@ -327,6 +327,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(3) for n in range(50))
 
 
+@pytest.mark.deep
 def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path):
     """SIGKILL while the worker does not know the outcome: Spark retries the task in a new worker."""
     lines(tmp_path, 1, 50)
