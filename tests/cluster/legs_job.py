@@ -2,7 +2,7 @@
 
     spark-submit legs_job.py legs.json
 
-The legs run one after another, or ``together``. At the end ``told`` holds what they read.
+The legs run one after another, or ``together``. At the end ``reported`` holds what they read.
 """
 
 import json

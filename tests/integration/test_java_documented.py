@@ -101,8 +101,8 @@ ELEMENTS = [
 ]
 
 
-def as_told(java_class, value):
-    """How ``Documented.told`` writes it."""
+def as_reported(java_class, value):
+    """How ``Documented.reported`` writes it."""
     match java_class:
         case "byte[]":
             return base64.b64encode(value).decode()
@@ -130,7 +130,7 @@ def test_a_map_opened_by_the_documented_lines(java, queue, send, documented):
     send({"map": list(zip(names, elements(), strict=True))})
     reported = java.receive_as(lambda message: documented("reported", message), queue)
     assert opened(reported) == [
-        (name, "String", java_class, as_told(java_class, value))
+        (name, "String", java_class, as_reported(java_class, value))
         for name, (_, _, java_class, value) in zip(names, ELEMENTS, strict=True)
     ]
 
@@ -139,7 +139,7 @@ def test_a_stream_opened_by_the_documented_lines(java, queue, send, documented):
     send({"stream": elements()})
     reported = java.receive_as(lambda message: documented("reported", message), queue)
     assert opened(reported) == [
-        (str(n), "Integer", java_class, as_told(java_class, value))
+        (str(n), "Integer", java_class, as_reported(java_class, value))
         for n, (_, _, java_class, value) in enumerate(ELEMENTS)
     ]
 
@@ -147,7 +147,7 @@ def test_a_stream_opened_by_the_documented_lines(java, queue, send, documented):
 def test_envelopes_of_little(java, queue, send, documented):
     send({"map": []}, {"stream": []}, {"stream": [None]})
     reported = [java.receive_as(lambda message: documented("reported", message), queue) for _ in range(3)]
-    assert [opened(text) for text in reported] == [[], [], [("0", "Integer", "null", as_told("null", None))]]
+    assert [opened(text) for text in reported] == [[], [], [("0", "Integer", "null", as_reported("null", None))]]
 
 
 def test_what_each_body_is_an_instance_of(java, queue, send, documented):
@@ -232,7 +232,7 @@ def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
         assert left(broker, queue) == 0
         found = [java.receive(onward, selector="spark_jms_body IS NULL") for _ in range(2)]
         reported, expires = java.receive_as(look, onward)
-    assert opened(reported) == [("0", "Integer", "Short", as_told("Short", 7))]
+    assert opened(reported) == [("0", "Integer", "Short", as_reported("Short", 7))]
     assert 0 < expires <= 3_600_000
     raw, text = sorted(found, key=lambda message: message.properties["name"].value)
     assert (text.body, text.correlation_id, text.type, text.priority) == ("héllo\n😀", "c-1", "kind", 7)

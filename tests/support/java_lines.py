@@ -19,11 +19,11 @@ import java.util.function.Function;
 public class Documented {
 %s
     /** Name, class and value of each element: bytes in base64, floating-point numbers by their bits. */
-    public static String told(TextMessage message) throws Exception {
-        StringBuilder told = new StringBuilder();
+    public static String reported(TextMessage message) throws Exception {
+        StringBuilder reported = new StringBuilder();
         for (Map.Entry<Object, Object> entry : values(message).entrySet()) {
             Object value = entry.getValue();
-            told.append(base64(entry.getKey())).append(' ')
+            reported.append(base64(entry.getKey())).append(' ')
                 .append(entry.getKey().getClass().getSimpleName()).append(' ')
                 .append(value == null ? "null" : value.getClass().getSimpleName()).append(' ')
                 .append(value instanceof byte[] ? Base64.getEncoder().encodeToString((byte[]) value)
@@ -31,7 +31,7 @@ public class Documented {
                     : value instanceof Double ? "" + Double.doubleToRawLongBits((Double) value)
                     : base64(value)).append('\\n');
         }
-        return told.toString();
+        return reported.toString();
     }
 
     static String base64(Object value) throws Exception {

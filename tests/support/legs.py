@@ -65,9 +65,9 @@ class Submission:
 
     def _start(self, cluster, folder, order, python, driver, *, conf=None, arguments=(), environment=None, cwd=None):
         folder.mkdir()
-        self._told = folder / "told.json"
+        self._reported = folder / "reported.json"
         self.log = folder / "log"
-        (folder / "legs.json").write_text(json.dumps(order | {"told": str(self._told)}))
+        (folder / "legs.json").write_text(json.dumps(order | {"reported": str(self._reported)}))
         ours = {"spark.executor.extraJavaOptions": java_options(), "spark.pyspark.driver.python": driver}
         options = [
             part for name, value in (_SMALL | ours | (conf or {})).items() for part in ("--conf", f"{name}={value}")
@@ -104,7 +104,7 @@ class Submission:
     def end(self, seconds=200):
         """The report of the job, which must end with exit code 0."""
         assert self.wait(seconds) == 0, self.output()[-6000:]
-        return json.loads(self._told.read_text())
+        return json.loads(self._reported.read_text())
 
     def output(self):
         return self.log.read_text(errors="replace")
