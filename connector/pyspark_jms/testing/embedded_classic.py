@@ -10,6 +10,7 @@ from pyspark_jms.testing.config import User
 from pyspark_jms.testing.jars import classic_classpath
 from pyspark_jms.testing.lifecycle import JavaBroker
 from pyspark_jms.testing.operations import DeadLetter
+from pyspark_jms.testing.ports import free_port
 
 __all__ = ["EmbeddedClassic"]
 
@@ -49,10 +50,18 @@ class EmbeddedClassic(JavaBroker):
         start_timeout: float = 60,
     ) -> None:
         super().__init__(directory, port, user, password, host=host, start_timeout=start_timeout)
+        self.amqp_port = free_port(host)
         self._users = (User(user, password), *users)
         self._scheduler = scheduler
         self._java_options = (f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         self._service: Any = None
+
+    @property
+    def amqp_url(self) -> str:
+        """A port of its own for AMQP 1.0 clients, with the transformer ``jms``: else Java clients over OpenWire would get
+        each message as the bytes of its AMQP form.
+        """
+        return f"amqp://{self.host}:{self.amqp_port}"
 
     @property
     def server(self) -> Any:
@@ -65,6 +74,9 @@ class EmbeddedClassic(JavaBroker):
         return self.jvm.org.apache.activemq.ActiveMQConnectionFactory(f"vm://{_NAME}?create=false")
 
     # --- starting ------------------------------------------------------------------------------
+
+    def _ports(self) -> tuple[int, ...]:
+        return self.port, self.amqp_port
 
     def _classpath(self) -> list[str]:
         return classic_classpath()
@@ -81,6 +93,7 @@ class EmbeddedClassic(JavaBroker):
         service.setSchedulerSupport(self._scheduler)
         service.setPlugins(self._plugins(jvm))
         service.addConnector(f"stomp://{self.host}:{self.port}")
+        service.addConnector(f"{self.amqp_url}?transport.transformer=jms")
         self._service = service
         service.start()
         if not service.waitUntilStarted():

@@ -21,10 +21,12 @@ from pyspark_jms.testing.java import JavaMachine, spark_jars, tail
 __all__ = [
     "ARTEMIS_VERSION",
     "CLASSIC_VERSION",
+    "QPID_VERSION",
     "ResolverSettings",
     "broker_classpath",
     "cache_directory",
     "classic_classpath",
+    "qpid_classpath",
     "resolve",
 ]
 
@@ -32,6 +34,9 @@ ARTEMIS_VERSION = "2.55.0"
 """The newest version whose server, protocol and client jars are all published."""
 
 CLASSIC_VERSION = "6.3.1"
+
+QPID_VERSION = "2.7.0"
+"""Of Qpid JMS, the Java client that speaks AMQP 1.0."""
 
 _PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
@@ -46,11 +51,17 @@ _PACKAGES = (
 _CLASSIC_PACKAGES = (
     *(
         f"org.apache.activemq:activemq-{module}:{CLASSIC_VERSION}"
-        for module in ("broker", "client", "jaas", "stomp", "kahadb-store")
+        for module in ("broker", "client", "jaas", "stomp", "amqp", "kahadb-store")
     ),
     "jakarta.jms:jakarta.jms-api:3.1.0",
     "com.thoughtworks.xstream:xstream:1.4.21",
     "org.codehaus.jettison:jettison:1.5.4",
+    "org.slf4j:slf4j-jdk14:2.0.17",
+)
+
+_QPID_PACKAGES = (
+    f"org.apache.qpid:qpid-jms-client:{QPID_VERSION}",
+    "jakarta.jms:jakarta.jms-api:3.1.0",
     "org.slf4j:slf4j-jdk14:2.0.17",
 )
 
@@ -91,6 +102,10 @@ def broker_classpath() -> list[str]:
 
 def classic_classpath() -> list[str]:
     return resolve(_CLASSIC_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+
+
+def qpid_classpath() -> list[str]:
+    return resolve(_QPID_PACKAGES, ResolverSettings.from_environment(), cache_directory())
 
 
 def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) -> list[str]:
