@@ -58,8 +58,8 @@ class EmbeddedClassic(JavaBroker):
 
     @property
     def amqp_url(self) -> str:
-        """A port of its own for AMQP 1.0 clients, with the transformer ``jms``: else Java clients over OpenWire would get
-        each message as the bytes of its AMQP form.
+        """A port of its own for AMQP 1.0 clients. With its transformer ``jms`` Java clients over OpenWire get what AMQP
+        clients sent as JMS messages, and not as bytes.
         """
         return f"amqp://{self.host}:{self.amqp_port}"
 
