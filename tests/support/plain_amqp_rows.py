@@ -122,7 +122,7 @@ def _body(row):
         return {"body_type": kind, "map": {name: _element(item) for name, item in row.get("map") or []}}
     if kind == "stream":
         return {"body_type": kind, "stream": [_element(item) for item in row.get("stream") or []]}
-    return {"body_type": kind}
+    return {"body_type": kind, "content_type": "application/x-jms-message"}
 
 
 def _stays_bytes(content_type):

@@ -29,6 +29,7 @@ from pyspark_jms.jms.model import (
     MESSAGE_ID_PROPERTY,
     OCTET_STREAM,
     SOURCE_PROPERTY,
+    DestinationKind,
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -69,7 +70,8 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
     messages = [_encoded(letter) for letter in letters]
     block = MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(each) for each in messages])))
     with Producer(settings) as producer:
-        producer.open(Target(address=queue, capabilities=("queue",)))
+        address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
+        producer.open(Target(address=address, capabilities=("queue",)))
         producer.send(block)
         producer.commit()
 

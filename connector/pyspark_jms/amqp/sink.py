@@ -16,7 +16,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["AMQP_SINK", "AmqpSink", "AmqpSinkLink"]
@@ -66,8 +66,8 @@ class AmqpSinkLink:
     def _open(self, destination: Destination | None) -> None:
         """Where rows name their destinations, each message is routed by its ``to`` (the anonymous relay)."""
         if destination is not None:
-            kind = "queue" if destination.kind is DestinationKind.QUEUE else "topic"
-            self._producer.open(Target(address=destination.name, capabilities=(kind,)))
+            address = self._producer.dialect.send.address(destination.kind, destination.name)
+            self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))
         elif self._producer.has_anonymous_relay:
             self._producer.open(Target())
         else:

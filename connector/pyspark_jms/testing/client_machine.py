@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.external import ExternalBroker
-from pyspark_jms.testing.jars import broker_classpath
+from pyspark_jms.testing.jars import broker_classpath, qpid_classpath
 from pyspark_jms.testing.java import JavaMachine
 
 __all__ = ["ClientMachine", "JvmBroker", "client_machine"]
@@ -82,22 +82,24 @@ def _use_broker_machine(broker: JvmBroker) -> ClientMachine:
 def _parse_address(url: str) -> ExternalBroker:
     try:
         parts = urlsplit(url)
-        named = parts.scheme in {"stomp", "tcp"} and parts.hostname and parts.port
+        named = parts.scheme in {"stomp", "tcp", "amqp"} and parts.hostname and parts.port
     except ValueError:
         named = None
     if not named:
         raise EmbeddedBrokerError(
             f"{url} is not an address that a Java client can connect to.",
-            "Use stomp://HOST:PORT of a `pyspark-jms broker`, or tcp://HOST:PORT of an Artemis acceptor for CORE."
-            " TLS is not supported: open a port without TLS (--plain-port).",
+            "Use stomp://HOST:PORT of a `pyspark-jms broker`, tcp://HOST:PORT of an Artemis acceptor for CORE, or"
+            " amqp://HOST:PORT of any broker. TLS is not supported: open a port without TLS (--plain-port).",
         )
     return ExternalBroker(url)
 
 
 def _start_machine(broker: ExternalBroker) -> ClientMachine:
     _require_listening(broker)
+    is_amqp = broker.url.startswith("amqp")
+    create = _create_qpid_connection if is_amqp else _create_core_connection
     folder = Path(tempfile.mkdtemp(prefix="jms-client-"))
-    machine = JavaMachine(broker_classpath(), log=folder / "client.log")
+    machine = JavaMachine(qpid_classpath() if is_amqp else broker_classpath(), log=folder / "client.log")
 
     def close() -> None:
         machine.kill()
@@ -105,7 +107,7 @@ def _start_machine(broker: ExternalBroker) -> ClientMachine:
 
     def connect(user: str | None, password: str | None) -> Any:
         with machine.killed_after(2 * _CONNECT_SECONDS):
-            return _create_connection(machine, broker, user or broker.user, password or broker.password)
+            return create(machine, broker, user or broker.user, password or broker.password)
 
     try:
         machine.connect()
@@ -126,22 +128,39 @@ def _require_listening(broker: ExternalBroker) -> None:
         ) from None
 
 
-def _create_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
+def _create_core_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
     url = f"tcp://{broker.host}:{broker.port}?callTimeout={int(_CONNECT_SECONDS * 1000)}&initialConnectAttempts=1"
     try:
         factory = machine.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory(url)
         return factory.createConnection(user, password)
-    except Py4JJavaError as error:
-        # The text of the exception must be read while the machine runs.
-        reason = str(error.java_exception.getMessage())
-        if "Security" in str(error.java_exception.getClass().getSimpleName()):
-            raise EmbeddedBrokerError(
-                f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Pass user and password to JmsClient."
-            ) from None
-    except Py4JError:
-        reason = "no answer"
+    except (Py4JJavaError, Py4JError) as error:
+        reason = _reason(error, broker, user)
     raise EmbeddedBrokerError(
         "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port;"
         f" {broker.host}:{broker.port} does not: {reason}.",
         "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
     ) from None
+
+
+def _create_qpid_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
+    wait = int(_CONNECT_SECONDS * 1000)
+    url = f"amqp://{broker.host}:{broker.port}?amqp.saslMechanisms=PLAIN&jms.connectTimeout={wait}"
+    try:
+        return machine.jvm.org.apache.qpid.jms.JmsConnectionFactory(url).createConnection(user, password)
+    except (Py4JJavaError, Py4JError) as error:
+        reason = _reason(error, broker, user)
+    raise EmbeddedBrokerError(
+        f"{broker.host}:{broker.port} does not accept an AMQP client: {reason}.", "Use a port for AMQP 1.0."
+    ) from None
+
+
+def _reason(error: Py4JError, broker: ExternalBroker, user: str) -> str:
+    """Read while the machine runs. ``EmbeddedBrokerError`` for a wrong password."""
+    if not isinstance(error, Py4JJavaError):
+        return "no answer"
+    reason = str(error.java_exception.getMessage())
+    if "Security" in str(error.java_exception.getClass().getSimpleName()):
+        raise EmbeddedBrokerError(
+            f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Pass user and password to JmsClient."
+        ) from None
+    return reason

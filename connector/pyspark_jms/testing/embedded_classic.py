@@ -10,6 +10,7 @@ from pyspark_jms.testing.config import User
 from pyspark_jms.testing.jars import classic_classpath
 from pyspark_jms.testing.lifecycle import JavaBroker
 from pyspark_jms.testing.operations import DeadLetter
+from pyspark_jms.testing.ports import free_port
 
 __all__ = ["EmbeddedClassic"]
 
@@ -49,10 +50,18 @@ class EmbeddedClassic(JavaBroker):
         start_timeout: float = 60,
     ) -> None:
         super().__init__(directory, port, user, password, host=host, start_timeout=start_timeout)
+        self.amqp_port = free_port(host)
         self._users = (User(user, password), *users)
         self._scheduler = scheduler
         self._java_options = (f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
         self._service: Any = None
+
+    @property
+    def amqp_url(self) -> str:
+        """A port of its own for AMQP 1.0 clients. With its transformer ``jms`` Java clients over OpenWire get what AMQP
+        clients sent as JMS messages, and not as bytes.
+        """
+        return f"amqp://{self.host}:{self.amqp_port}"
 
     @property
     def server(self) -> Any:
@@ -65,6 +74,9 @@ class EmbeddedClassic(JavaBroker):
         return self.jvm.org.apache.activemq.ActiveMQConnectionFactory(f"vm://{_NAME}?create=false")
 
     # --- starting ------------------------------------------------------------------------------
+
+    def _ports(self) -> tuple[int, ...]:
+        return self.port, self.amqp_port
 
     def _classpath(self) -> list[str]:
         return classic_classpath()
@@ -81,6 +93,7 @@ class EmbeddedClassic(JavaBroker):
         service.setSchedulerSupport(self._scheduler)
         service.setPlugins(self._plugins(jvm))
         service.addConnector(f"stomp://{self.host}:{self.port}")
+        service.addConnector(f"{self.amqp_url}?transport.transformer=jms")
         self._service = service
         service.start()
         if not service.waitUntilStarted():
@@ -93,26 +106,14 @@ class EmbeddedClassic(JavaBroker):
             accounts.add(security.AuthenticationUser(user.name, user.password, user.name))
         for match in [">", *sorted({match for user in self._users for match in user.at})]:
             for set_destination in ("setQueue", "setTopic"):
-                entries.add(self._entry(jvm, match.replace("#", ">"), set_destination, self._permitted_users(match)))
+                permitted = _permitted_users(self._users, match)
+                entries.add(_entry(jvm, match.replace("#", ">"), set_destination, permitted))
         everybody = [user.name for user in self._users]
-        entries.add(self._entry(jvm, _ADVISORIES, "setTopic", (everybody, everybody, everybody)))
+        entries.add(_entry(jvm, _ADVISORIES, "setTopic", (everybody, everybody, everybody)))
         plugins = self.gateway.new_array(jvm.org.apache.activemq.broker.BrokerPlugin, 2)
         plugins[0] = security.SimpleAuthenticationPlugin(accounts)
         plugins[1] = security.AuthorizationPlugin(security.DefaultAuthorizationMap(entries))
         return plugins
-
-    def _permitted_users(self, match: str) -> tuple[list[str], ...]:
-        """The users that can read, write and create at ``match``."""
-        given = {user.name: set(user.permissions if match == ">" else user.at.get(match, ())) for user in self._users}
-        return tuple([name for name in given if given[name] & needed] for needed in (_READ, _WRITE, _ADMIN))
-
-    @staticmethod
-    def _entry(jvm: Any, match: str, set_destination: str, may: Sequence[Sequence[str]]) -> Any:
-        entry = jvm.org.apache.activemq.security.AuthorizationEntry()
-        getattr(entry, set_destination)(match)
-        for permit, names in zip((entry.setRead, entry.setWrite, entry.setAdmin), may, strict=True):
-            permit(",".join(names) or "nobody")
-        return entry
 
     def _shut_down(self) -> None:
         self._service.stop()
@@ -188,3 +189,17 @@ def _dead_letter(message: Any) -> DeadLetter:
     origin = message.getOriginalDestination()
     queue = None if origin is None else str(origin.getPhysicalName())
     return DeadLetter(queue=queue, message_id=str(message.getMessageId().toString()))
+
+
+def _permitted_users(users: Sequence[User], match: str) -> tuple[list[str], ...]:
+    """The users that can read, write and create at ``match``."""
+    given = {user.name: set(user.permissions if match == ">" else user.at.get(match, ())) for user in users}
+    return tuple([name for name in given if given[name] & needed] for needed in (_READ, _WRITE, _ADMIN))
+
+
+def _entry(jvm: Any, match: str, set_destination: str, may: Sequence[Sequence[str]]) -> Any:
+    entry = jvm.org.apache.activemq.security.AuthorizationEntry()
+    getattr(entry, set_destination)(match)
+    for permit, names in zip((entry.setRead, entry.setWrite, entry.setAdmin), may, strict=True):
+        permit(",".join(names) or "nobody")
+    return entry

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -21,10 +21,12 @@ from pyspark_jms.testing.java import JavaMachine, spark_jars, tail
 __all__ = [
     "ARTEMIS_VERSION",
     "CLASSIC_VERSION",
+    "QPID_VERSION",
     "ResolverSettings",
     "broker_classpath",
     "cache_directory",
     "classic_classpath",
+    "qpid_classpath",
     "resolve",
 ]
 
@@ -32,6 +34,9 @@ ARTEMIS_VERSION = "2.55.0"
 """The newest version whose server, protocol and client jars are all published."""
 
 CLASSIC_VERSION = "6.3.1"
+
+QPID_VERSION = "2.7.0"
+"""Of Qpid JMS, the Java client that speaks AMQP 1.0."""
 
 _PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
@@ -46,11 +51,17 @@ _PACKAGES = (
 _CLASSIC_PACKAGES = (
     *(
         f"org.apache.activemq:activemq-{module}:{CLASSIC_VERSION}"
-        for module in ("broker", "client", "jaas", "stomp", "kahadb-store")
+        for module in ("broker", "client", "jaas", "stomp", "amqp", "kahadb-store")
     ),
     "jakarta.jms:jakarta.jms-api:3.1.0",
     "com.thoughtworks.xstream:xstream:1.4.21",
     "org.codehaus.jettison:jettison:1.5.4",
+    "org.slf4j:slf4j-jdk14:2.0.17",
+)
+
+_QPID_PACKAGES = (
+    f"org.apache.qpid:qpid-jms-client:{QPID_VERSION}",
+    "jakarta.jms:jakarta.jms-api:3.1.0",
     "org.slf4j:slf4j-jdk14:2.0.17",
 )
 
@@ -81,6 +92,11 @@ class ResolverSettings:
         )
 
 
+class _Packages(NamedTuple):
+    names: tuple[str, ...]
+    exclusions: tuple[str, ...]
+
+
 def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyspark-jms"
 
@@ -93,9 +109,16 @@ def classic_classpath() -> list[str]:
     return resolve(_CLASSIC_PACKAGES, ResolverSettings.from_environment(), cache_directory())
 
 
-def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) -> list[str]:
+def qpid_classpath() -> list[str]:
+    return resolve(_QPID_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+
+
+def resolve(
+    packages: tuple[str, ...], settings: ResolverSettings, cache: Path, exclusions: tuple[str, ...] = ()
+) -> list[str]:
     """The jars of ``packages`` and their dependencies. Runs Ivy only if they are not in ``cache``."""
-    digest = hashlib.sha256(repr((packages, settings)).encode()).hexdigest()[:16]
+    wanted = _Packages(packages, exclusions)
+    digest = hashlib.sha256(repr((wanted, settings)).encode()).hexdigest()[:16]
     listing = cache / f"{digest}.classpath"
     if jars := _read_cached(listing):
         return jars
@@ -103,7 +126,7 @@ def resolve(packages: tuple[str, ...], settings: ResolverSettings, cache: Path) 
     with _locked(cache / "resolve.lock"):
         if jars := _read_cached(listing):  # another process has resolved them meanwhile
             return jars
-        jars = _run_ivy(packages, settings, cache / "resolve.log")
+        jars = _run_ivy(wanted, settings, cache / "resolve.log")
         unfinished = listing.with_suffix(".tmp")
         unfinished.write_text("\n".join(jars))
         unfinished.replace(listing)
@@ -126,12 +149,12 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _run_ivy(packages: tuple[str, ...], settings: ResolverSettings, log: Path) -> list[str]:
+def _run_ivy(wanted: _Packages, settings: ResolverSettings, log: Path) -> list[str]:
     log.unlink(missing_ok=True)
     machine = JavaMachine([str(spark_jars() / "*")], log=log)
     try:
         with machine.killed_after(_RESOLVE_SECONDS):
-            return _resolve_in(machine.connect().jvm, packages, settings)
+            return _resolve_in(machine.connect().jvm, wanted, settings)
     except Py4JError as error:
         cause = (
             error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else "the Java virtual machine ended"
@@ -145,13 +168,13 @@ def _run_ivy(packages: tuple[str, ...], settings: ResolverSettings, log: Path) -
         machine.kill()
 
 
-def _resolve_in(jvm: Any, packages: tuple[str, ...], settings: ResolverSettings) -> list[str]:
+def _resolve_in(jvm: Any, wanted: _Packages, settings: ResolverSettings) -> list[str]:
     defaults = _spark_defaults(jvm)
     ivy_settings = settings.ivy_settings or defaults.getProperty("spark.jars.ivySettings")
     paths = jvm.org.apache.spark.util.DependencyUtils.resolveMavenDependencies(
         True,  # with dependencies  # noqa: FBT003
-        "",  # no exclusions
-        ",".join(packages),
+        ",".join(wanted.exclusions),
+        ",".join(wanted.names),
         settings.repositories or defaults.getProperty("spark.jars.repositories"),
         settings.ivy or defaults.getProperty("spark.jars.ivy"),
         jvm.scala.Option.apply(ivy_settings),

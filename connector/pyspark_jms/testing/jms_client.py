@@ -83,7 +83,8 @@ class JmsClient:
 
     ``broker`` is an ``EmbeddedArtemis`` or ``EmbeddedClassic`` of this process, or an Artemis of another process as
     ``ExternalBroker`` or address. For another process, the client starts its own Java virtual machine:
-    ``JmsClient("stomp://localhost:61613")`` connects to a ``pyspark-jms broker``.
+    ``JmsClient("stomp://localhost:61613")`` connects to a ``pyspark-jms broker``, and
+    ``JmsClient("amqp://localhost:5672")`` is Qpid JMS on any broker with AMQP 1.0.
 
     Destinations are ``NAME`` or ``queue://NAME``, and ``topic://NAME``. The broker deletes a
     ``temporary_queue()`` when the client closes.
@@ -306,20 +307,25 @@ def _body_type(body: Any) -> BodyType:
 
 
 def _body_type_of(message: Any) -> BodyType:
-    """The body type of ``ActiveMQTextMessage`` etc.; ``ActiveMQMessage`` has no body."""
-    name = str(message.getClass().getSimpleName()).removeprefix("ActiveMQ").removesuffix("Message")
+    """The body type of ``ActiveMQTextMessage``, ``JmsTextMessage`` etc.; ``ActiveMQMessage`` has no body."""
+    name = _plain_name(message).removesuffix("Message")
     return BodyType(name.lower() or "message")
 
 
 def _destination_of(destination: Any) -> str | None:
     if destination is None:
         return None
-    named = str(destination.getClass().getSimpleName()).removeprefix("ActiveMQ").lower()
+    named = _plain_name(destination).lower()
     kind = named.removeprefix("temporary").removeprefix("temp")
     if kind not in {*DestinationKind}:
         return str(destination.getAddress())
     name = destination.getQueueName() if kind == DestinationKind.QUEUE else destination.getTopicName()
     return str(Destination(DestinationKind(kind), str(name)))
+
+
+def _plain_name(value: Any) -> str:
+    """The name of a class of ActiveMQ or Qpid JMS without that of its library."""
+    return str(value.getClass().getSimpleName()).removeprefix("ActiveMQ").removeprefix("Jms")
 
 
 def _set_property(message: Any, name: str, value: Any) -> None:

@@ -57,6 +57,26 @@ def test_a_port_without_core_is_an_error(monkeypatch):
             JmsClient(url)
 
 
+@pytest.mark.broker
+def test_qpid_jms_is_the_client_of_an_amqp_address(broker, queue):
+    with JmsClient(broker.amqp_url, broker.user, broker.password) as java:
+        java.send(queue, {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)}, reply_to="topic://t")
+        message = java.receive(queue)
+        assert (message.body, message.properties["n"]) == ({"price": Typed("float", 1.5)}, Typed("short", 3))
+        assert message.reply_to == "topic://t"
+    with pytest.raises(EmbeddedBrokerError, match=rf"\[JMS_EMBEDDED_BROKER\].*user {broker.user}"):
+        JmsClient(broker.amqp_url, broker.user, "wrong")
+
+
+@pytest.mark.broker
+def test_a_port_without_amqp_is_an_error(monkeypatch):
+    monkeypatch.setattr("pyspark_jms.testing.client_machine._CONNECT_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"amqp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*AMQP"):
+            JmsClient(url)
+
+
 def test_a_port_without_a_broker_is_an_error():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

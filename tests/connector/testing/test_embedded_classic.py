@@ -6,7 +6,7 @@ import pytest
 from waiting import wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing import EmbeddedClassic, User
+from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed, User
 
 pytestmark = pytest.mark.broker
 
@@ -36,6 +36,12 @@ def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(connect, q
             stomp.subscribe(queue)
             bodies = [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(3)]
             assert bodies == ["eins", "zwei", "drei"]
+
+
+def test_speaks_amqp_on_a_port_of_its_own(classic, queue):
+    with JmsClient(classic.amqp_url, classic.user, classic.password) as qpid, JmsClient(classic) as openwire:
+        qpid.send(queue, {"n": 3})
+        assert openwire.receive(queue).body == {"n": Typed("int", 3)}
 
 
 def test_queue_operations(classic, connect, queue):

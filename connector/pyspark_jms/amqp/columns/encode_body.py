@@ -20,7 +20,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     table,
 )
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_values
-from pyspark_jms.amqp.columns.one_body import OBJECT_TYPE, TEXT_TYPE
+from pyspark_jms.amqp.columns.one_body import NO_BODY_TYPE, OBJECT_TYPE, TEXT_TYPE
 from pyspark_jms.amqp.wire.sections import DATA, VALUE
 from pyspark_jms.columns.elements import check_names, check_values, elements_of
 from pyspark_jms.columns.ragged import Piece, first_not_utf8, join_rows, mask_of, slices_of
@@ -36,7 +36,8 @@ _NULL_OBJECT = bytes.fromhex("aced000570")
 
 _TYPE_NAMES = pa.array(VALUE_TYPES, pa.string())
 _TEXT, _BYTES = BODY_TYPES.index(BodyType.TEXT), BODY_TYPES.index(BodyType.BYTES)
-_CONTENT_TYPES = [{BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE}.get(kind) for kind in BODY_TYPES]
+_BY_TYPE = {BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE, BodyType.MESSAGE: NO_BODY_TYPE}
+_CONTENT_TYPES = [_BY_TYPE.get(kind) for kind in BODY_TYPES]
 
 
 def body(rows: Rows, codes: Codes) -> list[Piece]:
@@ -73,7 +74,7 @@ def _bodies(rows: Rows, kind: BodyType) -> list[Piece]:
         case BodyType.STREAM:
             return _elements(rows, "stream", LIST32)
         case BodyType.MESSAGE:
-            return [_VALUE + NULL]
+            return []
 
 
 def _texts(rows: Rows) -> list[Piece]:

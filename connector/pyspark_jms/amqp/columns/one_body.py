@@ -11,12 +11,16 @@ from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, Malforme
 from pyspark_jms.jms.model import BodyType, ValueType
 from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["BY_ANNOTATION", "OBJECT_TYPE", "TEXT_TYPE", "BodyFacts", "is_text_type", "read_body"]
+__all__ = ["BY_ANNOTATION", "NO_BODY_TYPE", "OBJECT_TYPE", "TEXT_TYPE", "BodyFacts", "is_text_type", "read_body"]
 
 BY_ANNOTATION = (BodyType.MESSAGE, BodyType.OBJECT, BodyType.MAP, BodyType.BYTES, BodyType.STREAM, BodyType.TEXT)
 """The body type by the value of ``x-opt-jms-msg-type``."""
 
 OBJECT_TYPE = "application/x-java-serialized-object"
+NO_BODY_TYPE = "application/x-jms-message"
+"""Of a message without a body. Artemis and Classic make a BytesMessage of one without a content type, and a plain
+Message of one whose type they do not know.
+"""
 
 TEXT_TYPE = re.compile(
     r"(text/[^;\s]+|application/([^;\s]+\+)?(xml|json)|application/(xml-dtd|javascript|ecmascript))\s*(;.*)?",

@@ -4,6 +4,7 @@ Nothing else proves that a broker has stored an acknowledgement: the answers to 
 """
 
 import logging
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,18 +35,18 @@ class Acknowledgement:
 class Acknowledger:
     """One transaction is always declared in advance, so that an acknowledgement waits for nothing."""
 
-    def __init__(self, connection: Connection, receiver: Receiver, name: str) -> None:
+    def __init__(self, connection: Connection, receiver: Receiver) -> None:
         """Attaches to the coordinator. Without one, acknowledgements go unconfirmed."""
         self._connection = connection
         self._receiver = receiver
         self._coordinator: Coordinator | None = None
         self._declared: Answer | None = None
         if connection.dialect.has_transactions:
-            self._attach(name)
+            self._attach()
 
-    def _attach(self, name: str) -> None:
+    def _attach(self) -> None:
         with self._connection.core() as session:
-            coordinator = session.link(Coordinator, name)
+            coordinator = session.link(Coordinator, f"acknowledgements-{uuid.uuid4().hex}")
             coordinator.attach_to_coordinator()
         try:
             self._connection.await_attached(coordinator)

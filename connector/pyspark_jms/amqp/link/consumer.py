@@ -7,7 +7,7 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
 from pyspark_jms.amqp.link.connection import FIRST_WINDOW_FRAMES, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
-from pyspark_jms.amqp.link.sources import require_echo, source_of
+from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_unchanged
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -59,7 +59,7 @@ class Consumer:
         try:
             receiver = self._attach(subscription)
             if not subscription.browse:
-                self._acknowledger = Acknowledger(self.connection, receiver, f"acknowledgements-{receiver.name}")
+                self._acknowledger = Acknowledger(self.connection, receiver)
         except JMSError:
             self.connection.close()
             raise
@@ -71,13 +71,16 @@ class Consumer:
             self._prefetch.grant()
 
     def _attach(self, subscription: Subscription) -> Receiver:
-        source, durable = source_of(subscription), subscription.durable
+        source, durable = source_of(subscription, self.dialect), subscription.durable
         if durable is not None:
+            if durable.shared:
+                require_shared(self.connection.capabilities, self.connection.address)
             require_unchanged(self.connection, subscription)
         with self.connection.core() as session:
             receiver = session.link(Receiver, durable.name if durable else f"reading-{subscription.destination.name}")
             receiver.attach_to(source)
         self.connection.await_attached(receiver)
+        require_kind(self.connection.address, source, receiver.remote_source)
         require_echo(self.connection.address, source, receiver.remote_source)
         return receiver
 

@@ -32,7 +32,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
         _SECURITY_REMEDY,
     ),
-    (InvalidSelectorError, (), ("Invalid filter", "Invalid selector", "selector filter"), "Check the selector."),
+    (InvalidSelectorError, ("amqp:invalid-field",), ("Invalid selector", "selector filter"), "Check the selector."),
     (
         InvalidDestinationError,
         ("amqp:not-found",),

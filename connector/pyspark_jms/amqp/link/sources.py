@@ -1,33 +1,36 @@
 """A subscription → the source of an attach (AMQP 1.0 §3.5.3), and whether the broker took it over."""
 
+from collections.abc import Collection
 from typing import Any
 
+from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.subscriptions import capabilities_of
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.values import Described, Symbol
-from pyspark_jms.errors import InvalidSelectorError, UnsupportedError
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, UnsupportedError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["require_echo", "source_of"]
+__all__ = ["require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
+_KINDS = ("queue", "topic")
+_SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
 _DURABLE = 2  # §3.5.5: unsettled-state
 _OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
 
-def source_of(subscription: Subscription) -> Source:
+def source_of(subscription: Subscription, dialect: Dialect) -> Source:
     """Without the capability queue or topic, Artemis would make a new address a topic and lose what is sent there."""
-    durable, kind = subscription.durable, subscription.destination.kind
-    capabilities = ["queue" if kind is DestinationKind.QUEUE else "topic"]
+    durable, destination = subscription.durable, subscription.destination
+    capabilities = [str(destination.kind)]
     if durable is not None:
         capabilities += capabilities_of(durable) or ()
     selector = subscription.selector
     filters: Any = None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
     return Source(
-        address=subscription.destination.name,
+        address=dialect.send.address(destination.kind, destination.name),
         durable=_DURABLE if durable else 0,
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse else None,
@@ -47,6 +50,26 @@ def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
         )
     if sent.distribution_mode and (echoed is None or echoed.distribution_mode != sent.distribution_mode):
         raise UnsupportedError(f"{address} cannot show messages without delivering them.", "Use spark.readStream.")
+
+
+def require_kind(address: Address, sent: Source, echoed: Source | None) -> None:
+    """A broker may take a topic for a queue that it creates, or the other way round, and say so (Broker-J)."""
+    asked = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
+    given = set(_KINDS).intersection((echoed.capabilities if echoed is not None else None) or ())
+    if given and asked not in given:
+        raise InvalidDestinationError(
+            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {asked}.",
+            "Use option queue or topic as the broker has it.",
+        )
+
+
+def require_shared(connection_capabilities: Collection[str], address: Address) -> None:
+    """``UnsupportedError`` for a broker that would take a shared subscription for one of its own (Classic)."""
+    if _SHARED_SUBSCRIPTIONS not in connection_capabilities:
+        raise UnsupportedError(
+            f"{address} has no shared subscriptions over AMQP.",
+            "Remove sharedSubscription and give a clientId. Only one query can then read the subscription.",
+        )
 
 
 def _is_selector(value: Any) -> bool:

@@ -100,7 +100,7 @@ class Connection:
         pending = self._pending
         pending += data
         position = self._take_header()
-        while True:
+        while self.state is not ConnectionState.CLOSED:  # a broker may go on after it has refused the login (Artemis)
             if self.state in {ConnectionState.OPEN, ConnectionState.CLOSING}:
                 position = self.session.take_plain(pending, position)
             left = len(pending) - position

@@ -8,7 +8,7 @@ from pyspark_jms.amqp.wire.composites import encode_performative
 from pyspark_jms.amqp.wire.definitions import Coordinator as CoordinatorTarget
 from pyspark_jms.amqp.wire.definitions import Declare, Declared, Discharge, Rejected
 from pyspark_jms.amqp.wire.link import Channel, PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import Disposition
+from pyspark_jms.amqp.wire.performatives import Disposition, Flow
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
@@ -31,6 +31,8 @@ class Answer:
 
 @dataclass(slots=True)
 class _Requests:
+    waiting: list[tuple[MessageBlock, Answer]] = field(default_factory=list)
+    """Not sent: the peer may grant credit for one request at a time (Broker-J)."""
     open: dict[int, Answer] = field(default_factory=dict)
     transactions: set[bytes] = field(default_factory=set)
 
@@ -60,13 +62,23 @@ class Coordinator(Sender):
     def _request(self, body: bytes) -> Answer:
         """§4.2, §4.3: an unsettled message whose value is the request."""
         message = b"\x00\x53\x77" + body
-        block = MessageBlock(message, ends=index_of(np.array([len(message)])))
-        before = set(self.unsettled)
-        if self.send(block, 0, 1, settled=False) != 1:
-            raise IllegalStateError("The coordinator's link has no credit.", "Report this.")
-        (number,) = self.unsettled - before
-        answer = self._requests.open[number] = Answer()
+        answer = Answer()
+        self._requests.waiting.append((MessageBlock(message, ends=index_of(np.array([len(message)]))), answer))
+        self._send_waiting()
         return answer
+
+    def on_flow(self, flow: Flow) -> None:
+        super().on_flow(flow)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        waiting = self._requests.waiting
+        while waiting and self.sendable:
+            block, answer = waiting.pop(0)
+            before = set(self.unsettled)
+            self.send(block, 0, 1, settled=False)
+            (number,) = self.unsettled - before
+            self._requests.open[number] = answer
 
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
         super().on_disposition(disposition, first, last)

@@ -10,6 +10,7 @@ from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import MessageFormatError
 
 OBJECT = b"application/x-java-serialized-object"
+NO_BODY = b"application/x-jms-message"
 BYTES = b"application/octet-stream"
 
 
@@ -51,8 +52,8 @@ def test_an_object_is_data_and_a_null_object_is_the_serialized_null():
     ]
 
 
-def test_a_message_without_a_body_is_a_null_value():
-    assert bodies(rows_of(JMSType=["a", "b"])) == [b"\0\x53\x77\x40"] * 2
+def test_a_message_without_a_body_has_no_body_section():
+    assert bodies(rows_of(JMSType=["a", "b"])) == [b"", b""]
 
 
 def test_a_map_is_a_value_with_string_keys():
@@ -81,7 +82,7 @@ def test_bodies_of_all_types_keep_their_order():
     assert bodies(rows) == [
         b"\0\x53\x77\xa1\x01a",
         bytes.fromhex("005377d1 00000004 00000000"),
-        b"\0\x53\x77\x40",
+        b"",
         b"\0\x53\x75\xa0\x01c",
         b"\0\x53\x77\xa1\x01b",
         b"\0\x53\x75\xa0\x01d",
@@ -98,14 +99,14 @@ def test_a_text_that_is_not_utf8_is_refused():
 # --- content type --------------------------------------------------------------------------------------
 
 
-def test_a_body_of_bytes_has_a_content_type():
+def test_a_body_of_bytes_or_none_has_a_content_type():
     rows = rows_of(text=["a"] * 4)
-    codes = np.array([BODY_TYPES.index(kind) for kind in ("text", "bytes", "object", "map")])
+    codes = np.array([BODY_TYPES.index(kind) for kind in ("text", "bytes", "object", "message")])
     assert joined(content_types(rows, codes), rows) == [
         b"\x40",
         b"\xa3\x18" + BYTES,
         b"\xa3\x24" + OBJECT,
-        b"\x40",
+        b"\xa3\x19" + NO_BODY,
     ]
 
 
@@ -121,7 +122,7 @@ def test_a_body_of_bytes_has_a_content_type():
         ("bytes", None, BYTES),
         ("object", b"image/png", OBJECT),
         ("map", b"image/png", None),
-        ("message", b"image/png", None),
+        ("message", b"image/png", NO_BODY),
     ],
 )
 def test_the_column_counts_where_the_body_allows_it(kind, given, sent):

@@ -1,5 +1,6 @@
 import pytest
 
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
 from pyspark_jms.amqp.link.sources import require_echo, source_of
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.values import Described
@@ -11,7 +12,7 @@ ADDRESS = Address("host", 1, protocol="amqp")
 
 
 def test_a_queue(asked):
-    source = source_of(asked("q"))
+    source = source_of(asked("q"), ARTEMIS)
     assert (source.address, source.capabilities, source.durable, source.filter) == ("q", ("queue",), 0, None)
     assert (source.expiry_policy, source.distribution_mode) == ("link-detach", None)
 
@@ -26,18 +27,18 @@ def test_a_queue(asked):
     ],
 )
 def test_topics_and_their_subscriptions(asked, durable, capabilities):
-    source = source_of(asked("t", kind="topic", durable=durable))
+    source = source_of(asked("t", kind="topic", durable=durable), ARTEMIS)
     assert source.capabilities == capabilities
     assert (source.durable, source.expiry_policy) == ((2, "never") if durable else (0, "link-detach"))
 
 
 def test_a_selector_is_a_described_filter(asked):
-    [value] = source_of(asked("q", selector="a = 1")).filter.values()
+    [value] = source_of(asked("q", selector="a = 1"), ARTEMIS).filter.values()
     assert value == Described(0x468C00000004, "a = 1")
 
 
 def test_what_the_broker_left_out_is_an_error(asked):
-    selected, browse = source_of(asked("q", selector="a = 1")), source_of(asked("q", browse=True))
+    selected, browse = source_of(asked("q", selector="a = 1"), ARTEMIS), source_of(asked("q", browse=True), ARTEMIS)
     require_echo(ADDRESS, selected, selected)
     require_echo(ADDRESS, browse, browse)
     named = Source(filter={"any key": Described("apache.org:selector-filter:string", "a = 1")})
@@ -48,3 +49,8 @@ def test_what_the_broker_left_out_is_an_error(asked):
     for echoed in (None, Source(), Source(distribution_mode="move")):
         with pytest.raises(UnsupportedError):
             require_echo(ADDRESS, browse, echoed)
+
+
+def test_the_address_is_spelled_as_the_broker_wants_it(asked):
+    assert source_of(asked("q"), CLASSIC).address == "queue://q"
+    assert source_of(asked("t", kind="topic"), CLASSIC).address == "topic://t"

@@ -73,7 +73,14 @@ def test_a_transaction_is_not_named_after_its_discharge(peer, coordinator):
     assert peer.sent() == []
 
 
-def test_without_credit_nothing_is_asked(peer, coordinator):
+def test_a_request_waits_for_credit(peer, coordinator):
+    """Broker-J grants credit for one request at a time."""
     peer.flow(handle=0, delivery_count=0, link_credit=0)
-    with pytest.raises(IllegalStateError):
-        coordinator.declare()
+    first, second = coordinator.declare(), coordinator.declare()
+    assert not coordinator.unsettled
+    peer.flow(handle=0, delivery_count=0, link_credit=1)
+    assert len(coordinator.unsettled) == 1
+    peer.flow(handle=0, delivery_count=1, link_credit=1)
+    assert len(coordinator.unsettled) == 2
+    assert not first.done
+    assert not second.done

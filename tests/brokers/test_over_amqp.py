@@ -1,0 +1,132 @@
+"""What is promised over AMQP, on every broker: reading, writing, a stop, a killed broker, selectors, topics, check."""
+
+import json
+import uuid
+
+import pytest
+from amqp_brokers import AMQP_BROKERS
+from streaming import batches_done, run_available
+from waiting import wait_until
+
+from pyspark_jms import cli
+from pyspark_jms.testing import JmsClient, Typed
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+COUNT = 400
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name == "artemis" else pytest.mark.deep) for name in AMQP_BROKERS],
+)
+def stage(request):
+    with AMQP_BROKERS[request.param]() as broker:
+        yield AmqpStage(request.param, broker)
+
+
+@pytest.fixture
+def queue():
+    return f"q.{uuid.uuid4().hex[:8]}"
+
+
+class AmqpStage:
+    def __init__(self, name, broker):
+        self.name, self.broker = name, broker
+
+    @property
+    def access(self):
+        return {"brokerUrl": self.broker.amqp_url, "user": self.broker.user, "password": self.broker.password}
+
+    def java(self):
+        return JmsClient(self.broker.amqp_url, self.broker.user, self.broker.password)
+
+    def put(self, destination, count=COUNT):
+        with self.java() as java:
+            for n in range(count):
+                java.send(destination, f"text {n}", properties={"n": n})
+
+    def stream(self, spark, **options):
+        return spark.readStream.format("jms").options(**self.access, **options).load()
+
+
+def numbers_in(spark, folder):
+    return sorted(row.n for row in spark.read.parquet(str(folder)).selectExpr("int(properties.n) n").collect())
+
+
+def test_every_message_goes_through_spark(spark, stage, queue, tmp_path):
+    target = f"{queue}.out"
+    stage.put(queue)
+    assert spark.read.format("jms").options(**stage.access, queue=queue).load().count() == COUNT
+    assert stage.broker.message_count(queue) == COUNT
+    stream = stage.stream(spark, queue=queue, maxMessagesPerTrigger="150")
+    run_available(stream, tmp_path / "checkpoint", "jms", **stage.access, queue=target)
+    wait_until(lambda: stage.broker.message_count(queue) == 0, what="the last acknowledgement")
+    assert stage.broker.message_count(target) == COUNT
+    with stage.java() as java:
+        found = [java.receive(target) for _ in range(COUNT)]
+    assert sorted((message.properties["n"], message.body) for message in found) == sorted(
+        (Typed("int", n), f"text {n}") for n in range(COUNT)
+    )
+
+
+@pytest.mark.deep
+def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark, stage, queue, tmp_path):
+    stage.put(queue)
+
+    def start():
+        stream = stage.stream(spark, queue=queue, maxMessagesPerTrigger="40").writeStream.format("parquet")
+        return stream.option("path", f"{tmp_path}/out").option("checkpointLocation", f"{tmp_path}/checkpoint").start()
+
+    query = start()
+    wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
+    query.stop()
+    query, done = start(), batches_done(tmp_path)
+    wait_until(lambda: batches_done(tmp_path) > done, what="a batch of the second run")
+    stage.broker.kill()
+    stage.broker.start()
+    wait_until(lambda: set(numbers_in(spark, tmp_path / "out")) == {*range(COUNT)}, seconds=150, what="all messages")
+    wait_until(lambda: stage.broker.message_count(queue) == 0, what="the last acknowledgement")
+    query.stop()
+
+
+@pytest.mark.deep
+def test_a_selector_is_evaluated_by_the_broker_or_in_spark(spark, stage, queue, tmp_path):
+    stage.put(queue, 40)
+    residual = {"selectorResidual": "spark"} if stage.name == "broker-j" else {}
+    stream = stage.stream(spark, queue=queue, selector="n >= 30", **residual)
+    run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+    assert numbers_in(spark, tmp_path / "out") == [*range(30, 40)]
+
+
+@pytest.mark.deep
+def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(spark, stage, queue, tmp_path):
+    topic = f"topic.{queue}"
+    if hasattr(stage.broker, "create_topic"):
+        stage.broker.create_topic(topic)
+    subscription = {"topic": topic, "subscriptionName": "daily", "clientId": f"app.{queue}", "idleTimeout": "300ms"}
+
+    def read():
+        stream = stage.stream(spark, **subscription)
+        run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+
+    read()
+    stage.put(f"topic://{topic}", 30)
+    read()
+    assert numbers_in(spark, tmp_path / "out") == [*range(30)]
+    command = ["unsubscribe", "--broker-url", stage.broker.amqp_url, "--user", stage.broker.user]
+    command += ["--option", f"password={stage.broker.password}", "--topic", topic]
+    assert cli.main([*command, "--subscription-name", "daily", "--client-id", f"app.{queue}"]) == 0
+    stage.put(f"topic://{topic}", 5)
+    read()
+    assert numbers_in(spark, tmp_path / "out") == [*range(30)]
+
+
+@pytest.mark.deep
+def test_the_check_finds_no_problem(stage, capsys):
+    access = ["--broker-url", stage.broker.amqp_url, "--user", stage.broker.user]
+    assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
+    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    dialect = {"broker-j": "amqp", "artemis 2.44": "artemis"}.get(stage.name, stage.name)
+    assert findings["dialect"]["value"] == dialect
+    assert findings["transactions"]["verdict"] == "fine"
