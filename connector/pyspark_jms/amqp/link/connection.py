@@ -35,6 +35,7 @@ _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
 FIRST_WINDOW_FRAMES = 64
 """The session's incoming window until a consumer knows its prefetch window."""
+QUIET_SECONDS = 2.0
 _IDLE_FACTOR = 2
 """§2.4.5: a peer is asked for frames at half of the time after which it counts as gone."""
 
@@ -62,7 +63,8 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
 class Connection:
     """Every method raises the ``LinkError`` that ended the connection, once it has ended.
 
-    ``on_received``: called by the reading thread with ``changed`` held, after bytes have arrived.
+    Called by the reading thread with ``changed`` held: ``on_received`` after bytes have arrived, ``on_quiet`` every
+    ``QUIET_SECONDS`` while nothing arrives.
     """
 
     def __init__(self, address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> None:
@@ -70,9 +72,10 @@ class Connection:
         self.changed = arrivals
         self.received_bytes = 0
         self.on_received: Callable[[], None] | None = None
+        self.on_quiet: Callable[[], None] | None = None
         self._settings = settings
         self._failure: JMSError | None = None
-        self._last_received = self._last_sent = time.monotonic()
+        self._last_received = self._last_sent = self._last_quiet = time.monotonic()
         context = settings.tls.context() if address.tls else None
         self._core = Core(
             container_id=settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}",
@@ -234,6 +237,7 @@ class Connection:
             raise ConnectionLostError(
                 f"{self.address} sent nothing for {idle:g} s.", "The broker or the network is not responding."
             )
+        self._note_quiet(now)
         peer = self._core.peer.idle_seconds if self._core.peer else None
         often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
         if now - self._last_sent >= often:
@@ -241,7 +245,14 @@ class Connection:
                 self._core.keep_alive()
             self._last_sent = now
             return 0.0
-        return min(often - (now - self._last_sent), idle - (now - self._last_received))
+        return min(often - (now - self._last_sent), idle - (now - self._last_received), QUIET_SECONDS)
+
+    def _note_quiet(self, now: float) -> None:
+        if now - max(self._last_received, self._last_quiet) < QUIET_SECONDS or self.on_quiet is None:
+            return
+        self._last_quiet = now
+        with self.changed:
+            self.on_quiet()
 
     def lost(self, reason: BaseException | None) -> None:
         with self.changed:

@@ -68,6 +68,7 @@ class Consumer:
             frames = subscription.window_bytes // MAX_FRAME_BYTES
             session.set_window(min(max(frames, FIRST_WINDOW_FRAMES), _MAX_WINDOW_FRAMES))
             self.connection.on_received = self._prefetch.grant
+            self.connection.on_quiet = self._prefetch.try_more
             self._prefetch.grant()
 
     def _attach(self, subscription: Subscription) -> Receiver:
@@ -161,12 +162,12 @@ class Consumer:
     def _detach(self, receiver: Receiver) -> None:
         try:
             with self.connection.core():
-                self.connection.on_received = None
+                self.connection.on_received = self.connection.on_quiet = None
                 receiver.detach(closed=self.subscription.durable is None)
             self.connection.await_(lambda: not receiver.is_attached, "its detach")
         except JMSError as error:
             _log.debug("= %s did not confirm the detach: %s", self.connection.address, error.fact)
 
     def drop(self) -> None:
-        self.connection.on_received = None
+        self.connection.on_received = self.connection.on_quiet = None
         self.connection.drop()

@@ -1,6 +1,7 @@
 """What a receiving link has in flight: messages to be taken, credit for more, and whether the queue is empty."""
 
 import logging
+import time
 
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.wire.credit import CreditWindow
@@ -15,6 +16,8 @@ _log = logging.getLogger("pyspark_jms.link")
 
 _BLOCK_BYTES = 15 << 20
 """A block is closed at this size, nearly what a task reads by default."""
+_AT_ONCE_SECONDS = 0.2
+"""What arrives so soon after more credit was granted was held back without it."""
 _DRAIN_SECONDS = 5.0
 """A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
 
@@ -29,12 +32,16 @@ class Prefetch:
         self._counted_messages = self._counted_bytes = 0
         self._blocks: list[MessageBlock] = []
         self._proven_before = 0
+        self._tried = 0.0
+        self._warned = False
 
     # --- credit --------------------------------------------------------------------------------
 
     def grant(self) -> None:
         """Count what has arrived, and grant credit for more."""
         transfers, receiver = self.receiver.transfers, self.receiver
+        if transfers.total_messages > self._counted_messages:
+            self._note_lost_credit()
         self._window.received(
             transfers.total_messages - self._counted_messages, transfers.total_bytes - self._counted_bytes
         )
@@ -46,6 +53,28 @@ class Prefetch:
         credit = self._window.credit()
         if self._window.is_worth_a_flow(credit, receiver.credit):
             receiver.grant(credit)
+
+    def try_more(self) -> None:
+        """Nothing arrives, and perhaps the broker has lost the credit.
+
+        Artemis takes credit for a message that it then cannot convert, moves the message to its dead-letter queue, and
+        says nothing. It delivers again when it is granted more than it has lost.
+        """
+        receiver = self.receiver
+        if receiver.credit and receiver.is_ready and not receiver.is_draining:
+            self._window.try_more()
+            self._tried = time.monotonic()
+            receiver.grant(self._window.credit())
+
+    def _note_lost_credit(self) -> None:
+        lost = self._window.has_helped(at_once=time.monotonic() - self._tried < _AT_ONCE_SECONDS)
+        if lost and not self._warned:
+            self._warned = True
+            _log.warning(
+                "! %s used up credit for messages that it did not deliver. Artemis moves a CORE StreamMessage with"
+                " bytes, and a CORE ObjectMessage of null, to the dead-letter queue when an AMQP client reads them",
+                self._connection.address,
+            )
 
     def released(self, messages: int) -> None:
         """They are acknowledged, and make room for others."""

@@ -24,6 +24,10 @@ class CreditWindow:
     """Received and not released."""
     size: int = 0
     """Their bytes."""
+    lost: int = 0
+    """Credit that the peer does not have any more, and sent no message for. It is granted beside the rest."""
+    _extra: int = 0
+    """Granted for a moment, to see whether messages come that lost credit has held back."""
     _seen_messages: int = 0
     _seen_bytes: int = 0
 
@@ -47,7 +51,18 @@ class CreditWindow:
         fits = max(0, self.window_bytes - self.size) // max(mean, _MIN_MEAN_BYTES)
         if self.window_messages is not None:
             fits = min(fits, self.window_messages - self.messages)
-        return min(max(fits, 0 if self.messages else 1), MAX_CREDIT)
+        credit = max(fits, 0 if self.messages else 1)
+        return min(credit + self.lost + self._extra, MAX_CREDIT) if credit else 0
+
+    def try_more(self) -> None:
+        """Nothing comes although there is credit: grant more for a moment, twice as much as the last time."""
+        self._extra = min(max(1, 2 * self._extra), MAX_CREDIT)
+
+    def has_helped(self, *, at_once: bool) -> int:
+        """Messages have come. ``at_once``: right after ``try_more``. Returns how much credit turns out to be lost."""
+        found, self._extra = self._extra if at_once else 0, 0
+        self.lost += found
+        return found
 
     def is_worth_a_flow(self, credit: int, left: int) -> bool:
         """``left``: what remains of the credit granted before. A lower credit is always worth a frame."""

@@ -1,7 +1,10 @@
+import time
+
 import pytest
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.testing import JmsClient
 
 
 @pytest.fixture
@@ -68,3 +71,37 @@ def test_blocks_are_closed_at_some_megabytes(broker, queue, put, asked, consume)
     assert sum(map(len, blocks)) == 400
     assert len(blocks) >= 2
     assert all(len(block.data) < 20 << 20 for block in blocks)
+
+
+def test_credit_that_the_broker_lost_is_granted_again(broker, queue, asked, consume, caplog):
+    """Artemis cannot convert a stream with bytes: it moves it to the dead-letter queue, and its credit is gone."""
+    link = consume(broker, asked(queue, window_bytes=1 << 20, window_messages=3))
+    dead = len(broker.dead_letters())
+    with JmsClient(broker) as java:
+        for _ in range(3):
+            java.send(queue, [b"x"])
+        wait_until(lambda: len(broker.dead_letters()) == dead + 3, what="what cannot be converted to be moved")
+        for n in range(20):
+            java.send(queue, f"after it {n}")
+    seen = 0
+    while seen < 20:
+        wait_until(lambda: link.waiting()[0], seconds=30, what="the next message")
+        ids = [one for block in link.take() for one in block.ids]
+        seen += len(ids)
+        link.await_receipt(link.acknowledge(ids))
+    assert "used up credit for messages that it did not deliver" in caplog.text
+
+
+def test_a_quiet_queue_does_not_widen_the_window(broker, queue, put, asked, consume):
+    link = consume(broker, asked(queue, window_messages=10))
+    link.prefetch.try_more()
+    time.sleep(0.5)
+    put(broker, queue, *map(str, range(40)))
+    wait_until(lambda: link.waiting()[0] >= 10)
+    time.sleep(0.3)
+    assert link.waiting()[0] <= 11
+    ids = [one for block in link.take() for one in block.ids]
+    link.await_receipt(link.acknowledge(ids))
+    wait_until(lambda: link.waiting()[0] >= 10)
+    time.sleep(0.3)
+    assert link.waiting()[0] == 10

@@ -59,3 +59,18 @@ def test_a_flow_is_sent_when_it_is_worth_a_frame(in_flight, credit, left, worth)
     window = CreditWindow(1_000)
     window.received(in_flight, in_flight)
     assert window.is_worth_a_flow(credit, left) is worth
+
+
+def test_lost_credit_is_granted_beside_the_rest():
+    window = CreditWindow(1 << 20, 10)
+    assert window.credit() == 10
+    window.try_more()
+    window.try_more()
+    assert window.credit() == 12
+    assert window.has_helped(at_once=True) == 2
+    assert window.credit() == 12
+    window.try_more()
+    assert window.has_helped(at_once=False) == 0
+    assert window.credit() == 12
+    window.received(10, 1_000)
+    assert window.credit() == 0
