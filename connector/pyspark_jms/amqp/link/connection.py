@@ -237,7 +237,10 @@ class Connection:
             raise ConnectionLostError(
                 f"{self.address} sent nothing for {idle:g} s.", "The broker or the network is not responding."
             )
-        self._note_quiet(now)
+        if self.on_quiet is not None and now - max(self._last_received, self._last_quiet) >= QUIET_SECONDS:
+            self._last_quiet = now
+            with self.changed:
+                self.on_quiet()
         peer = self._core.peer.idle_seconds if self._core.peer else None
         often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
         if now - self._last_sent >= often:
@@ -246,13 +249,6 @@ class Connection:
             self._last_sent = now
             return 0.0
         return min(often - (now - self._last_sent), idle - (now - self._last_received), QUIET_SECONDS)
-
-    def _note_quiet(self, now: float) -> None:
-        if now - max(self._last_received, self._last_quiet) < QUIET_SECONDS or self.on_quiet is None:
-            return
-        self._last_quiet = now
-        with self.changed:
-            self.on_quiet()
 
     def lost(self, reason: BaseException | None) -> None:
         with self.changed:
