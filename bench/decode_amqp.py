@@ -23,7 +23,7 @@ from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
 TURNS = 15
 _NOW_MS = 1_760_000_000_000
 _SIZES = {"100_b": 100, "1_kb": 1024, "10_kb": 10_240}
-_BLOCK_BYTES = SEGMENT_BYTES
+_BLOCK_BYTES, _BLOCK_MESSAGES = SEGMENT_BYTES, 1 << 14
 
 
 def _properties(i: int, *, mixed: bool, typed: bool) -> bytes:
@@ -68,8 +68,8 @@ def message(i: int, *, body_bytes: int, mixed: bool = False, typed: bool = False
 
 
 def case(*, body_bytes: int, mixed: bool = False, typed: bool = False, odd_share: int = 0) -> Case:
-    """``odd_share``: one message in so many is odd."""
-    rows = _BLOCK_BYTES // (body_bytes + 400)
+    """A block as the receiver closes it. ``odd_share``: one message in so many is odd."""
+    rows = min(_BLOCK_BYTES // (body_bytes + 400), _BLOCK_MESSAGES)
     messages = [
         message(i, body_bytes=body_bytes, mixed=mixed, typed=typed, odd=bool(odd_share) and i % odd_share == 0)
         for i in range(rows)
