@@ -78,7 +78,7 @@ broker: $(READY) ## run the embedded broker until Ctrl-C
 bench: $(READY) ## compare the connector with all alternative clients, under 25 minutes; see docs/performance.md
 	$(BIN)/python -m bench.full --docs
 
-bench-quick: $(READY) ## compare the connector with a raw socket and a naive source, under 3 minutes
+bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 5 minutes
 	$(BIN)/python -m bench.quick
 
 bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soak" selects a part

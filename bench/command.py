@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench import decode, encode
+from bench import decode, decode_amqp, encode, encode_amqp
 from bench.job import Job
 from bench.machine import facts
 from bench.one_core import rates
@@ -37,6 +37,7 @@ def fixed_costs(*, turns: int) -> dict[str, Any]:
     """Measurements on one core, in memory."""
     found = rates(decode.cases() | encode.cases(), turns=turns)
     document: dict[str, Any] = {name: round(rate) for name, rate in found.items()}
+    document |= decode_amqp.figures(turns=turns) | encode_amqp.figures(turns=turns)
     return document | {"import.ms": round(import_ms(times=_IMPORTS), 2)}
 
 

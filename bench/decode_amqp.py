@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 
+from bench.amqp_values import NULL, SYMBOL, TRUE, binary, list32, map32, section, string, timestamp
 from bench.decode import case as stomp_case
 from bench.one_core import Case, rates
 from pyspark_jms.amqp.columns.decode import decode
@@ -22,71 +23,53 @@ from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
 TURNS = 15
 _NOW_MS = 1_760_000_000_000
 _SIZES = {"100_b": 100, "1_kb": 1024, "10_kb": 10_240}
-_BLOCK_BYTES = SEGMENT_BYTES
-_NULL, _TRUE = b"\x40", b"\x41"
-
-
-def _string(text: str, narrow: int = 0xA1) -> bytes:
-    data = text.encode()
-    if len(data) < 256:
-        return bytes([narrow, len(data)]) + data
-    return bytes([narrow + 0x10]) + struct.pack(">I", len(data)) + data
-
-
-def _map(*values: bytes) -> bytes:
-    data = b"".join(values)
-    return b"\xd1" + struct.pack(">II", len(data) + 4, len(values)) + data
-
-
-def _section(code: int, value: bytes) -> bytes:
-    return b"\x00\x53" + bytes([code]) + value
+_BLOCK_BYTES, _BLOCK_MESSAGES = SEGMENT_BYTES, 1 << 14
 
 
 def _properties(i: int, *, mixed: bool, typed: bool) -> bytes:
     if typed:
         values = [b"\x71" + struct.pack(">i", i), b"\x54" + bytes([i % 100]), b"\x82" + struct.pack(">d", i / 2)]
-        values += [b"\x81" + struct.pack(">q", _NOW_MS + i), _TRUE]
+        values += [b"\x81" + struct.pack(">q", _NOW_MS + i), TRUE]
     else:
         region = ("north", "south", "east", "west")[i % 4]
         texts = [f"C{i % 1000:06d}", region, f"{i * 7 % 100_000}.50", f"2026-01-01T12.{i % 60:02d}.00", f"path {i}"]
-        values = [_string(text) for text in texts]
+        values = [string(text) for text in texts]
     names = ["customer", "region", "amount", "created", "note"]
     if mixed and i % 7 == 0:
-        names, values = [*names, "extra"], [*values, _string(str(i))]
-    pairs = [part for name, value in zip(names, values, strict=True) for part in (_string(name), value)]
-    return _section(0x74, _map(*pairs, _string("JMSXDeliveryCount"), _NULL))
+        names, values = [*names, "extra"], [*values, string(str(i))]
+    pairs = [part for name, value in zip(names, values, strict=True) for part in (string(name), value)]
+    return section(0x74, map32(*pairs, string("JMSXDeliveryCount"), NULL))
 
 
 def message(i: int, *, body_bytes: int, mixed: bool = False, typed: bool = False, odd: bool = False) -> bytes:
     """An order. ``odd``: with an id that is a uuid."""
     fields = [
-        b"\x98" + struct.pack(">QQ", 0, i) if odd else _string(f"ID:12345678-90ab-cdef-1234-{i:012d}"),
-        _NULL,
-        _string("orders"),
-        _string("order"),
-        _string("answers") if mixed and i % 5 == 0 else _NULL,
-        _NULL if mixed and i % 3 == 0 else _string(f"order-{i}"),
-        *[_NULL] * 3,
-        b"\x83" + struct.pack(">q", _NOW_MS + i),
+        b"\x98" + struct.pack(">QQ", 0, i) if odd else string(f"ID:12345678-90ab-cdef-1234-{i:012d}"),
+        NULL,
+        string("orders"),
+        string("order"),
+        string("answers") if mixed and i % 5 == 0 else NULL,
+        NULL if mixed and i % 3 == 0 else string(f"order-{i}"),
+        *[NULL] * 3,
+        timestamp(_NOW_MS + i),
     ]
-    data = b"".join(fields)
     holds_bytes = mixed and i % 2 == 1
     body = f"{i:012d}" + "x" * (body_bytes - 12)
-    kind = _string("x-opt-jms-dest", 0xA3), b"\x51\x00", _string("x-opt-jms-msg-type", 0xA3)
+    kind = string("x-opt-jms-dest", SYMBOL), b"\x51\x00", string("x-opt-jms-msg-type", SYMBOL)
     return b"".join(
         [
-            _section(0x70, b"\xc0\x02\x01\x41"),
-            _section(0x72, _map(*kind, b"\x51\x03" if holds_bytes else b"\x51\x05")),
-            _section(0x73, b"\xd0" + struct.pack(">II", len(data) + 4, len(fields)) + data),
+            section(0x70, b"\xc0\x02\x01\x41"),
+            section(0x72, map32(*kind, b"\x51\x03" if holds_bytes else b"\x51\x05")),
+            section(0x73, list32(*fields)),
             _properties(i, mixed=mixed, typed=typed),
-            _section(0x75, _string(body, 0xA0)) if holds_bytes else _section(0x77, _string(body)),
+            section(0x75, binary(body.encode())) if holds_bytes else section(0x77, string(body)),
         ]
     )
 
 
 def case(*, body_bytes: int, mixed: bool = False, typed: bool = False, odd_share: int = 0) -> Case:
-    """``odd_share``: one message in so many is odd."""
-    rows = _BLOCK_BYTES // (body_bytes + 400)
+    """A block as the receiver closes it. ``odd_share``: one message in so many is odd."""
+    rows = min(_BLOCK_BYTES // (body_bytes + 400), _BLOCK_MESSAGES)
     messages = [
         message(i, body_bytes=body_bytes, mixed=mixed, typed=typed, odd=bool(odd_share) and i % odd_share == 0)
         for i in range(rows)
@@ -100,22 +83,31 @@ def case(*, body_bytes: int, mixed: bool = False, typed: bool = False, odd_share
 
 
 def cases() -> dict[str, Case]:
+    """Each ``amqp`` case and, under the same name, its ``stomp`` case."""
     found = {f"amqp.{name}": case(body_bytes=size) for name, size in _SIZES.items()}
     found |= {f"stomp.{name}": stomp_case(body_bytes=size, mixed=False, escaped=False) for name, size in _SIZES.items()}
     return found | {
-        "amqp.mixed_1_kb": case(body_bytes=1024, mixed=True),
-        "stomp.mixed_1_kb": stomp_case(body_bytes=1024, mixed=True, escaped=False),
-        "amqp.typed_1_kb": case(body_bytes=1024, typed=True),
-        "amqp.1_kb_slow_rows": case(body_bytes=1024, odd_share=100),
+        "amqp.mixed": case(body_bytes=1024, mixed=True),
+        "stomp.mixed": stomp_case(body_bytes=1024, mixed=True, escaped=False),
+        "amqp.typed": case(body_bytes=1024, typed=True),
+        "amqp.slow_rows": case(body_bytes=1024, odd_share=100),
     }
+
+
+def figures(*, turns: int) -> dict[str, float]:
+    """Rows/s of each AMQP case, and its ratio to the STOMP decoder, which has strings only.
+
+    The ratio of ``slow_rows`` is that to the same messages without slow rows.
+    """
+    found = rates(cases(), turns=turns)
+    beside = {"typed": "stomp.1_kb", "slow_rows": "amqp.1_kb"}
+    document: dict[str, float] = {}
+    for name in (case.removeprefix("amqp.") for case in found if case.startswith("amqp.")):
+        rate = found[f"amqp.{name}"]
+        document[f"decode.amqp.{name}_rows_per_s"] = round(rate)
+        document[f"decode.amqp.{name}_ratio"] = round(rate / found[beside.get(name, f"stomp.{name}")], 3)
+    return document
 
 
 if __name__ == "__main__":
-    found = rates(cases(), turns=TURNS)
-    ratios = {
-        name.removeprefix("amqp."): found[name] / found[name.replace("amqp.", "stomp.")]
-        for name in found
-        if name.startswith("amqp.") and name.replace("amqp.", "stomp.") in found
-    }
-    print(json.dumps({key: round(value) for key, value in found.items()}, indent=2))
-    print(json.dumps({key: round(value, 2) for key, value in ratios.items()}, indent=2))
+    print(json.dumps(figures(turns=TURNS), indent=2))

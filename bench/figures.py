@@ -24,8 +24,14 @@ _RATIOS = {
     "write.ratio_to_raw": ("write.jms", "write.raw"),
     "write.ratio_to_java": ("write.jms", "write.java"),
     "journal.ratio": ("read.journal", "read.jms"),
+    "read.amqp.ratio_to_raw": ("read.amqp.jms", "read.amqp.raw"),
+    "read.amqp.ratio_to_stomp": ("read.amqp.jms", "read.jms"),
+    "read.amqp.core.ratio_to_raw": ("read.amqp.core.jms", "read.amqp.core.raw"),
+    "read.amqp.core.ratio_to_stomp": ("read.amqp.core.jms", "read.jms"),
+    "write.amqp.ratio_to_raw": ("write.amqp.jms", "write.amqp.raw"),
+    "write.amqp.ratio_to_stomp": ("write.amqp.jms", "write.jms"),
 }
-_OURS = {"read": "read.jms", "write": "write.jms"}
+_OURS = {"read": "read.jms", "write": "write.jms", "read.amqp": "read.amqp.jms", "write.amqp": "write.amqp.jms"}
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -34,7 +40,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 def cases_of(figures: Figures) -> dict[str, Any]:
     """For each case: medians and ranges over the counted rounds, and the figures of the first round."""
-    return {case: _case(every, figures.get(case.partition(".")[0] + ".raw")) for case, every in figures.items()}
+    return {case: _case(every, figures.get(case.rpartition(".")[0] + ".raw")) for case, every in figures.items()}
 
 
 def _case(every: Sequence[Measured], raw: Sequence[Measured] | None) -> dict[str, Any]:
@@ -72,6 +78,7 @@ def _ours(every: Sequence[Measured]) -> dict[str, float]:
     return {
         "messages_per_s": round(median(one.per_second for one in counted), 1),
         "cpu_us_per_message": round(median(map(_spark_cpu, counted)), 3),
+        "runner_us_per_message": round(median(one.microseconds().get("runner", 0.0) for one in counted), 3),
         "cpu_us_per_message_first_round": round(_spark_cpu(first), 3),
         "cpu_us_per_message_without_compiler": round(
             median(_spark_cpu(one) - spent for one, spent in zip(counted, compiling, strict=True)), 3

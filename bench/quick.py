@@ -1,4 +1,4 @@
-"""`make bench-quick`: compares the connector with a raw socket and a naive source, and prints one table.
+"""`make bench-quick`: compares the connector with raw sockets and a naive source, over STOMP and AMQP. Prints a table.
 
 ``--messages`` and ``--rounds`` set the size of the run; ``--out`` names the JSON file (default: bench/latest.json). The
 benchmark starts its own broker.

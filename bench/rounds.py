@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
 
-from bench import peers, raw
+from bench import peers, raw, raw_amqp
 from bench.child import in_child
 from bench.java_side import JavaSide
 from bench.job import Job, Measured
@@ -20,7 +20,20 @@ from bench.spark_session import SparkSide
 from bench.spark_write import Writing
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
-__all__ = ["AXIS", "BASE", "JOURNAL", "QUICK", "TASKS", "Figures", "Stage", "Variant", "base_job", "measure", "warm_up"]
+__all__ = [
+    "AMQP",
+    "AXIS",
+    "BASE",
+    "JOURNAL",
+    "QUICK",
+    "TASKS",
+    "Figures",
+    "Stage",
+    "Variant",
+    "base_job",
+    "measure",
+    "warm_up",
+]
 
 TASKS = 8
 """Transactions of a round: one for each task of the sink's batch, and the same number for the raw sender."""
@@ -29,9 +42,17 @@ BASE = (
     "write.jms", "write.raw", "read.raw", "read.jms", "read.naive", "read.java", "read.java_transacted",
     "read.stomp_py", "read.rate", "write.java",
 )  # fmt: skip
-QUICK = ("write.jms", "write.raw", "read.raw", "read.jms", "read.journal", "read.naive")
+AMQP = (
+    "write.amqp.jms", "write.amqp.raw", "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms",
+)  # fmt: skip
+QUICK = (
+    "write.jms", "write.amqp.jms", "write.raw", "write.amqp.raw", "read.raw", "read.amqp.raw", "read.jms",
+    "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms", "read.journal", "read.naive",
+)  # fmt: skip
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
 JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
+
+_AMQP_QUEUE = "bench.amqp.clients"
 
 Figures = dict[str, list[Measured]]
 """Case → its measurements, one for each round."""
@@ -98,9 +119,13 @@ class Variant:
             if "read.journal" in self.cases:
                 location = str(self._stage.spark.folder / "journal")
                 self._journal = self._open.enter_context(self._query("bench.journal", {"journalLocation": location}))
+            amqp = {"brokerUrl": self._stage.broker.amqp_url}
+            if {"read.amqp.jms", "read.amqp.core.jms"} & set(self.cases):
+                self._amqp_reading = self._open.enter_context(self._query("bench.amqp.read", amqp))
             if "write.jms" in self.cases:
-                write = replace(self.job, queue="bench.write")
-                self._writing = self._open.enter_context(Writing(self._stage.spark, write, tasks=TASKS))
+                self._writing = self._open.enter_context(self._writer("bench.write", {}))
+            if "write.amqp.jms" in self.cases:
+                self._amqp_writing = self._open.enter_context(self._writer("bench.amqp.write", amqp))
             self._open = self._open.pop_all()
         return self
 
@@ -109,6 +134,9 @@ class Variant:
 
     def _query(self, queue: str, options: dict[str, str]) -> Reading:
         return Reading(self._stage.spark, replace(self.job, queue=queue), options)
+
+    def _writer(self, queue: str, options: dict[str, str]) -> Writing:
+        return Writing(self._stage.spark, replace(self.job, queue=queue), options, tasks=TASKS)
 
     def measure(self, case: str) -> Measured:
         before = _collecting(self._stage.broker)
@@ -145,6 +173,41 @@ class Variant:
         self._fill(self._journal.job.queue)
         return self._journal.measure()
 
+    # --- AMQP ------------------------------------------------------------------------------------
+
+    def _fill_over_amqp(self, queue: str) -> Job:
+        job = replace(self.job, queue=queue)
+        in_child(raw_amqp.fill, job)
+        return job
+
+    def amqp_raw_write(self) -> Measured:
+        return in_child(raw_amqp.send, replace(self.job, queue=_AMQP_QUEUE))
+
+    def amqp_raw_read(self) -> Measured:
+        """Drains the messages of ``amqp_raw_write``, which runs before it in a round."""
+        if self._stage.broker.message_count(_AMQP_QUEUE) < self.job.messages:
+            self._fill_over_amqp(_AMQP_QUEUE)
+        return in_child(raw_amqp.drain, replace(self.job, queue=_AMQP_QUEUE))
+
+    def amqp_read(self) -> Measured:
+        self._amqp_reading.wake()
+        self._fill_over_amqp(self._amqp_reading.job.queue)
+        return self._amqp_reading.measure()
+
+    def amqp_raw_read_of_core(self) -> Measured:
+        return in_child(raw_amqp.drain, self._fill("bench.core.clients"))
+
+    def amqp_read_of_core(self) -> Measured:
+        """Reads what was sent over STOMP, which the broker keeps as messages of its own protocol (CORE)."""
+        self._amqp_reading.wake()
+        self._fill(self._amqp_reading.job.queue)
+        return self._amqp_reading.measure()
+
+    def amqp_write(self) -> Measured:
+        return self._amqp_writing.measure()
+
+    # --- other sources and clients ---------------------------------------------------------------
+
     def naive(self) -> Measured:
         """Starts the query in each round, because it polls without a pause and would disturb the other cases."""
         self._count += 1
@@ -172,6 +235,12 @@ class Variant:
 
 _CASES: dict[str, Callable[[Variant], Measured]] = {
     "write.jms": Variant.jms_write,
+    "write.amqp.jms": Variant.amqp_write,
+    "write.amqp.raw": Variant.amqp_raw_write,
+    "read.amqp.raw": Variant.amqp_raw_read,
+    "read.amqp.jms": Variant.amqp_read,
+    "read.amqp.core.raw": Variant.amqp_raw_read_of_core,
+    "read.amqp.core.jms": Variant.amqp_read_of_core,
     "write.raw": Variant.raw_write,
     "write.java": Variant.java_write,
     "read.raw": Variant.raw_read,
@@ -187,7 +256,7 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
 
 def warm_up(variant: Variant, *, seconds: float) -> None:
     """Run the connector's cases while Spark's JVM compiles code, which takes minutes. A real query runs for longer."""
-    ours = [case for case in variant.cases if case in {"write.jms", "read.jms"}]
+    ours = [case for case in variant.cases if case in {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms"}]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         for case in ours:

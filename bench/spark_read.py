@@ -123,7 +123,7 @@ def start_query(
     side: SparkSide, queue: str, options: Mapping[str, str] | None = None, *, source: str = "jms"
 ) -> StreamingQuery:
     """``queue``: a name, or a JSON array of names."""
-    frame = side.spark.readStream.format(source).options(**side.access(), queue=queue, **(options or {})).load()
+    frame = side.spark.readStream.format(source).options(**{**side.access(), "queue": queue, **(options or {})}).load()
     checkpoint = str(side.folder / f"reading-{time.time_ns()}")
     return frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
 

@@ -41,7 +41,8 @@ class Writing:
     def _start(self) -> StreamingQuery:
         numbers = self._side.spark.readStream.schema("id long").parquet(str(self._folder / "in" / "*"))
         rows = numbers.select(*message_columns(self.job))
-        writer = rows.writeStream.format("jms").options(**self._side.access(), queue=self.job.queue, **self._options)
+        options = {**self._side.access(), "queue": self.job.queue, **self._options}
+        writer = rows.writeStream.format("jms").options(**options)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
         return writer.trigger(processingTime="500 milliseconds").start()
 

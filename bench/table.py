@@ -11,6 +11,10 @@ CASES = {
     "read.raw": "raw socket, ids found and nothing parsed",
     "read.jms": 'format("jms") through Spark to noop',
     "read.journal": "the same with a journal",
+    "read.amqp.raw": "AMQP: raw socket, messages of AMQP",
+    "read.amqp.jms": "AMQP: through Spark, messages of AMQP",
+    "read.amqp.core.raw": "AMQP: raw socket, messages of STOMP",
+    "read.amqp.core.jms": "AMQP: through Spark, messages of STOMP",
     "read.naive": "stomp.py in a simple Spark source",
     "read.stomp_py": "stomp.py listener, only ACKs, no Spark",
     "read.java": "Java JMS (CORE), individual ACKs",
@@ -19,6 +23,8 @@ CASES = {
     "write.raw": "raw sockets, 2 connections",
     "write.jms": 'Spark to format("jms"), 2 tasks at a time',
     "write.java": "Java JMS (CORE), 2 connections",
+    "write.amqp.raw": "AMQP: raw sockets, 2 connections",
+    "write.amqp.jms": "AMQP: Spark, 2 tasks at a time",
 }
 _EXPLANATION = """\
 Messages of 1 KB text and five string properties, persistent, one ACK a message. Medians of {rounds} interleaved rounds

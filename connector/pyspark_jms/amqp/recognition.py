@@ -13,9 +13,11 @@ from pyspark_jms.delivery.recognition import Recognition
 
 __all__ = ["RECOGNITION", "redelivered"]
 
-_HEADER_BYTES = 6
-"""``00 53 70 c0 SIZE COUNT``: descriptor and beginning of a header section."""
-_LIST8, _DELIVERY_COUNT = 0xC0, 5
+_NARROW, _WIDE = (3, 0xC0, 5), (3, 0xD0, 11)
+"""Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
+number of fields, or of its last byte. A message has fewer than 256 fields in its header.
+"""
+_DESCRIPTOR, _HEADER_BYTES, _DELIVERY_COUNT = 0x53, 12, 5
 
 
 def _identity(block: MessageBlock, index: int) -> bytes:
@@ -41,8 +43,11 @@ def _may_be_redelivered(block: MessageBlock) -> Any:
     ends = positions_of(block.ends)
     starts = np.concatenate([[0], ends])[: len(ends)]
     data = np.frombuffer(block.data, np.uint8)
-    at = np.minimum(starts[:, np.newaxis] + np.arange(_HEADER_BYTES), max(len(data) - 1, 0))
-    first = data[at] if len(data) else np.zeros(at.shape, np.uint8)
-    descriptor, small = (first[:, :2] == (0, 0x53)).all(axis=1), first[:, 3] == _LIST8
-    without = descriptor & ((first[:, 2] != HEADER) | (small & (first[:, 5] < _DELIVERY_COUNT)))
+    if not len(data):
+        return np.arange(len(ends))
+    first = [data.take(starts + place, mode="clip") for place in range(_HEADER_BYTES)]
+    few = np.zeros(len(ends), np.bool_)
+    for at, code, count in (_NARROW, _WIDE):
+        few |= (first[at] == code) & (first[count] < _DELIVERY_COUNT)
+    without = (first[0] == 0) & (first[1] == _DESCRIPTOR) & ((first[2] != HEADER) | few)
     return np.flatnonzero(~without)

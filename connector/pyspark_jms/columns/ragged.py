@@ -41,7 +41,7 @@ Piece: TypeAlias = bytes | pa.Array
 """A part of what ``join_rows`` makes of each row: the same bytes for every row, or a binary array."""
 
 _BINARY = pa.binary()
-_WIDE = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+_WIDE = frozenset(kind.id for kind in (pa.large_string(), pa.large_binary(), pa.large_list(pa.null())))
 _POOL = pa.system_memory_pool()
 # The encoded messages of one batch are some megabytes, freed before the next batch. glibc keeps such blocks for reuse,
 # also for numpy's temporaries. Arrow's own pool gives them back, and new pages cost a fifth of the encoder's time.
@@ -51,7 +51,7 @@ _NOTHING = pa.scalar(b"", _BINARY)
 
 def offsets_of(array: pa.Array) -> Offsets:
     """The ``len + 1`` offsets of a string, binary, list or map array, into its whole child or data buffer."""
-    wide = any(is_wide(array.type) for is_wide in _WIDE)
+    wide = array.type.id in _WIDE
     buffer = array.buffers()[1]
     if buffer is None or not buffer.size:
         return np.zeros(1, np.int32)

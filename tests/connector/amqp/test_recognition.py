@@ -1,6 +1,6 @@
 from amqp_messages import block_of, list_, properties, section, string, text_message, uint
 
-from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
+from pyspark_jms.amqp.recognition import RECOGNITION, _may_be_redelivered, redelivered
 
 TRUE, FALSE, NULL = b"\x41", b"\x42", b"\x40"
 
@@ -37,3 +37,9 @@ def test_redelivered_messages_are_counted():
     block = block_of([counted(0, body), counted(3, body), text_message(), body, wide, b"\xff", b""])
     assert redelivered(block) == 2
     assert redelivered(block_of([b""])) == redelivered(block_of([])) == 0
+
+
+def test_usual_headers_are_not_read_one_by_one():
+    body = section(0x77, string("x"))
+    usual = [section(0x70, list_(TRUE, FALSE, wide=wide)) + body for wide in (False, True)]
+    assert _may_be_redelivered(block_of([*usual, body, counted(1, body)])).tolist() == [3]

@@ -53,9 +53,14 @@ def sized_bytes(data: bytes, code: int) -> bytes:
     return bytes((code + _WIDE,)) + struct.pack(">I", len(data)) + data
 
 
-def sized(texts: pa.Array, code: int) -> list[Piece]:
-    """The same for each entry of a binary array: the constructors and sizes, and the bytes. A null becomes AMQP's."""
+def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
+    """The same for each entry of a binary array: the constructors and sizes, and the bytes. A null becomes AMQP's.
+
+    ``prefix``: bytes before those of each entry, none of which is null.
+    """
     lengths = _lengths(texts)
+    if prefix:
+        return [_heads(lengths + len(prefix), code), prefix, texts]
     if texts.null_count:
         given = texts.is_valid()
         heads = _heads(np.where(mask_of(given), lengths, 0), code)
@@ -114,7 +119,9 @@ def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int
 
 
 def _lengths(array: pa.Array) -> Int64s:
-    return np.diff(offsets_of(array)).astype(np.int64)
+    offsets = offsets_of(array)
+    lengths: Int64s = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
+    return lengths
 
 
 def merged(pieces: Sequence[Piece]) -> list[Piece]:
@@ -133,8 +140,11 @@ def merged(pieces: Sequence[Piece]) -> list[Piece]:
 def _has_one_width(array: pa.Array) -> bool:
     if array.null_count or not len(array):
         return False
-    lengths = _lengths(array)
-    return bool(lengths[0] <= _MOST_MERGED and (lengths == lengths[0]).all())
+    offsets = offsets_of(array)
+    width = int(offsets[1]) - int(offsets[0])
+    if width > _MOST_MERGED or int(offsets[-1]) - int(offsets[0]) != width * len(array):
+        return False
+    return bool((offsets[1:] - offsets[:-1] == width).all())
 
 
 def _one(run: list[Piece]) -> list[Piece]:

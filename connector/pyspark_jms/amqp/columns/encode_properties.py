@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark_jms.amqp.columns.encode_destinations import Addresses
 from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, numbers, sized
 from pyspark_jms.amqp.wire.sections import PROPERTIES
-from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8, join_rows
+from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8
 from pyspark_jms.columns.rows import Rows
 
 __all__ = ["Identity", "properties"]
@@ -57,7 +57,7 @@ def properties(
 def _message_ids(rows: Rows, prefix: str) -> list[Piece]:
     numbers_of_rows = np.arange(rows.first, rows.first + rows.count) if rows.numbers is None else rows.numbers
     texts = pa.array(numbers_of_rows).cast(pa.string()).view(pa.binary())
-    return sized(join_rows([prefix.encode(), texts]), STR8)
+    return sized(texts, STR8, prefix.encode())
 
 
 def _text(rows: Rows, column: str) -> list[Piece]:

@@ -11,12 +11,13 @@ from pyspark_jms.columns.cut import Ints, Mask, Uint8s
 __all__ = ["Heads"]
 
 _WORD = 8
+_STRIP_WORDS, _FOLDED = STRIP // _WORD, 64
 
 
 class Heads:
     """Positions that move on through their rows."""
 
-    __slots__ = ("_octets", "_offset", "_strip", "at")
+    __slots__ = ("_differing", "_octets", "_offset", "_strip", "at")
 
     def __init__(self, octets: Octets, at: Ints) -> None:
         self._octets = octets
@@ -24,6 +25,8 @@ class Heads:
         self._strip: Uint8s | None = None
         self._offset = 0
         """The distance of each position from the beginning of its strip."""
+        self._differing: bytes | None = None
+        """By place in a strip: 0 if all strips have the same byte there. None: not known yet."""
 
     def __len__(self) -> int:
         return len(self.at)
@@ -31,12 +34,27 @@ class Heads:
     def words(self, ahead: int = 0) -> Ints:
         """The eight bytes at each position, or at a distance from it."""
         if self._strip is None or self._offset + ahead + _WORD > STRIP:
-            self._strip = None if ahead + _WORD > STRIP else self._octets.strips(self.at)
-            self._offset = 0
+            self._take_strips(ahead + _WORD)
         if self._strip is None:
             return self._octets.words(self.at + ahead)
         begin = self._offset + ahead
         return np.ndarray((len(self.at),), "<i8", self._strip, offset=begin, strides=(STRIP,))
+
+    def constant(self, size: int) -> bytes | None:
+        """The bytes at each position, if all rows have the same ones there; None: they differ, or that is not known."""
+        if self._strip is None or self._offset + size > STRIP:
+            self._take_strips(size)
+        if self._strip is None:
+            return None
+        if self._differing is None:
+            self._differing = _differing(self._strip)
+        begin, end = self._offset, self._offset + size
+        return None if any(self._differing[begin:end]) else self._strip[begin:end].tobytes()
+
+    def _take_strips(self, size: int) -> None:
+        """Read what follows the positions, if a strip has so many bytes."""
+        self._strip = None if size > STRIP else self._octets.strips(self.at)
+        self._offset, self._differing = 0, None
 
     def move(self, to: Ints, step: int | None) -> None:
         """``step``: the distance, if it is the same in all rows."""
@@ -49,3 +67,14 @@ class Heads:
     def keep(self, kept: Mask) -> None:
         self.at = self.at[kept]
         self._strip = None
+
+
+def _differing(strips: Uint8s) -> bytes:
+    """The places at which the strips are not all the same: a byte that is not 0."""
+    words = strips.view(np.int64)
+    changes = words[_STRIP_WORDS:] ^ words[:-_STRIP_WORDS]
+    # Rows are as long as that, because numpy is slow with short ones.
+    folded = len(changes) - len(changes) % (_STRIP_WORDS * _FOLDED)
+    found = np.bitwise_or.reduce(changes[:folded].reshape(-1, _STRIP_WORDS * _FOLDED), axis=0)
+    found = np.bitwise_or.reduce(found.reshape(_FOLDED, _STRIP_WORDS), axis=0)
+    return bytes((found | np.bitwise_or.reduce(changes[folded:].reshape(-1, _STRIP_WORDS), axis=0)).tobytes())

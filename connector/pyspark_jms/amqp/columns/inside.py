@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyspark_jms.amqp.columns.heads import Heads
-from pyspark_jms.amqp.columns.octets import Code, Compounds, Octets, pick
+from pyspark_jms.amqp.columns.octets import Code, Compounds, Octets, Values, layout_of, pick
 from pyspark_jms.columns.cut import Ints, Mask
 
 __all__ = ["Entry", "Field", "Inside"]
@@ -15,7 +15,6 @@ _FEW_ROWS, _MANY_ENTRIES = 16, 32
 """Fewer rows than ``_FEW_ROWS`` with more entries than ``_MANY_ENTRIES`` are left to the reader of one message."""
 
 _KEY_HEAD = 2
-_WORD = 8
 
 
 class Field(NamedTuple):
@@ -61,7 +60,7 @@ class Inside:
     def elements(self) -> Iterator[Entry]:
         index = 0
         while self._has(index):
-            values = self._octets.values(self.heads.at, self._end, self.heads.words())
+            values = self._values()
             kept = self._refuse(values.bad)
             code, start, stop = values.code, values.start, values.stop
             if kept is not None:
@@ -78,15 +77,15 @@ class Inside:
         self._least >>= 1
         index = 0
         while self._has(index):
-            keys = self._octets.values(self.heads.at, self._end, self.heads.words())
+            keys = self._values()
             wrong = keys.bad | ~_is_one_of(keys.code, key_codes)
-            same = keys.code == key_codes[0] if isinstance(keys.code, int) else False
-            key = _same_key(self._octets, self.heads) if same and not wrong.any() else None
+            head = None if keys.step is None or keys.code != key_codes[0] else self.heads.constant(keys.step)
+            key = None if head is None else head[_KEY_HEAD:]
             if wrong.any():
                 self.heads.move(np.where(wrong, self.heads.at, keys.stop), None)
             else:
                 self.heads.move(keys.stop, keys.step)
-            values = self._octets.values(self.heads.at, self._end, self.heads.words())
+            values = self._values()
             kept = self._refuse(wrong | values.bad)
             entry = Entry(Field(self._rows, values.code, values.start, values.stop), key, keys.start, keys.stop)
             if kept is not None:
@@ -96,6 +95,16 @@ class Inside:
                 yield entry
             self.heads.move(entry.field.stop, values.step if kept is None else None)
             index += 1
+
+    def _values(self) -> Values:
+        """The values at the positions. Where all rows have the same first bytes, only the positions are computed."""
+        head = self.heads.constant(_KEY_HEAD) or self.heads.constant(1)
+        layout = None if head is None else layout_of(head)
+        if head is None or layout is None:
+            return self._octets.values(self.heads.at, self._end, self.heads.words())
+        start, step = layout
+        stop = self.heads.at + step
+        return Values(head[0], self.heads.at + start, stop, stop > self._end, step)
 
     def _has(self, index: int) -> bool:
         """Take out the rows that have no more than ``index`` elements. Returns whether others are left."""
@@ -132,16 +141,3 @@ def _is_one_of(code: Code, codes: tuple[int, int]) -> Mask | np.bool_:
         return np.bool_(code in codes)
     found: Mask = (code == codes[0]) | (code == codes[1])
     return found
-
-
-def _same_key(octets: Octets, heads: Heads) -> bytes | None:
-    """The key at all positions, if it is the same one. All keys have the narrow constructor."""
-    words = heads.words()
-    size = _KEY_HEAD + (int(words[0]) >> 8 & 0xFF)
-    for begin in range(0, size, _WORD):
-        bits = (1 << 8 * (size - begin)) - 1 if size - begin < _WORD else -1
-        found = heads.words(begin)
-        if (found & bits != int(found[0]) & bits).any():
-            return None
-    first = int(heads.at[0]) + _KEY_HEAD
-    return bytes(octets.raw[first : first + size - _KEY_HEAD])

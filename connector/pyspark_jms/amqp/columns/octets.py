@@ -28,6 +28,7 @@ __all__ = [
     "Octets",
     "TooNearTheEndError",
     "Values",
+    "layout_of",
     "pick",
 ]
 
@@ -39,7 +40,7 @@ LIST_CODES, MAP_CODES = (0xC0, 0xD0, 0x45), (0xC1, 0xD1, -1)
 Code: TypeAlias = int | Ints
 """The constructors of some values; one number if they are all the same."""
 
-STRIP: Final = 128
+STRIP: Final = 64
 """The bytes that ``Octets.strips`` reads."""
 
 _WORD = 8
@@ -91,6 +92,16 @@ class Compounds(NamedTuple):
     bad: Mask
     step: int | None
     """The distance from each constructor to the first element, if it is the same for all."""
+
+
+def layout_of(head: bytes) -> tuple[int, int] | None:
+    """The first bytes of a value → the bytes before its content, and all its bytes; None if they do not tell."""
+    width = int(_WIDTHS[head[0]])
+    if width >= 0:
+        return 1, 1 + width
+    if _SIZES[head[0]] != 1 or len(head) < _NARROW_HEAD:
+        return None
+    return _NARROW_HEAD, _NARROW_HEAD + head[1]
 
 
 def pick(code: Code, which: Any) -> Code:

@@ -104,8 +104,13 @@ class _Texts:
         if not codes:
             return
         places = [np.flatnonzero(self._codes == code) for code in codes]
-        numbers = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
-        self._add(np.concatenate(places), pa.array(np.concatenate(numbers)).cast(pa.string()))
+        each = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
+        at, numbers = np.concatenate(places), np.concatenate(each)
+        if (numbers == numbers[0]).all():  # JMSXDeliveryCount, where nothing is redelivered
+            self._add(at[:1], pa.array(numbers[:1]).cast(pa.string()))
+            self._index[at] = self._index[at[0]]
+        else:
+            self._add(at, pa.array(numbers).cast(pa.string()))
 
     def _whole(self, code: int, start: Ints) -> Ints:
         if code == NUMBER:

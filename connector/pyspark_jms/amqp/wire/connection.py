@@ -96,60 +96,71 @@ class Connection:
         self.session.on_connection_closed()
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """``MalformedFrameError``: the bytes are not AMQP 1.0, and the connection is of no more use."""
-        pending = self._pending
-        pending += data
-        position = self._take_header()
-        while self.state is not ConnectionState.CLOSED:  # a broker may go on after it has refused the login (Artemis)
+        """``MalformedFrameError``: the bytes are not AMQP 1.0, and the connection is of no more use.
+
+        Bytes after the end of the connection are passed over: a broker may send its header after a refused login.
+        """
+        view = memoryview(data)
+        while view and self.state is not ConnectionState.CLOSED:
+            taken = 0 if self._pending or self._expects_header else self._take_frames(view)
+            view = view[taken or self._complete(view) :]
+
+    def _take_frames(self, data: memoryview) -> int:
+        """Take whole frames without copying them. Returns the position of what follows them."""
+        position = 0
+        while not self._expects_header and self.state is not ConnectionState.CLOSED:
             if self.state in {ConnectionState.OPEN, ConnectionState.CLOSING}:
-                position = self.session.take_plain(pending, position)
-            left = len(pending) - position
-            if left < HEADER_BYTES or self._awaits_header:
+                position = self.session.take_plain(data, position)
+            left = len(data) - position
+            if left < HEADER_BYTES or left < (size := frame_size(data, position, self._limits)):
                 break
-            size = frame_size(pending, position, self._limits)
-            if left < size:
-                break
-            self._on_frame(position, size)
+            self._on_frame(bytes(data[position : position + size]))
             position += size
-            position = self._after_frame(position)
-        del pending[:position]
+        return position
 
-    def _after_frame(self, position: int) -> int:
-        """The login's outcome is followed by another protocol header."""
-        if not self._awaits_header:
-            return position
-        del self._pending[:position]
-        return self._take_header()
+    def _complete(self, data: memoryview) -> int:
+        """Add to the pending header or frame what it lacks, and take it once it is whole. Returns the bytes used."""
+        used = 0
+        while used < len(data) and (missing := self._pending_size() - len(self._pending)):
+            piece = data[used : used + missing]
+            self._pending += piece
+            used += len(piece)
+        if self._expects_header:
+            self._take_header()
+        elif len(self._pending) == self._pending_size():
+            whole, self._pending = self._pending, bytearray()
+            self._take_frames(memoryview(whole))
+        return used
 
-    @property
-    def _awaits_header(self) -> bool:
-        return bool(self._expects_header)
+    def _pending_size(self) -> int:
+        """The bytes of the pending header or frame, as far as they are known."""
+        if self._expects_header or len(self._pending) < HEADER_BYTES:
+            return HEADER_BYTES
+        return frame_size(self._pending, 0, self._limits)
 
-    def _take_header(self) -> int:
-        """§2.2: eight bytes that name the protocol. Returns their number once they are here."""
-        wanted = self._expects_header
-        if wanted and not wanted.startswith(self._pending[:4]):
+    def _take_header(self) -> None:
+        """§2.2: eight bytes that name the protocol."""
+        got, wanted = bytes(self._pending), self._expects_header
+        if not wanted.startswith(got[:4]):
             raise malformed("they do not begin with AMQP")
-        if not wanted or len(self._pending) < len(wanted):
-            return 0
-        got = bytes(self._pending[: len(wanted)])
+        if len(got) < len(wanted):
+            return
         if got != wanted:
             raise malformed(f"the protocol header is {got!r}, and {wanted!r} was expected")
         self._expects_header = b""
-        return len(wanted)
+        self._pending.clear()
 
     # --- frames --------------------------------------------------------------------------------
 
-    def _on_frame(self, position: int, size: int) -> None:
-        pending = self._pending
-        begin, end = position + pending[position + 4] * 4, position + size
-        if begin == end:
+    def _on_frame(self, data: bytes) -> None:
+        begin = data[4] * 4
+        if begin == len(data):
             return  # an empty frame
-        performative, payload = decode_performative(pending, begin, end)
+        performative, payload = decode_performative(data, begin, len(data))
         if self.state is ConnectionState.SASL:
             self._on_sasl(performative)
         else:
-            self._on_amqp(performative, bytes(pending[payload:end]))
+            self._on_amqp(performative, memoryview(data)[payload:])
 
     def _on_sasl(self, performative: Performative) -> None:
         match performative:
@@ -182,7 +193,7 @@ class Connection:
             idle_time_out=int(self._idle_seconds * 1000),
         )
 
-    def _on_amqp(self, performative: Performative, payload: bytes) -> None:
+    def _on_amqp(self, performative: Performative, payload: memoryview) -> None:
         match performative:
             case Open():
                 self._machine.move(ConnectionEvent.PEER_OPEN)

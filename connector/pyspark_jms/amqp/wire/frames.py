@@ -22,7 +22,7 @@ def frame(channel: int, performative: Performative, payload: bytes = b"", *, sas
     return _HEADER.pack(len(body) + HEADER_BYTES, 2, int(sasl), channel) + body
 
 
-def frame_size(buffer: bytearray, position: int, limits: Limits) -> int:
+def frame_size(buffer: bytearray | memoryview, position: int, limits: Limits) -> int:
     """Bytes of the frame that begins here, of which at least eight are in the buffer."""
     size = int.from_bytes(buffer[position : position + 4], "big")
     offset = buffer[position + 4] * 4

@@ -87,13 +87,13 @@ class Receiver(Link):
 
     # --- messages ------------------------------------------------------------------------------
 
-    def take_plain(self, buffer: bytearray, position: int) -> tuple[int, int]:
+    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
         """As ``Transfers.take_plain``."""
         position, messages = self.transfers.take_plain(buffer, position)
         self._count(messages)
         return position, messages
 
-    def on_transfer(self, transfer: Transfer, payload: bytes) -> None:
+    def on_transfer(self, transfer: Transfer, payload: bytes | memoryview) -> None:
         if transfer.delivery_id is None and not self.transfers.is_inside_message:
             raise malformed("a first transfer of a message without a delivery-id")
         more, aborted = bool(transfer.more), bool(transfer.aborted)

@@ -104,7 +104,7 @@ class Session:
 
     # --- receiving -----------------------------------------------------------------------------
 
-    def take_plain(self, buffer: bytearray, position: int) -> int:
+    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int) -> int:
         """Take transfers of whole messages from here on; the position of the first other frame."""
         link = self._by_peer_handle.get(0)
         if not isinstance(link, Receiver):
@@ -119,7 +119,7 @@ class Session:
         self._left -= transfers
         self._extend()
 
-    def on(self, performative: Performative, payload: bytes) -> None:
+    def on(self, performative: Performative, payload: bytes | memoryview) -> None:
         """Any performative of this channel."""
         match performative:
             case Transfer():

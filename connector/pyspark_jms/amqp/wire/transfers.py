@@ -5,21 +5,41 @@ frame of another shape, which goes the general way by ``Transfer``.
 """
 
 import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
 
 __all__ = ["Transfers"]
 
-_HEAD = struct.Struct(">IQ").unpack_from
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
 _PLAIN = 0x0200_0000_0053_14C0
 """Bytes 4 to 12 of the usual frame: offset 2, type AMQP, channel 0, descriptor of transfer, list8."""
 _SHORTEST = 20
-_ZERO, _SMALL_UINT, _UINT, _BINARY = 0x43, 0x52, 0x70, 0xA0
-"""Constructors (§1.6) of the fields of a usual transfer."""
+_LIST_SIZE, _LIST_BEGIN, _HANDLE, _ID = 12, 13, 14, 15
+"""Positions in the usual frame. The size of the list counts from ``_LIST_BEGIN``."""
+_ZERO, _BINARY = 0x43, 0xA0
+_ID_BYTES = {0x43: 0, 0x52: 1, 0x70: 4}
+"""Constructors (§1.6) of a delivery-id → bytes of its value."""
 _NOTHING = b"\x40\x42\x43"
 """null, false and 0."""
 _WHOLE = struct.Struct(">I")
+
+
+class _Shape(NamedTuple):
+    """What frames have in common that differ in their sizes, delivery-ids, tags and payloads only."""
+
+    unpack: Callable[[Bytes, int], tuple[Any, ...]]
+    """A frame → its size, signature, ``head``, delivery-id, ``middle`` and ``tail``."""
+    width: int
+    """Bytes before the payload."""
+    head: bytes
+    middle: bytes
+    tail: bytes
+    zeros: bytes
+    """What the delivery-id lacks of four bytes."""
 
 
 class Transfers:
@@ -55,33 +75,40 @@ class Transfers:
         self._block = MessageBlock(self._data)
         return block
 
-    def take_plain(self, buffer: bytearray, position: int) -> tuple[int, int]:
+    def take_plain(self, buffer: Bytes, position: int) -> tuple[int, int]:
         """Take whole messages from here on. Returns the position of the first other frame, and how many were taken."""
         if self._partial is not None:
             return position, 0
-        data, ends, ids = self._data, self._block.ends, self._block.ids
-        last, limit, first, size_before = len(buffer), self._max_bytes, len(ends), len(data)
-        while last - position >= _SHORTEST:
-            size, signature = _HEAD(buffer, position)
-            if signature != _PLAIN or position + size > last or size > limit or buffer[position + 14] != _ZERO:
+        view, before, size_before = memoryview(buffer), len(self._block), len(self._data)
+        while (shape := _shape_of(view, position)) is not None:
+            end = self._take_alike(view, position, shape)
+            if end == position:
                 break
-            begin = position + 13 + buffer[position + 12]
-            delivery, at = _delivery_id(buffer, position + 15)
-            if delivery is None or buffer[at] != _BINARY:
-                break
-            at += 2 + buffer[at + 1]
-            if not at <= begin <= position + size or not _is_whole(buffer, at, begin):
-                break
-            data += buffer[begin : position + size]
-            ends.append(len(data))
-            ids.append(delivery)
-            position += size
-        taken = len(ends) - first
+            position = end
+        taken = len(self._block) - before
         self.total_messages += taken
-        self.total_bytes += len(data) - size_before
+        self.total_bytes += len(self._data) - size_before
         return position, taken
 
-    def add(self, delivery_id: int | None, payload: bytes, *, more: bool, aborted: bool) -> bool:
+    def _take_alike(self, view: memoryview, position: int, shape: _Shape) -> int:
+        """Take the messages of frames of one shape. Returns the position of the first other frame."""
+        unpack, width, head, middle, tail, zeros = shape
+        data, ends, ids = self._data, self._block.ends, self._block.ids
+        last, limit = len(view), self._max_bytes
+        while last - position >= width:
+            size, signature, own_head, identifier, own_middle, own_tail = unpack(view, position)
+            if signature != _PLAIN or own_head != head or own_middle != middle or own_tail != tail:
+                break
+            end = position + size
+            if end > last or size > limit or size < width:
+                break
+            data += view[position + width : end]
+            ends.append(len(data))
+            ids.append(zeros + identifier)
+            position = end
+        return position
+
+    def add(self, delivery_id: int | None, payload: Bytes, *, more: bool, aborted: bool) -> bool:
         """The general way: one transfer. Returns whether it ended a delivery (§2.6.14)."""
         if self._partial is None:
             self._partial, self._partial_size = bytearray(), 0
@@ -108,16 +135,22 @@ class Transfers:
         return True
 
 
-def _delivery_id(buffer: bytearray, at: int) -> tuple[bytes | None, int]:
-    """The delivery-id as four bytes, and where the next field begins. None: it is missing."""
-    code = buffer[at]
-    if code == _UINT:
-        return bytes(buffer[at + 1 : at + 5]), at + 5
-    if code == _SMALL_UINT:
-        return b"\0\0\0" + buffer[at + 1 : at + 2], at + 2
-    return (b"\0\0\0\0", at + 1) if code == _ZERO else (None, at)
-
-
-def _is_whole(buffer: bytearray, at: int, end: int) -> bool:
-    """Whether the fields message-format, settled, more, … are all 0, false or null: a whole message, not aborted."""
-    return not buffer[at:end].strip(_NOTHING)
+def _shape_of(view: memoryview, position: int) -> _Shape | None:
+    """The shape of the frame here; None: it is not plain, or its first bytes are not here yet."""
+    if len(view) - position < _SHORTEST:
+        return None
+    width = _LIST_BEGIN + view[position + _LIST_SIZE]
+    first = bytes(view[position : position + width])
+    if len(first) < width or width <= _ID or first[_HANDLE] != _ZERO or first[_ID] not in _ID_BYTES:
+        return None
+    id_bytes = _ID_BYTES[first[_ID]]
+    tag = _ID + 1 + id_bytes
+    if width < tag + 2 or first[tag] != _BINARY:
+        return None
+    tail = tag + 2 + first[tag + 1]
+    if tail > width or first[tail:].strip(_NOTHING):
+        return None
+    layout = struct.Struct(f">IQ4s{id_bytes}s2s{tail - tag - 2}x{width - tail}s")
+    return _Shape(
+        layout.unpack_from, width, first[_LIST_SIZE : _ID + 1], first[tag : tag + 2], first[tail:], bytes(4 - id_bytes)
+    )

@@ -43,3 +43,23 @@ def test_the_end_of_the_block():
     assert Heads(OCTETS, np.array([990])).words().tolist() == words_at([990])
     with pytest.raises(TooNearTheEndError):
         Heads(OCTETS, np.array([995])).words()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 64, 65, 200])
+def test_bytes_that_all_rows_have(rows):
+    """One byte differs, in the last row: only what holds it is not constant."""
+    each = bytearray(range(80)) * rows
+    different = len(each) - 80 + 20
+    each[different] += rows > 1
+    octets = Octets(pa.py_buffer(bytes(each) + bytes(STRIP)))
+    heads = Heads(octets, np.arange(rows) * 80)
+    assert heads.constant(20) == bytes(range(20))
+    assert heads.constant(21) == (bytes(range(21)) if rows == 1 else None)
+    heads.move(heads.at + 21, 21)
+    assert heads.constant(STRIP - 21) == bytes(range(21, STRIP))
+    assert heads.constant(STRIP - 10) == bytes(range(21, STRIP + 11))
+    assert heads.constant(STRIP + 1) is None
+
+
+def test_near_the_end_of_the_block_nothing_is_known_to_be_constant():
+    assert Heads(OCTETS, np.array([0, 1000 - STRIP + 1])).constant(1) is None

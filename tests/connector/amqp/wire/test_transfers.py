@@ -39,6 +39,26 @@ def test_fields_that_say_nothing_are_plain_too(fields):
     assert Transfers(Limits()).take_plain(data, 0) == (len(data), 1)
 
 
+def test_frames_of_several_shapes_are_taken_in_one_call():
+    tags = [b"", b"a", b"bc", b"bc", b"d", b"e" * 100, b"f"]
+    frames = [transfer(number, b"%d" % number, delivery_tag=tag) for number, tag in enumerate(tags, 254)]
+    transfers, buffer = Transfers(Limits()), b"".join(frames)
+    assert transfers.take_plain(memoryview(buffer), 0) == (len(buffer), len(tags))
+    block = transfers.take()
+    assert messages(block) == [b"254", b"255", b"256", b"257", b"258", b"259", b"260"]
+    assert block.ids == [struct.pack(">I", number) for number in range(254, 261)]
+
+
+@pytest.mark.parametrize("place", [*range(4, 13), *range(14, 21)])
+def test_frames_of_one_shape_differ_in_their_delivery_ids_only(place):
+    """Each byte from the frame's size to its tag, except the number of fields, changed in the second of two frames."""
+    first, second = transfer(1000, b"one"), bytearray(transfer(1001, b"two"))
+    second[place] ^= 0x01
+    transfers = Transfers(Limits())
+    taken = transfers.take_plain(first + second, 0)
+    assert taken == ((len(first) + len(second), 2) if 16 <= place < 20 else (len(first), 1))
+
+
 def test_a_cut_frame_waits():
     whole = transfer(1, b"one") + transfer(2, b"two")
     for size in range(len(whole)):
