@@ -9,6 +9,7 @@ import time
 import uuid
 from pathlib import Path
 
+from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
 from streams import FilesInput, FolderOutput, QueueInput, QueueOutput
@@ -18,6 +19,8 @@ from pyspark_jms.testing import EmbeddedArtemis
 _PATIENCE_SECONDS = 180
 _ASK_SECONDS = 1.0
 """Between two questions to the job whether it still runs."""
+_AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
+"""After so many ms the broker misses a client: over AMQP the client's ``heartbeat`` does not decide it."""
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 """Spark 4.3, killed while it wrote the offset of its first batch, asks for another checkpoint."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
@@ -42,7 +45,7 @@ class Slot:
     """What cells share, one after the other: a broker and drivers that stand ready."""
 
     def __init__(self):
-        self.broker = EmbeddedArtemis(heap="512m").start()
+        self.broker = EmbeddedArtemis(heap="512m", acceptor_options=_AMQP_OPTIONS).start()
         self.drivers = Drivers()
 
     def close(self):
@@ -72,16 +75,18 @@ class Stage:
 
     def __enter__(self):
         self._exits.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
-        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
+        protocol = "amqp" if self.mode in AMQP_MODES else "stomp"
+        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
+        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
         name = uuid.uuid4().hex[:12]
-        if self.mode == "sink":
+        if self.mode in FROM_FILES:
             self.input = FilesInput(self.folder / "files")
         else:
-            journal = None if self.mode == "plain" else self.folder / "journal"
+            journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
             self.input = QueueInput(self.broker, self.source, f"in.{name}", journal)
-        if self.mode in {"sink", "both"}:
-            self.output = QueueOutput(self.broker, self.sink, f"out.{name}")
+        if self.mode in TO_QUEUE:
+            guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"
+            self.output = QueueOutput(self.broker, self.sink, f"out.{name}", guarantee)
         else:
             self.output = FolderOutput(self.folder / "out")
         return self

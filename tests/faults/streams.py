@@ -100,15 +100,15 @@ class FolderOutput:
 
 
 class QueueOutput:
-    """A queue that format jms writes to, exactly once; ``counted`` empties it, when nobody writes any more."""
+    """A queue that format jms writes to; ``counted`` empties it, when nobody writes any more."""
 
-    def __init__(self, broker, proxy, queue):
-        self._broker, self._proxy, self.queue = broker, proxy, queue
+    def __init__(self, broker, proxy, queue, guarantee):
+        self._broker, self._proxy, self.queue, self._guarantee = broker, proxy, queue, guarantee
         self._seen = Counter()
 
     def sink(self, columns, **options):
         where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue}
-        options = {name: str(value) for name, value in options.items()} | {"deliveryGuarantee": "exactly-once"}
+        options = {name: str(value) for name, value in options.items()} | {"deliveryGuarantee": self._guarantee}
         return {"options": where | options, "columns": columns[1:]}
 
     def counted(self):
