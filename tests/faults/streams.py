@@ -2,10 +2,16 @@
 
 import itertools
 import json
+import time
 from collections import Counter
 
+from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from rawstomp import RawStomp
 from streaming import access
+
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.options.source import SourceOptions
 
 _FILE_LINES = 100
 FILES_A_BATCH = 2
@@ -52,6 +58,36 @@ class QueueInput:
         """First sequences of segments whose receipt is written down."""
         entries = [json.loads(line[33:]) for line in (self.journal / "books").read_text().splitlines()]
         return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
+
+
+class AmqpInput(QueueInput):
+    """Every second portion comes from an AMQP client with message-ids, the others from STOMP, without ids."""
+
+    _with_ids = False
+
+    def send(self, count):
+        if self._with_ids:
+            self._send_with_ids(range(self.sent, self.sent + count))
+            self.sent += count
+        else:
+            super().send(count)
+        self._with_ids = not self._with_ids
+
+    def _send_with_ids(self, numbers):
+        given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}
+        with Producer(SourceOptions.parse(given).connection) as producer:
+            producer.open(Target(address=self.queue, capabilities=("queue",)))
+            producer.send(block_of([_message(n, self.queue) for n in numbers]))
+            producer.commit()
+
+
+def _message(number, queue):
+    return (
+        section(0x70, list_(TRUE))
+        + properties(message_id=string(f"ID:{queue}:{number}"), creation_time=timestamp(int(time.time() * 1000)))
+        + application_properties(n=string(str(number)))
+        + section(0x77, string(f"message {number} of {queue}"))
+    )
 
 
 class FilesInput:
