@@ -60,7 +60,7 @@ def _hold_task(stage, frame):
     """Hold a frame of one task of the third batch, when the other task is over. Returns the batch."""
     batch = hold_third(stage, frame)
     stage.until(lambda: stage.output.size() == batch * BATCH + _TASK, "the rows of the other task")
-    stage.until(lambda: stage.sink.connections == 1, "the end of the other task's connection")
+    stage.until(lambda: stage.driver.order("completed_tasks") == 1, "the end of the other task")
     return batch
 
 

@@ -75,6 +75,10 @@ def points_of(mode):
     return AMQP_POINTS.get(mode, STOMP_POINTS)
 
 
+def faults_of(mode):
+    return {fault: words for fault, words in FAULTS.items() if fault != "disk-full" or mode in STOMP_MODES}
+
+
 @dataclass(frozen=True)
 class Cell:
     mode: str
@@ -91,18 +95,19 @@ class Cell:
         """How many the guarantee allows after these ends of queries; None: any number.
 
         A lost connection repeats nothing that the source has read; only a process that dies does. A task of a sink
-        that is at-least-once repeats its rows when the confirmation is lost, and a query repeats its last batch.
+        that is at-least-once repeats its rows when their confirmation is lost, and a query repeats its last batch.
         """
         if self.mode in {"plain", "amqp"}:
             return 0 if self.fault in _CONNECTION_FAULTS else None
         if self.mode == "amqp-sink":
-            repeated_tasks = self.point in {"unconfirmed", "before-ttl"}
-            return _BATCH * (len(endings) + repeated_tasks)
+            unconfirmed = self.point in {"unconfirmed", "before-ttl"}
+            unconfirmed |= (self.fault, self.point) == ("kill-worker", "sink-done")
+            return _BATCH * len(endings) + _BATCH // 2 * unconfirmed
         return 0
 
 
 def cells():
-    return [Cell(m, f, p, _reason(m, f, p)) for m in MODES for f in FAULTS for p in points_of(m)]
+    return [Cell(m, f, p, _reason(m, f, p)) for m in MODES for f in faults_of(m) for p in points_of(m)]
 
 
 def _reason(mode, fault, point):

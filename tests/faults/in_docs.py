@@ -4,7 +4,7 @@ import datetime as dt
 import string
 from pathlib import Path
 
-from cells import AMQP_MODES, FAULTS, STOMP_MODES, cells, points_of
+from cells import AMQP_MODES, STOMP_MODES, cells, faults_of, points_of
 
 SECTIONS = {"faults": STOMP_MODES, "faults over AMQP": AMQP_MODES}
 
@@ -39,8 +39,9 @@ def _lines(modes, results):
     letters = {}
     for mode, name in modes.items():
         yield from ["", f"**{name}**", ""]
-        yield f"| point | {' | '.join(FAULTS.values())} |"
-        yield "|---" * (len(FAULTS) + 1) + "|"
+        faults = faults_of(mode)
+        yield f"| point | {' | '.join(faults.values())} |"
+        yield "|---" * (len(faults) + 1) + "|"
         for point, words in points_of(mode).items():
             cellular = [_cell(cell, by_name, letters) for cell in cells() if (cell.mode, cell.point) == (mode, point)]
             yield f"| {words} | {' | '.join(cellular)} |"

@@ -196,7 +196,7 @@ class Stage:
         """A query that lives on does the rest by itself; returns whether it did."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not self.ended():
-            if self.output.size() >= self.input.sent and not self.input.left():
+            if self._is_all_out():
                 self.driver.order("stop")
                 self._running = False
                 return True
@@ -206,6 +206,13 @@ class Stage:
                 return False
             time.sleep(0.2)
         return False
+
+    def _is_all_out(self):
+        if self.mode in FROM_FILES and self.mode not in EXACTLY_ONCE:  # duplicates would count as the rest
+            return self.input.read(self.checkpoint) == self.input.sent and self.logged("offsets") == self.logged(
+                "commits"
+            )
+        return self.output.size() >= self.input.sent and not self.input.left()
 
     def recover(self, meanwhile=lambda: None):
         """Start the job again, as a user would, until nothing is left. In another driver: the old one may be gone."""
