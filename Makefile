@@ -63,11 +63,11 @@ test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee
 unit: $(READY) ## run the tests that need neither broker nor Spark
 	$(BIN)/python -m pytest -m 'not broker and not spark'
 
-faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (an hour; ARGS="--mode journal --list")
+faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)
 
-soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a plan
-	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED))
+soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a plan (ARGS="--mode amqp")
+	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 demo: $(READY) ## run the demo: a broker, a Spark job, orders in and out
 	$(BIN)/pyspark-jms demo

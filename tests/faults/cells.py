@@ -2,12 +2,21 @@
 
 from dataclasses import dataclass
 
-MODES = {
+STOMP_MODES = {
     "journal": "source with journal",
     "plain": "source without journal",
     "sink": "sink exactly-once",
     "both": "source with journal → sink exactly-once",
 }
+AMQP_MODES = {
+    "amqp": "source over AMQP",
+    "amqp-sink": "sink over AMQP, at-least-once",
+}
+MODES = STOMP_MODES | AMQP_MODES
+EXACTLY_ONCE = {"journal", "sink", "both"}
+WITH_JOURNAL = {"journal", "both"}
+FROM_FILES = {"sink", "amqp-sink"}
+TO_QUEUE = {"sink", "both", "amqp-sink"}
 FAULTS = {
     "kill-driver": "kill -9 driver",
     "kill-runner": "kill -9 runner",
@@ -20,7 +29,7 @@ FAULTS = {
     "stop": "query.stop()",
     "sigterm": "spark-submit SIGTERM",
 }
-POINTS = {
+STOMP_POINTS = {
     "received": "before durable",
     "durable": "durable, not acknowledged",
     "unconfirmed": "confirmed by the broker, its receipt lost",
@@ -31,9 +40,43 @@ POINTS = {
     "done": "done, not deleted",
     "before-ttl": "restart before the old connection's time to live ends",
 }
+AMQP_POINTS = {
+    "amqp": {
+        "received": "received, not offered",
+        "offered": "offered, not planned",
+        "mid-batch": "mid-batch",
+        "sink-done": "sink done, batch not in Spark's log",
+        "done": "done, not acknowledged",
+        "accepting": "before the dispositions of the acknowledgements",
+        "discharging": "acknowledged in a transaction, before its discharge",
+        "unconfirmed": "discharged, its confirmation lost",
+        "declaring": "discharge confirmed, before the next transaction is declared",
+        "before-ttl": "restart before the old connection's time to live ends",
+    },
+    "amqp-sink": {
+        "offered": "planned, before the first connection",
+        "declaring": "connected, before the transaction is declared",
+        "mid-batch": "rows sent, before the discharge",
+        "unconfirmed": "discharged, its confirmation lost",
+        "sink-done": "all tasks confirmed, batch not in Spark's log",
+        "before-ttl": "restart before the old connection's time to live ends",
+    },
+}
+POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
-_KILLS = {"kill-driver", "kill-runner", "kill-worker"}
-_IN_RUNNER = {"received", "durable", "acknowledged", "offered", "done"}
+_BATCH = 200
+_CONNECTION_FAULTS = {"kill-broker", "freeze-broker", "cut", "stall", "kill-worker"}
+_IN_RUNNER = {
+    "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring",
+}  # fmt: skip
+
+
+def points_of(mode):
+    return AMQP_POINTS.get(mode, STOMP_POINTS)
+
+
+def faults_of(mode):
+    return {fault: words for fault, words in FAULTS.items() if fault != "disk-full" or mode in STOMP_MODES}
 
 
 @dataclass(frozen=True)
@@ -48,14 +91,23 @@ class Cell:
     def name(self):
         return f"{self.mode}/{self.fault}/{self.point}"
 
-    @property
-    def exactly_once(self):
-        """Without a journal a lost connection repeats nothing either; only a process that dies does."""
-        return self.mode != "plain" or self.fault in {"kill-broker", "freeze-broker", "cut", "stall", "kill-worker"}
+    def most_duplicates(self, endings):
+        """How many the guarantee allows after these ends of queries; None: any number.
+
+        A lost connection repeats nothing that the source has read; only a process that dies does. A task of a sink
+        that is at-least-once repeats its rows when their confirmation is lost, and a query repeats its last batch.
+        """
+        if self.mode in {"plain", "amqp"}:
+            return 0 if self.fault in _CONNECTION_FAULTS else None
+        if self.mode == "amqp-sink":
+            unconfirmed = self.point in {"unconfirmed", "before-ttl"}
+            unconfirmed |= (self.fault, self.point) == ("kill-worker", "sink-done")
+            return _BATCH * len(endings) + _BATCH // 2 * unconfirmed
+        return 0
 
 
 def cells():
-    return [Cell(m, f, p, _reason(m, f, p)) for m in MODES for f in FAULTS for p in POINTS]
+    return [Cell(m, f, p, _reason(m, f, p)) for m in MODES for f in faults_of(m) for p in points_of(m)]
 
 
 def _reason(mode, fault, point):
@@ -64,10 +116,9 @@ def _reason(mode, fault, point):
 
 
 def _rules(mode, fault, point):
-    journal = mode in {"journal", "both"}
-    yield mode == "sink" and fault == "kill-runner", "a source of files has no Python process (runner)"
+    yield mode in FROM_FILES and fault == "kill-runner", "a source of files has no Python process (runner)"
     yield (
-        fault == "disk-full" and not journal,
+        fault == "disk-full" and mode not in WITH_JOURNAL,
         "this mode has no journal",
     )
     yield (
@@ -83,11 +134,11 @@ def _rules(mode, fault, point):
         "without a journal no message is durable, and none is acknowledged before its batch is done",
     )
     yield (
-        fault == "kill-worker" and point in _IN_RUNNER and not (mode == "sink" and point == "offered"),
+        fault == "kill-worker" and point in _IN_RUNNER and mode not in FROM_FILES,
         "no worker runs a task of the query at this point",
     )
     yield (
-        fault == "kill-worker" and mode in {"journal", "plain"} and point in {"unconfirmed", "sink-done", "before-ttl"},
+        fault == "kill-worker" and mode not in TO_QUEUE and point in {"unconfirmed", "sink-done", "before-ttl"},
         "the runner owns the connection, and the batch is collected: no worker runs a task of the query at this point",
     )
     yield from _of_disk(fault, point)

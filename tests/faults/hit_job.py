@@ -42,6 +42,12 @@ class Job:
             return {"active": False, "error": str(error)}
         return {"active": active, "error": None}
 
+    def completed_tasks(self):
+        """Of the stages that run."""
+        tracker = self._spark.sparkContext.statusTracker()
+        running = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return sum(stage.numCompletedTasks for stage in running if stage)
+
     def stop(self):
         self._query.stop()
 

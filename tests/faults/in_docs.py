@@ -1,24 +1,34 @@
-"""Results → the tables of docs/guarantees.md, between two marks if the file has them."""
+"""Results → the tables of docs/guarantees.md, between two marks for each protocol if the file has them."""
 
 import datetime as dt
 import string
 from pathlib import Path
 
-from cells import FAULTS, MODES, POINTS, cells
+from cells import AMQP_MODES, STOMP_MODES, cells, faults_of, points_of
 
-BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
+SECTIONS = {"faults": STOMP_MODES, "faults over AMQP": AMQP_MODES}
 
 
 def write(path: Path, results):
-    text = "\n".join([BEGIN, *_lines({result.cell.name: result for result in results}, results), END])
-    old = path.read_text() if path.exists() else ""
-    if BEGIN in old:
-        before, _, rest = old.partition(BEGIN)
-        text = before + text + rest.partition(END)[2]
+    """A section none of whose modes was run stays as it is."""
+    text = path.read_text() if path.exists() else ""
+    for name, modes in SECTIONS.items():
+        found = [result for result in results if result.cell.mode in modes]
+        if found:
+            text = _replaced(text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", _lines(modes, found))
     path.write_text(text if text.endswith("\n") else text + "\n")
 
 
-def _lines(by_name, results):
+def _replaced(text, begin, end, lines):
+    section = "\n".join([begin, *lines, end])
+    if begin not in text:
+        return text + section + "\n"
+    before, _, rest = text.partition(begin)
+    return before + section + rest.partition(end)[2]
+
+
+def _lines(modes, results):
+    by_name = {result.cell.name: result for result in results}
     sent = sum(result.sent for result in results)
     bad = sum(not result.ok for result in results)
     yield (
@@ -27,11 +37,12 @@ def _lines(by_name, results):
         " Each cell shows *lost / duplicated* messages; a letter is the reason why the cell is not run."
     )
     letters = {}
-    for mode, name in MODES.items():
+    for mode, name in modes.items():
         yield from ["", f"**{name}**", ""]
-        yield f"| point | {' | '.join(FAULTS.values())} |"
-        yield "|---" * (len(FAULTS) + 1) + "|"
-        for point, words in POINTS.items():
+        faults = faults_of(mode)
+        yield f"| point | {' | '.join(faults.values())} |"
+        yield "|---" * (len(faults) + 1) + "|"
+        for point, words in points_of(mode).items():
             cellular = [_cell(cell, by_name, letters) for cell in cells() if (cell.mode, cell.point) == (mode, point)]
             yield f"| {words} | {' | '.join(cellular)} |"
     yield ""

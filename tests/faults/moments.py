@@ -4,15 +4,18 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from frames import AMQP_SINK, AMQP_SOURCE, STOMP_SINK, STOMP_SOURCE, Frame
+
 LONGEST_SECONDS = 3.0
 """Of any moment: what was to be waited for may not come any more."""
 _FRAMES = {
-    "journal": {"source": (b"SUBSCRIBE\n", b"ACK\n", b"MESSAGE\n", b"RECEIPT\n")},
-    "plain": {"source": (b"SUBSCRIBE\n", b"ACK\n", b"MESSAGE\n", b"RECEIPT\n")},
-    "sink": {"sink": (b"CONNECT\n", b"BEGIN\n", b"SEND\n", b"COMMIT\n", b"RECEIPT\n", b"DISCONNECT\n")},
+    "journal": {"source": STOMP_SOURCE},
+    "plain": {"source": STOMP_SOURCE},
+    "sink": {"sink": STOMP_SINK},
+    "both": {"source": STOMP_SOURCE, "sink": STOMP_SINK},
+    "amqp": {"source": AMQP_SOURCE},
+    "amqp-sink": {"sink": AMQP_SINK},
 }
-_FRAMES["both"] = _FRAMES["journal"] | _FRAMES["sink"]
-_FROM_BROKER = {b"MESSAGE\n", b"RECEIPT\n"}
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
 
 
@@ -21,7 +24,7 @@ class Moment:
     kind: str
     seconds: float = 0
     proxy: str = ""
-    frame: bytes = b""
+    frame: Frame | None = None
     nth: int = 1
     folder: str = ""
 
@@ -29,7 +32,7 @@ class Moment:
         if self.kind == "time":
             return f"after {self.seconds:.2f} s"
         if self.kind == "frame":
-            return f"at {self.frame.decode().strip()} {self.nth} of the {self.proxy}"
+            return f"at {self.frame.name} {self.nth} of the {self.proxy}"
         return f"at a new file in {self.folder}"
 
 
@@ -48,10 +51,8 @@ def await_moment(stage, moment):
         time.sleep(moment.seconds)
         return True
     if moment.kind == "frame":
-        proxy = getattr(stage, moment.proxy)
-        way = proxy.to_client if moment.frame in _FROM_BROKER else proxy.to_broker
         # A COMMIT alone that outlives its sender cannot be fenced (docs/guarantees.md): it was written with its entry.
-        way.hold_at(moment.frame, nth=moment.nth, outlives=False)
+        way = moment.frame.hold(getattr(stage, moment.proxy), nth=moment.nth, outlives=False)
         return way.held.wait(LONGEST_SECONDS)
     folder = stage.folder / moment.folder
     before = _names(folder)

@@ -4,23 +4,25 @@ Some messages are sent before the query starts, MORE at the point, the rest afte
 third batch: what comes before it has long been settled.
 """
 
+import amqp_points
+from cells import AMQP_MODES, FROM_FILES, TO_QUEUE
+from frames import ACK, COMMIT, CONNECT, DISCONNECT, ENTRY, RECEIPT
+from third_batch import BATCH, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, hold_third, in_the_third_batch
 from waiting import wait_until
 
-FIRST, MORE, LATE = 600, 900, 300
-BATCH = 200
-_THIRD = 2
+FIRST, LATE = 600, 300
 
 
 def reach(stage, cell):
-    stage.input.send(_THIRD * BATCH if stage.mode == "sink" else FIRST)
-    return _POINTS[cell.point](stage)
+    stage.input.send(THIRD * BATCH if stage.mode in FROM_FILES else FIRST)
+    return _POINTS[cell.point](stage) if cell.mode not in AMQP_MODES else _AMQP[cell.mode][cell.point](stage)
 
 
 def meanwhile(stage, cell):
     """While the job is back: whether the old connection is still there."""
     if cell.point != "before-ttl":
         return None
-    if stage.mode != "sink" and cell.fault != "kill-worker":
+    if stage.mode not in FROM_FILES and cell.fault != "kill-worker":
         stage.until(lambda: stage.input.consumers() == 2, "a new subscription beside the old one")
         stage.source.let_expire()
         return "the old subscription stands beside the new one"
@@ -29,48 +31,41 @@ def meanwhile(stage, cell):
 
 def afterwards(stage, cell):
     """When everything is done: what was on the way arrives after all."""
-    if cell.point == "before-ttl" and stage.mode in {"sink", "both"}:
+    if cell.point == "before-ttl" and stage.mode in TO_QUEUE:
         sink = stage.sink
         wait_until(lambda: sink.connections == sink.left_open, what="the end of all connections but the old ones")
         stage.require(sink.left_open, "the broker has ended the old connection")
         before = stage.sink.to_broker.size
         stage.sink.to_broker.release()
-        wait_until(lambda: stage.sink.to_broker.size > before, what="the old COMMIT")
+        wait_until(lambda: stage.sink.to_broker.size > before, what="the end of the old transaction")
         stage.sink.let_expire()
         wait_until(lambda: not stage.sink.connections, what="the end of the old connection")
-        return "the old COMMIT arrived late"
+        return "the end of the old transaction arrived late"
     return None
 
 
 # --- of the source -------------------------------------------------------------------------------
 
 
-def _in_the_third_batch(stage, **options):
-    """Halted before Spark learns what the third batch is: two are done, nothing is on the way."""
-    stage.start_until("latestOffset", _THIRD * BATCH, maxMessagesPerTrigger=BATCH, **options)
-
-
-def _go_on(stage):
-    stage.driver.halts.release("latestOffset")
-
-
 def _received(stage):
-    _in_the_third_batch(stage)
+    in_the_third_batch(stage)
     segments = stage.input.segments() if stage.input.journal else None
     before = stage.source.to_client.size
     stage.input.send(MORE)
-    stage.until(lambda: stage.source.to_client.size > before + MORE * 200, "the arrival of the messages")
+    stage.until(
+        lambda: stage.source.to_client.size > before + MORE * LEAST_MESSAGE_BYTES, "the arrival of the messages"
+    )
     stage.require(stage.input.left() >= MORE, "messages were acknowledged")
     stage.require(segments is None or stage.input.segments() == segments, "messages were made durable")
     return f"{stage.input.in_delivery()} in delivery, in memory only"
 
 
 def _durable(stage):
-    _in_the_third_batch(stage)
+    in_the_third_batch(stage)
     segments = stage.input.segments()
-    stage.source.to_broker.hold_at(b"ACK\n")
+    ACK.hold(stage.source)
     stage.input.send(MORE)
-    _go_on(stage)
+    go_on(stage)
     stage.held(stage.source.to_broker, "an ACK")
     new = set(stage.input.segments()) - set(segments)
     stage.require(new, "no segment was written before the ACK")
@@ -80,11 +75,11 @@ def _durable(stage):
 
 def _unconfirmed(stage):
     """The ACKs of a batch (without a journal) or of what is durable (with one)."""
-    _in_the_third_batch(stage)
+    in_the_third_batch(stage)
     before = stage.input.left()
-    stage.source.to_client.hold_at(b"RECEIPT\n")
+    RECEIPT.hold(stage.source)
     stage.input.send(MORE)
-    _go_on(stage)
+    go_on(stage)
     stage.held(stage.source.to_client, "the receipt of ACKs")
     now = stage.input.left()
     stage.require(now < before + MORE, "nothing was acknowledged")
@@ -94,8 +89,8 @@ def _unconfirmed(stage):
 
 
 def _acknowledged(stage):
-    _in_the_third_batch(stage)
-    stage.driver.halts.want("latestOffset", (_THIRD + 2) * BATCH)
+    in_the_third_batch(stage)
+    stage.driver.halts.want("latestOffset", (THIRD + 2) * BATCH)
     stage.input.send(MORE)
     stage.until(lambda: stage.driver.halts.reached("latestOffset"), "the fifth batch")
     end = stage.offset(max(stage.logged("offsets")))
@@ -106,9 +101,9 @@ def _acknowledged(stage):
 
 
 def _offered(stage):
-    if stage.mode == "sink":
+    if stage.mode in FROM_FILES:
         return _files_offered(stage)
-    stage.start_until("partitions", _THIRD * BATCH, maxMessagesPerTrigger=BATCH)
+    stage.start_until("partitions", THIRD * BATCH, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     batch = max(stage.logged("offsets"))
     stage.require(batch not in stage.logged("commits"), "the batch is done")
@@ -117,7 +112,7 @@ def _offered(stage):
 
 def _files_offered(stage):
     """The nearest thing for a source of files: planned, and its first task is about to connect."""
-    batch = _hold_third(stage, b"CONNECT\n")
+    batch = hold_third(stage, CONNECT)
     return f"batch {batch} is in Spark's log of offsets, nothing of it is sent"
 
 
@@ -138,50 +133,34 @@ def _done(stage):
 
 
 def _mid_batch(stage):
-    if stage.mode in {"sink", "both"}:
+    if stage.mode in TO_QUEUE:
         return _mid_transaction(stage)
-    stage.start_until("task", _THIRD, maxMessagesPerTrigger=BATCH)
+    stage.start_until("task", THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
-    stage.require(not stage.output.has(_THIRD), "the batch is in the sink")
-    return f"a task of batch {_THIRD} has read a part"
+    stage.require(not stage.output.has(THIRD), "the batch is in the sink")
+    return f"a task of batch {THIRD} has read a part"
 
 
 def _sink_done(stage):
-    if stage.mode in {"sink", "both"}:
+    if stage.mode in TO_QUEUE:
         return _all_committed(stage)
-    stage.start_until("sink done", _THIRD, maxMessagesPerTrigger=BATCH)
+    stage.start_until("sink done", THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
-    stage.require(stage.output.has(_THIRD), "the batch is not in the sink")
-    stage.require(_THIRD not in stage.logged("commits"), "the batch is in Spark's log")
-    return f"batch {_THIRD} is in the sink and not in Spark's log"
-
-
-def _hold_third(stage, pattern):
-    """Hold the first of these frames that the third batch sends to the broker."""
-    if stage.mode == "sink":
-        stage.start()
-        stage.until(lambda: stage.logged("commits") == set(range(_THIRD)), "the second batch")
-    else:
-        _in_the_third_batch(stage)
-    stage.sink.to_broker.hold_at(pattern)
-    stage.input.send(MORE)
-    _go_on(stage)
-    stage.held(stage.sink.to_broker, f"{pattern} of the third batch")
-    batch = max(stage.logged("offsets"))
-    stage.require(batch not in stage.logged("commits"), "the batch is done")
-    return batch
+    stage.require(stage.output.has(THIRD), "the batch is not in the sink")
+    stage.require(THIRD not in stage.logged("commits"), "the batch is in Spark's log")
+    return f"batch {THIRD} is in the sink and not in Spark's log"
 
 
 def _mid_transaction(stage):
     before = stage.output.size()
-    batch = _hold_third(stage, b"COMMIT\n")
+    batch = hold_third(stage, COMMIT)
     return f"rows of batch {batch} are sent and not committed; {stage.output.size()} in the queue, {before} before"
 
 
 def _commit_unconfirmed(stage):
-    batch = _hold_third(stage, b"COMMIT\n")
+    batch = hold_third(stage, COMMIT)
     before = stage.output.size()
-    stage.sink.to_client.hold_at(b"RECEIPT\n", link=stage.sink.to_broker.held_link)
+    RECEIPT.hold(stage.sink, link=stage.sink.to_broker.held_link)
     stage.sink.to_broker.release()
     stage.held(stage.sink.to_client, "the COMMIT's receipt")
     stage.until(lambda: stage.output.size() > before, "the rows of the COMMIT")
@@ -189,8 +168,8 @@ def _commit_unconfirmed(stage):
 
 
 def _all_committed(stage):
-    batch = _hold_third(stage, b"COMMIT\n")
-    stage.sink.to_broker.hold_at(b"DISCONNECT\n")
+    batch = hold_third(stage, COMMIT)
+    DISCONNECT.hold(stage.sink)
     stage.sink.to_broker.release()
     stage.held(stage.sink.to_broker, "a DISCONNECT")
     rows = stage.offset(batch) if stage.mode == "both" else (batch + 1) * BATCH
@@ -205,8 +184,8 @@ def _all_committed(stage):
 def _before_ttl(stage):
     stage.source.leave_open()
     stage.sink.leave_open()
-    if stage.mode in {"sink", "both"}:
-        batch = _hold_third(stage, b"SEND\ndestination:pyspark-jms.commits")
+    if stage.mode in TO_QUEUE:
+        batch = hold_third(stage, ENTRY)
         return f"rows of batch {batch} are sent, entry and COMMIT on the way; the broker will miss nobody"
     if stage.input.journal:
         return _durable(stage)
@@ -216,11 +195,16 @@ def _before_ttl(stage):
 _POINTS = {
     "received": _received,
     "durable": _durable,
-    "unconfirmed": lambda stage: (_commit_unconfirmed if stage.mode in {"sink", "both"} else _unconfirmed)(stage),
+    "unconfirmed": lambda stage: (_commit_unconfirmed if stage.mode in TO_QUEUE else _unconfirmed)(stage),
     "acknowledged": _acknowledged,
     "offered": _offered,
     "mid-batch": _mid_batch,
     "sink-done": _sink_done,
     "done": _done,
     "before-ttl": _before_ttl,
+}
+_AMQP = {
+    "amqp": amqp_points.SOURCE
+    | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
+    "amqp-sink": amqp_points.SINK,
 }

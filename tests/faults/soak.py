@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
-from cells import MODES  # noqa: E402 - found by the line above
+from cells import EXACTLY_ONCE, FROM_FILES, MODES, WITH_JOURNAL  # noqa: E402 - found by the line above
 from drivers import JobError  # noqa: E402
 from moments import Moment, await_moment, draw  # noqa: E402
 from play import Result, count  # noqa: E402
@@ -57,17 +57,16 @@ class Leg:
     def point(self):
         return "before-ttl" if self.quiet else "random"
 
-    @property
-    def exactly_once(self):
-        return self.mode != "plain"
+    def most_duplicates(self, endings):
+        return 0 if self.mode in EXACTLY_ONCE else None
 
 
-def plan(seed, kills):
-    """Legs, until there are so many hits."""
+def plan(seed, kills, modes):
+    """Legs, until there are so many hits. Another choice of modes is another plan."""
     rng = random.Random(seed)
     legs = []
     while kills:
-        mode = rng.choice(sorted(MODES))
+        mode = rng.choice(sorted(modes))
         size = min(kills, rng.randint(4, _LONGEST_LEG))
         possible = [fault for fault in sorted(_WEIGHTS) if _makes_sense(mode, fault)]
         weights = [_WEIGHTS[fault] for fault in possible]
@@ -82,7 +81,7 @@ def plan(seed, kills):
 
 
 def _makes_sense(mode, fault):
-    return not (mode == "sink" and fault == "kill-runner") and (fault != "disk-full" or mode in {"journal", "both"})
+    return not (mode in FROM_FILES and fault == "kill-runner") and (fault != "disk-full" or mode in WITH_JOURNAL)
 
 
 class Feeder(threading.Thread):
@@ -185,7 +184,7 @@ class Soak:
         self._hits += 1
         endings = ", ".join(stage.endings[noted:]) or "goes on"
         say(
-            f"{self._hits:>4}/{self._total} {time.monotonic() - self._began:>5.0f}s {leg.mode:<8} {hit.fault:<12}"
+            f"{self._hits:>4}/{self._total} {time.monotonic() - self._began:>5.0f}s {leg.mode:<9} {hit.fault:<12}"
             f" {hit.moment}{'' if came else ' (did not come)'}: {endings}{missed};"
             f" {time.monotonic() - began:.1f} s, {stage.input.sent} sent, {stage.output.size()} out"
         )
@@ -195,11 +194,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--mode", action="append", choices=MODES)
     asked = parser.parse_args()
-    say(f"make soak N={asked.kills} SEED={asked.seed}")
-    results = Soak(asked.seed, plan(asked.seed, asked.kills)).run()
+    modes = asked.mode or list(MODES)
+    say(f"make soak N={asked.kills} SEED={asked.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
+    results = Soak(asked.seed, plan(asked.seed, asked.kills, modes)).run()
     bad = [result for result in results if not result.ok]
-    once = sum(result.duplicated for result in results if result.cell.exactly_once)
+    once = sum(result.duplicated for result in results if result.cell.mode in EXACTLY_ONCE)
     say(
         f"{asked.kills} kills in {len(results)} legs: {sum(result.sent for result in results)} messages sent,"
         f" {sum(result.lost for result in results)} lost, {once} twice where exactly once is promised,"

@@ -9,15 +9,18 @@ import time
 import uuid
 from pathlib import Path
 
+from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
-from streams import FilesInput, FolderOutput, QueueInput, QueueOutput
+from streams import AmqpInput, FilesInput, FolderOutput, QueueInput, QueueOutput
 
 from pyspark_jms.testing import EmbeddedArtemis
 
 _PATIENCE_SECONDS = 180
 _ASK_SECONDS = 1.0
 """Between two questions to the job whether it still runs."""
+_AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
+"""After so many ms the broker misses a client: over AMQP the client's ``heartbeat`` does not decide it."""
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 """Spark 4.3, killed while it wrote the offset of its first batch, asks for another checkpoint."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
@@ -42,7 +45,7 @@ class Slot:
     """What cells share, one after the other: a broker and drivers that stand ready."""
 
     def __init__(self):
-        self.broker = EmbeddedArtemis(heap="512m").start()
+        self.broker = EmbeddedArtemis(heap="512m", acceptor_options=_AMQP_OPTIONS).start()
         self.drivers = Drivers()
 
     def close(self):
@@ -72,16 +75,19 @@ class Stage:
 
     def __enter__(self):
         self._exits.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
-        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port))
+        protocol = "amqp" if self.mode in AMQP_MODES else "stomp"
+        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
+        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
         name = uuid.uuid4().hex[:12]
-        if self.mode == "sink":
+        if self.mode in FROM_FILES:
             self.input = FilesInput(self.folder / "files")
         else:
-            journal = None if self.mode == "plain" else self.folder / "journal"
-            self.input = QueueInput(self.broker, self.source, f"in.{name}", journal)
-        if self.mode in {"sink", "both"}:
-            self.output = QueueOutput(self.broker, self.sink, f"out.{name}")
+            journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
+            kind = AmqpInput if protocol == "amqp" else QueueInput
+            self.input = kind(self.broker, self.source, f"in.{name}", journal)
+        if self.mode in TO_QUEUE:
+            guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"
+            self.output = QueueOutput(self.broker, self.sink, f"out.{name}", guarantee)
         else:
             self.output = FolderOutput(self.folder / "out")
         return self
@@ -190,7 +196,7 @@ class Stage:
         """A query that lives on does the rest by itself; returns whether it did."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not self.ended():
-            if self.output.size() >= self.input.sent and not self.input.left():
+            if self._is_all_out():
                 self.driver.order("stop")
                 self._running = False
                 return True
@@ -200,6 +206,13 @@ class Stage:
                 return False
             time.sleep(0.2)
         return False
+
+    def _is_all_out(self):
+        if self.mode in FROM_FILES and self.mode not in EXACTLY_ONCE:  # duplicates would count as the rest
+            return self.input.read(self.checkpoint) == self.input.sent and self.logged("offsets") == self.logged(
+                "commits"
+            )
+        return self.output.size() >= self.input.sent and not self.input.left()
 
     def recover(self, meanwhile=lambda: None):
         """Start the job again, as a user would, until nothing is left. In another driver: the old one may be gone."""

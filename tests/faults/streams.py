@@ -2,10 +2,16 @@
 
 import itertools
 import json
+import time
 from collections import Counter
 
+from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from rawstomp import RawStomp
 from streaming import access
+
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.options.source import SourceOptions
 
 _FILE_LINES = 100
 FILES_A_BATCH = 2
@@ -54,6 +60,36 @@ class QueueInput:
         return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
 
 
+class AmqpInput(QueueInput):
+    """Every second portion comes from an AMQP client with message-ids, the others from STOMP, without ids."""
+
+    _with_ids = False
+
+    def send(self, count):
+        if self._with_ids:
+            self._send_with_ids(range(self.sent, self.sent + count))
+            self.sent += count
+        else:
+            super().send(count)
+        self._with_ids = not self._with_ids
+
+    def _send_with_ids(self, numbers):
+        given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}
+        with Producer(SourceOptions.parse(given).connection) as producer:
+            producer.open(Target(address=self.queue, capabilities=("queue",)))
+            producer.send(block_of([_message(n, self.queue) for n in numbers]))
+            producer.commit()
+
+
+def _message(number, queue):
+    return (
+        section(0x70, list_(TRUE))
+        + properties(message_id=string(f"ID:{queue}:{number}"), creation_time=timestamp(int(time.time() * 1000)))
+        + application_properties(n=string(str(number)))
+        + section(0x77, string(f"message {number} of {queue}"))
+    )
+
+
 class FilesInput:
     """Lines with a number each, in files that Spark reads two a batch: what any process reads again as it was."""
 
@@ -78,6 +114,12 @@ class FilesInput:
     def left(self):
         return 0
 
+    def read(self, checkpoint):
+        """How many lines are in files that Spark has given to batches."""
+        logs = (checkpoint / "sources" / "0").glob("[0-9]*")
+        entries = {line for path in logs for line in path.read_text().splitlines() if line.startswith("{")}
+        return _FILE_LINES * len({json.loads(entry)["path"] for entry in entries})
+
 
 class FolderOutput:
     """Batches that ``foreachBatch`` writes, each again when it is repeated."""
@@ -100,15 +142,15 @@ class FolderOutput:
 
 
 class QueueOutput:
-    """A queue that format jms writes to, exactly once; ``counted`` empties it, when nobody writes any more."""
+    """A queue that format jms writes to; ``counted`` empties it, when nobody writes any more."""
 
-    def __init__(self, broker, proxy, queue):
-        self._broker, self._proxy, self.queue = broker, proxy, queue
+    def __init__(self, broker, proxy, queue, guarantee):
+        self._broker, self._proxy, self.queue, self._guarantee = broker, proxy, queue, guarantee
         self._seen = Counter()
 
     def sink(self, columns, **options):
         where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue}
-        options = {name: str(value) for name, value in options.items()} | {"deliveryGuarantee": "exactly-once"}
+        options = {name: str(value) for name, value in options.items()} | {"deliveryGuarantee": self._guarantee}
         return {"options": where | options, "columns": columns[1:]}
 
     def counted(self):

@@ -8,7 +8,8 @@
         proxy.cut()                                  # every connection, at once
         proxy.leave_open()                           # the broker does not notice the end of a client
 
-It knows no STOMP: patterns are bytes, found wherever they are split. With TLS it sees only cipher text.
+It knows nothing of protocols but their heart-beats: patterns are bytes, found wherever they are split. With TLS it sees
+only cipher text.
 """
 
 import contextlib
@@ -18,6 +19,8 @@ import threading
 from dataclasses import dataclass, field
 
 _BEAT_SECONDS = 0.3
+_BEATS = {"stomp": b"\n", "amqp": b"\0\0\0\x08\x02\0\0\0"}
+"""STOMP's end of line, AMQP's empty frame: what keeps a connection alive."""
 
 
 @dataclass
@@ -32,6 +35,8 @@ class _Trap:
     """Whether held bytes are forwarded although their client has ended meanwhile."""
     link: object = None
     """Only for this connection; None: for all."""
+    back: int = 0
+    """Bytes before the pattern that belong to it, as the head of its frame."""
     released: threading.Event = field(default_factory=threading.Event)
 
     def springs_at(self, tail, data):
@@ -40,7 +45,7 @@ class _Trap:
         while at >= 0:
             self.left -= 1
             if not self.left:
-                return at + len(self.pattern) if self.included else at
+                return at + len(self.pattern) if self.included else max(0, at - self.back)
             at = (tail + data).find(self.pattern, at + len(self.pattern))
         return None
 
@@ -77,13 +82,13 @@ class Direction:
         """End the connection in which these bytes come next; with ``included`` right after forwarding them."""
         self._set(_Trap(pattern, included, nth, cuts=True))
 
-    def hold_at(self, pattern, *, included=False, nth=1, link=None, outlives=True):
+    def hold_at(self, pattern, *, included=False, nth=1, link=None, outlives=True, back=0):
         """Hold these bytes and all that follow in their connection (with ``included`` only those that follow).
 
-        ``link``: in that connection only. ``release`` lets them go on; after ``Proxy.cut`` they go nowhere, nor without
-        ``outlives`` if their client has gone.
+        ``back``: and so many bytes before them, if they arrive together. ``link``: in that connection only. ``release``
+        lets them go on; after ``Proxy.cut`` they go nowhere, nor without ``outlives`` if their client has gone.
         """
-        self._set(_Trap(pattern, included, nth, cuts=False, link=link, outlives=outlives))
+        self._set(_Trap(pattern, included, nth, cuts=False, link=link, outlives=outlives, back=back))
 
     def release(self):
         """Forward the held bytes. A ``hold_at`` that has not happened stays."""
@@ -143,8 +148,9 @@ class _Link:
 
 
 class Proxy:
-    def __init__(self, host, port):
-        self._target = (host, port)
+    def __init__(self, host, port, protocol="stomp"):
+        """``protocol``: of ``url`` and of the heart-beats."""
+        self._target, self._protocol = (host, port), protocol
         self.to_broker, self.to_client = Direction(), Direction()
         self.accepted = 0
         self._refusing = False
@@ -157,7 +163,7 @@ class Proxy:
 
     @property
     def url(self):
-        return f"stomp://{self.host}:{self.port}"
+        return f"{self._protocol}://{self.host}:{self.port}"
 
     def __enter__(self):
         self._start(self._accept)
@@ -249,7 +255,7 @@ class Proxy:
             for link in [link for link in list(self._links) if link.silent and link.beats < self._beats]:
                 link.beats += 1
                 with contextlib.suppress(OSError):
-                    link.broker.sendall(b"\n")
+                    link.broker.sendall(_BEATS[self._protocol])
 
     def _towards_broker(self, link):
         with contextlib.suppress(OSError):

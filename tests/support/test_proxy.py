@@ -147,6 +147,16 @@ def test_holds_in_one_connection_only(proxy, link):
     assert proxy.to_client.held.wait(10)
 
 
+def test_holds_what_belongs_to_a_pattern_before_it(proxy, link):
+    proxy.to_broker.hold_at(b"ACK", back=2)
+    link.sendall(b"hello ..ACK")
+    assert proxy.to_broker.held.wait(10)
+    assert proxy.to_broker.size == len(b"hello ")
+    proxy.to_broker.release()
+    assert link.recv(6) == b"hello "
+    assert link.recv(5, socket.MSG_WAITALL) == b"..ACK"
+
+
 def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     proxy.to_broker.hold_at(b"ACK")
     link.sendall(b"hello ACK")
@@ -157,8 +167,10 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     assert proxy.to_broker.size == len(b"hello ")
 
 
-def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone():
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
+@pytest.mark.parametrize(("protocol", "beat"), [("stomp", b"\n"), ("amqp", b"\0\0\0\x08\x02\0\0\0")])
+def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protocol, beat):
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), protocol) as proxy:
+        assert proxy.url == f"{protocol}://{proxy.host}:{proxy.port}"
         proxy.leave_open()
         with socket.create_connection((proxy.host, proxy.port), 10) as client:
             broker, _ = server.accept()
@@ -167,7 +179,7 @@ def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone():
         with broker:
             broker.settimeout(10)
             for _ in range(3):
-                assert broker.recv(1) == b"\n"
+                assert broker.recv(len(beat), socket.MSG_WAITALL) == beat
                 broker.sendall(b"anybody there?")
             assert proxy.connections == proxy.left_open == 1
             proxy.let_expire()

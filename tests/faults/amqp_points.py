@@ -1,0 +1,114 @@
+"""Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
+
+from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOGIN, OUTCOME
+from third_batch import BATCH, MORE, go_on, hold_third, in_the_third_batch
+
+_TASK = BATCH // 2
+"""Rows of one of the two tasks of a batch."""
+
+
+# --- of the source's acknowledgements ------------------------------------------------------------
+
+
+def _hold_acknowledgement(stage, frame):
+    """Hold this frame of the second batch's acknowledgement. Returns how many messages the broker had before it."""
+    in_the_third_batch(stage)
+    stage.input.send(MORE)
+    before = stage.input.left()
+    way = frame.hold(stage.source)
+    go_on(stage)
+    stage.held(way, f"a frame {frame.name} of the acknowledgements")
+    return before
+
+
+def _accepting(stage):
+    before = _hold_acknowledgement(stage, DISPOSITION)
+    stage.require(stage.input.left() == before, "messages were acknowledged")
+    return f"acknowledgements are held, {before} on the broker"
+
+
+def _discharging(stage):
+    before = _hold_acknowledgement(stage, DISCHARGE)
+    stage.require(stage.input.left() == before, "messages were acknowledged without their discharge")
+    return f"acknowledgements are in a transaction, its discharge held, {before} on the broker"
+
+
+def _unconfirmed(stage):
+    before = _hold_acknowledgement(stage, OUTCOME)
+    stage.require(stage.input.left() < before, "nothing was acknowledged")
+    return f"{before - stage.input.left()} acknowledged, the outcome of the discharge held"
+
+
+def _declaring(stage):
+    before = _hold_acknowledgement(stage, DECLARE)
+    stage.until(lambda: stage.input.left() < before, "the discharge")
+    return f"{before - stage.input.left()} acknowledged, no transaction for the next"
+
+
+SOURCE = {
+    "accepting": _accepting,
+    "discharging": _discharging,
+    "unconfirmed": _unconfirmed,
+    "declaring": _declaring,
+}
+
+
+# --- of a task's rows ----------------------------------------------------------------------------
+
+
+def _hold_task(stage, frame):
+    """Hold a frame of one task of the third batch, when the other task is over. Returns the batch."""
+    batch = hold_third(stage, frame)
+    stage.until(lambda: stage.output.size() == batch * BATCH + _TASK, "the rows of the other task")
+    stage.until(lambda: stage.driver.order("completed_tasks") == 1, "the end of the other task")
+    return batch
+
+
+def _offered(stage):
+    batch = _hold_task(stage, LOGIN)
+    return f"batch {batch}: one task is confirmed, the other has not connected"
+
+
+def _sink_declaring(stage):
+    batch = _hold_task(stage, DECLARE)
+    return f"batch {batch}: one task is confirmed, the other has no transaction"
+
+
+def _mid_transaction(stage):
+    batch = _hold_task(stage, DISCHARGE)
+    return f"batch {batch}: one task is confirmed, the other's rows are sent and not discharged"
+
+
+def _commit_unconfirmed(stage):
+    batch = _hold_task(stage, DISCHARGE)
+    way = OUTCOME.hold(stage.sink, link=stage.sink.to_broker.held_link)
+    stage.sink.to_broker.release()
+    stage.held(way, "the outcome of the discharge")
+    stage.until(lambda: stage.output.size() == (batch + 1) * BATCH, "the rows of the discharge")
+    return f"batch {batch}: all rows are in the queue, the outcome of one discharge held"
+
+
+def _all_committed(stage):
+    batch = _hold_task(stage, DISCHARGE)
+    way = CLOSE.hold(stage.sink)
+    stage.sink.to_broker.release()
+    stage.held(way, "a close")
+    stage.until(lambda: stage.output.size() == (batch + 1) * BATCH, "the rows of all tasks")
+    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
+    return f"all rows up to batch {batch} are confirmed, Spark's log ends before it"
+
+
+def _before_ttl(stage):
+    stage.sink.leave_open()
+    batch = _hold_task(stage, DISCHARGE)
+    return f"rows of batch {batch} are sent, their discharge on the way; the broker will miss nobody"
+
+
+SINK = {
+    "offered": _offered,
+    "declaring": _sink_declaring,
+    "mid-batch": _mid_transaction,
+    "unconfirmed": _commit_unconfirmed,
+    "sink-done": _all_committed,
+    "before-ttl": _before_ttl,
+}
