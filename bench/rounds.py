@@ -160,6 +160,9 @@ class Variant:
             self._fill()
         return in_child(raw.drain, self.job)
 
+    def proton(self) -> Measured:
+        return in_child(peers.proton, self._fill_over_amqp("bench.proton"))
+
     def stomp_py(self) -> Measured:
         return in_child(peers.stomp_py, self._fill())
 
@@ -250,6 +253,7 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "read.java": lambda variant: variant.java_read("individual"),
     "read.java_transacted": lambda variant: variant.java_read("transacted"),
     "read.stomp_py": Variant.stomp_py,
+    "read.amqp.proton": Variant.proton,
     "read.rate": Variant.rate,
 }
 

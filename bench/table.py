@@ -20,6 +20,7 @@ CASES = {
     "read.java": "Java JMS (CORE), individual ACKs",
     "read.java_transacted": "Java JMS (CORE), 1000 a transaction",
     "read.rate": "Spark's rate source to noop, no broker",
+    "read.amqp.proton": "AMQP: Proton's Python API, no Spark",
     "write.raw": "raw sockets, 2 connections",
     "write.jms": 'Spark to format("jms"), 2 tasks at a time',
     "write.java": "Java JMS (CORE), 2 connections",
