@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from bench import raw
 from bench.child import in_child
 from bench.job import TIME_LIMIT, Job, Measured
 from bench.memory import Sampler
+from bench.protocols import Protocol
 from bench.rounds import Stage
 from bench.spark_read import Reading
 
@@ -19,6 +19,8 @@ PAGED, PAGING_BYTES = "backlog", 100 << 20
 _BYTES_A_ROUND = 200 << 20
 _SLOWEST = 1000  # messages a second; a slower point counts as stuck
 _SAMPLE_SECONDS = 0.25
+_WARM_UP = 200
+_LARGEST_BYTES, _LARGEST_MESSAGES = 100 << 20, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,8 @@ def _sizes(job: Job, _most: int) -> Iterator[Step]:
         yield Step(value=name, job=sized(job, size))
     for name, size in {"1 MB": 1 << 20, "10 MB": 10 << 20}.items():
         yield Step(value=name, job=sized(job, size))
+    largest = replace(job, body_bytes=_LARGEST_BYTES, messages=_LARGEST_MESSAGES, per_transaction=1)
+    yield Step(value="100 MB", job=largest, options={"maxMessageBytes": "128m"})
 
 
 def _properties(job: Job, _most: int) -> Iterator[Step]:
@@ -105,19 +109,23 @@ AXES: dict[str, Callable[[Job, int], Iterator[Step]]] = {
 }
 
 
-def measured_points(stage: Stage, job: Job, axis: str, *, most: int, rounds: int) -> Iterator[Point]:
+def measured_points(
+    stage: Stage, job: Job, axis: str, protocol: Protocol, *, most: int, rounds: int
+) -> Iterator[Point]:
     """``rounds`` points of each step, after the warm-up of ``Reading``. ``most``: messages of the largest backlog."""
     for step in AXES[axis](job, most):
         job_of = replace(step.job, queue=f"bench.{axis}")
-        with Reading(stage.spark, job_of, step.options, queues=step.queues) as reading:
+        options = {**protocol.options(stage.broker), **step.options}
+        warm_up = min(_WARM_UP, step.job.messages)
+        with Reading(stage.spark, job_of, options, queues=step.queues, warm_up=warm_up) as reading:
             for _ in range(rounds):
-                yield _point(stage, reading, step, axis)
+                yield _point(stage, reading, step, axis, protocol)
 
 
-def _point(stage: Stage, reading: Reading, step: Step, axis: str) -> Point:
-    drained = _raw(step) if step.queues == 1 and axis != "backlog" else None
+def _point(stage: Stage, reading: Reading, step: Step, axis: str, protocol: Protocol) -> Point:
+    drained = _raw(step, protocol) if step.queues == 1 and axis != "backlog" else None
     for queue in reading.queues:
-        in_child(raw.fill, replace(step.job, queue=queue))
+        in_child(protocol.fill, replace(step.job, queue=queue))
     before = stage.spark.tasks_of(reading.query)
     with Sampler(stage.spark.roles, every=_SAMPLE_SECONDS) as sampler:
         measured = reading.measure(step.job.messages * step.queues)
@@ -125,7 +133,7 @@ def _point(stage: Stage, reading: Reading, step: Step, axis: str) -> Point:
         axis=axis,
         value=step.value,
         messages=measured.messages,
-        bytes=measured.messages * len(raw.frame(step.job, 0)),
+        bytes=measured.messages * protocol.message_bytes(step.job),
         batches=int(measured.notes["batches"]),
         tasks=stage.spark.tasks_of(reading.query) - before,
         seconds=measured.seconds,
@@ -135,6 +143,7 @@ def _point(stage: Stage, reading: Reading, step: Step, axis: str) -> Point:
     )
 
 
-def _raw(step: Step) -> Measured:
-    in_child(raw.fill, step.job)
-    return in_child(raw.drain, step.job)
+def _raw(step: Step, protocol: Protocol) -> Measured:
+    job = replace(step.job, queue=f"{protocol.prefix}{step.job.queue}")
+    in_child(protocol.fill, job)
+    return in_child(protocol.drain, job)

@@ -8,6 +8,7 @@ __all__ = ["as_text"]
 
 _ROLES = ("broker", "jvm", "runner", "workers")
 _MEGABYTE = 1 << 20
+_AMQP = "amqp."
 _AXES = {
     "size": "message size",
     "properties": "properties",
@@ -22,13 +23,19 @@ def as_text(document: dict[str, Any]) -> str:
     parts = [_axis(axis, points) for axis, points in document["growth"].items() if points]
     if "cost" in document:
         parts.append(_cost(document["cost"]))
-    if "soak" in document:
-        parts.append(_soak(document["soak"]))
+    parts += [_soak(name, document[name]) for name in ("soak", "amqp.soak") if name in document]
     return "\n\n".join(parts)
 
 
 def _axis(axis: str, points: list[dict[str, Any]]) -> str:
-    cells = [_AXES[axis], "messages/s", "MB/s", "to raw", "batches", "tasks"]
+    cells = [
+        _AXES[axis.removeprefix(_AMQP)] + (", AMQP" if axis.startswith(_AMQP) else ""),
+        "messages/s",
+        "MB/s",
+        "to raw",
+        "batches",
+        "tasks",
+    ]
     heading = _row([*cells, *(f"{role} us" for role in _ROLES), *(f"{role} MB" for role in _ROLES)])
     steps = groupby(points, key=lambda point: point["value"])
     return "\n".join([heading, "-" * len(heading), *(_step(value, list(of)) for value, of in steps)])
@@ -64,9 +71,10 @@ def _cost(cost: dict[str, float]) -> str:
     ).format(percent=100 * cost["error"], **cost)
 
 
-def _soak(soak: dict[str, Any]) -> str:
+def _soak(name: str, soak: dict[str, Any]) -> str:
     lines = [
-        "soak: {minutes:g} minutes at {per_second:,}/s, {messages:,} messages, at most {most_waiting:,} waiting".format(
+        f"{'soak over AMQP' if name.startswith(_AMQP) else 'soak'}: "
+        "{minutes:g} minutes at {per_second:,}/s, {messages:,} messages, at most {most_waiting:,} waiting".format(
             **soak
         )
     ]

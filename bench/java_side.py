@@ -1,4 +1,4 @@
-"""A Java application on the same broker: ``CoreClient`` in a separate JVM, which is warm after its first jobs.
+"""A Java application on the same broker: ``JavaClient`` in a separate JVM, which is warm after its first jobs.
 
 The measured loops run in Java; Python only starts them. This needs a Java with a compiler (a JDK).
 """
@@ -14,20 +14,22 @@ from typing import IO, Self
 from bench.job import Job, Measured
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.testing.jars import broker_classpath
+from pyspark_jms.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve
 from pyspark_jms.testing.java import find_java
 
 __all__ = ["JavaSide"]
 
-_SOURCE = Path(__file__).parent / "CoreClient.java"
+_SOURCE = Path(__file__).parent / "JavaClient.java"
 _COMPILER = "jdk.compiler"
+_QPID = ("org.apache.qpid:qpid-jms-client:2.7.0",)
 
 
 class JavaSide:
-    """``with JavaSide(broker) as java: java.drain(job); java.send(job)``."""
+    """``with JavaSide(broker) as java: java.drain(job); java.send(job)``. ``amqp``: with Qpid JMS."""
 
-    def __init__(self, broker: EmbeddedArtemis) -> None:
+    def __init__(self, broker: EmbeddedArtemis, *, amqp: bool = False) -> None:
         self._broker = broker
+        self._url = broker.amqp_url if amqp else f"tcp://{broker.host}:{broker.port}"
 
     @staticmethod
     def missing() -> str | None:
@@ -39,7 +41,8 @@ class JavaSide:
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="bench-java-"))
-        classpath = os.pathsep.join(broker_classpath())
+        qpid = resolve(_QPID, ResolverSettings.from_environment(), cache_directory())
+        classpath = os.pathsep.join([*broker_classpath(), *qpid])
         try:
             self._compile(classpath)
             self._process = self._start(os.pathsep.join([str(self._folder), classpath]))
@@ -67,11 +70,10 @@ class JavaSide:
             raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{ended.stderr}")
 
     def _start(self, classpath: str) -> subprocess.Popen[str]:
-        url = f"tcp://{self._broker.host}:{self._broker.port}"
         with (self._folder / "log").open("w") as log:
             return subprocess.Popen(
-                [find_java(), "-Xmx1g", "-classpath", classpath, "CoreClient", url, self._broker.user],
-                env=os.environ | {"CORE_CLIENT_PASSWORD": self._broker.password},
+                [find_java(), "-Xmx1g", "-classpath", classpath, "JavaClient", self._url, self._broker.user],
+                env=os.environ | {"JAVA_CLIENT_PASSWORD": self._broker.password},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -34,7 +34,7 @@ class Job:
             yield range(first, min(first + self.per_transaction, self.messages))
 
     def properties_of(self, i: int) -> dict[str, str]:
-        """The properties of message ``i``. ``spark_write`` and ``CoreClient`` create the same five."""
+        """The properties of message ``i``. ``spark_write`` and ``JavaClient`` create the same five."""
         named = {
             "customer": f"C{i % 1000}",
             "region": _REGIONS[i % 4],

@@ -1,5 +1,6 @@
 """`make bench-long`: measures growth and runs the soak. Arguments select the measurements: size properties backlog
 partitions batches queues soak. Without arguments all run, in about two hours; the soak takes 30 minutes of them.
+``--protocol amqp`` measures the same over AMQP; the messages of its soak are sent over STOMP.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from bench.cost_model import Load, fitted
 from bench.growth import AXES, PAGED, PAGING_BYTES, Point, measured_points
 from bench.growth_table import as_text
 from bench.machine import facts, load_average
+from bench.protocols import PROTOCOLS
 from bench.rounds import Stage, Variant, base_job, warm_up
 from bench.soak import soak
 
@@ -44,12 +46,14 @@ def _measure(
     job = base_job(stage.broker, options.messages)
     with Variant(stage, job, ("read.jms",)) as variant:
         warm_up(variant, seconds=_WARM_UP_SECONDS)
+    protocol = PROTOCOLS[options.protocol]
     for axis in what:
         if axis == SOAK:
-            document[SOAK] = soak(stage, job, minutes=options.minutes, per_second=options.per_second)
+            found = soak(stage, job, protocol, minutes=options.minutes, per_second=options.per_second)
+            document[protocol.prefix + SOAK] = found
         else:
-            points = measured_points(stage, job, axis, most=options.most, rounds=options.rounds)
-            document["growth"][axis] = [point.as_json() for point in _printed(points)]
+            points = measured_points(stage, job, axis, protocol, most=options.most, rounds=options.rounds)
+            document["growth"][protocol.prefix + axis] = [point.as_json() for point in _printed(points)]
         document["machine"] = facts(stage.versions(), load)
         _fit(document)
         options.out.write_text(json.dumps(document, indent=2) + "\n")  # a later failure must not lose these results
@@ -61,6 +65,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--messages", type=int, default=100_000, help="messages of a point, except for the backlog")
     parser.add_argument("--rounds", type=int, default=3, help="measured points of each step")
     parser.add_argument("--most", type=int, default=10_000_000, help="messages of the largest backlog")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="stomp")
     parser.add_argument("--minutes", type=float, default=30, help="duration of the soak")
     parser.add_argument("--per-second", type=int, default=5_000, help="messages a second in the soak")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "growth.json")
@@ -90,7 +95,8 @@ def _fit(document: dict[str, Any]) -> None:
             tasks=point["tasks"],
             seconds=sum(spent for role, spent in point["cpu"].items() if role != "broker"),
         )
-        for points in document["growth"].values()
+        for axis, points in document["growth"].items()
+        if axis in AXES  # the model is that of reading over STOMP
         for point in points
     ]
     if len(loads) > 4:

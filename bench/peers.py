@@ -4,11 +4,15 @@ import threading
 from typing import Any
 
 import stomp
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
 
 from bench.job import TIME_LIMIT, Job, Measured
 from bench.raw import meter
 
-__all__ = ["stomp_py"]
+__all__ = ["proton", "stomp_py"]
+
+_PREFETCH = 2_000
 
 
 class _Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information
@@ -49,4 +53,36 @@ def stomp_py(job: Job) -> Measured:
     if not in_time or listener.error or listener._left:  # noqa: SLF001 - a class of this file
         raise RuntimeError(listener.error or f"{listener._left} messages did not arrive")  # noqa: SLF001
     connection.disconnect()
+    return measuring.measured(job.messages)
+
+
+class _Receiver(MessagingHandler):
+    """Accepts each message and does nothing else."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(prefetch=_PREFETCH, auto_accept=False)
+        self._job = job
+        self.left = job.messages
+
+    def on_start(self, event: Any) -> None:
+        url = f"amqp://{self._job.host}:{self._job.port}"
+        connection = event.container.connect(
+            url, user=self._job.user, password=self._job.password, allowed_mechs="PLAIN", reconnect=False
+        )
+        event.container.create_receiver(connection, self._job.queue)
+
+    def on_message(self, event: Any) -> None:
+        self.accept(event.delivery)
+        self.left -= 1
+        if not self.left:
+            event.connection.close()
+
+
+def proton(job: Job) -> Measured:
+    """A receiver with Proton's Python API. Measures a whole connection; nothing confirms its acceptances."""
+    receiver = _Receiver(job)
+    with meter(job) as measuring:
+        Container(receiver).run()
+    if receiver.left:
+        raise RuntimeError(f"{receiver.left} messages did not arrive")
     return measuring.measured(job.messages)

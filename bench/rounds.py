@@ -22,6 +22,7 @@ from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
 __all__ = [
     "AMQP",
+    "AMQP_PEERS",
     "AXIS",
     "BASE",
     "JOURNAL",
@@ -45,6 +46,7 @@ BASE = (
 AMQP = (
     "write.amqp.jms", "write.amqp.raw", "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms",
 )  # fmt: skip
+AMQP_PEERS = ("read.amqp.java", "read.amqp.proton", "write.amqp.java")
 QUICK = (
     "write.jms", "write.amqp.jms", "write.raw", "write.amqp.raw", "read.raw", "read.amqp.raw", "read.jms",
     "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms", "read.journal", "read.naive",
@@ -65,6 +67,7 @@ class Stage:
     broker: EmbeddedArtemis
     spark: SparkSide
     java: JavaSide | None
+    qpid: JavaSide | None
     skipped: dict[str, str]
 
     @classmethod
@@ -76,18 +79,19 @@ class Stage:
             broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=settings))
             side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
-            client, skipped = _java(stack, broker) if java else (None, {})
-            yield cls(broker, side, client, skipped)
+            client, qpid, skipped = _java(stack, broker) if java else (None, None, {})
+            yield cls(broker, side, client, qpid, skipped)
 
     def versions(self) -> dict[str, str]:
         return self.spark.versions() | {"artemis": str(self.broker.server.getVersion().getFullVersion())}
 
 
-def _java(stack: ExitStack, broker: EmbeddedArtemis) -> tuple[JavaSide | None, dict[str, str]]:
+def _java(stack: ExitStack, broker: EmbeddedArtemis) -> tuple[JavaSide | None, JavaSide | None, dict[str, str]]:
     reason = JavaSide.missing()
     if reason is None:
-        return stack.enter_context(JavaSide(broker)), {}
-    return None, dict.fromkeys((case for case in BASE if ".java" in case), reason)
+        core, qpid = (stack.enter_context(JavaSide(broker, amqp=amqp)) for amqp in (False, True))
+        return core, qpid, {}
+    return None, None, dict.fromkeys((case for case in (*BASE, *AMQP_PEERS) if ".java" in case), reason)
 
 
 def base_job(broker: EmbeddedArtemis, messages: int) -> Job:
@@ -159,6 +163,19 @@ class Variant:
         if self._stage.broker.message_count(self.job.queue) < self.job.messages:
             self._fill()
         return in_child(raw.drain, self.job)
+
+    def qpid_read(self) -> Measured:
+        assert self._stage.qpid is not None
+        return self._stage.qpid.drain(self._fill_over_amqp(_AMQP_QUEUE), "transacted")
+
+    def qpid_write(self) -> Measured:
+        assert self._stage.qpid is not None
+        measured = self._stage.qpid.send(replace(self.job, queue=_AMQP_QUEUE))
+        self._stage.broker.purge(_AMQP_QUEUE)
+        return measured
+
+    def proton(self) -> Measured:
+        return in_child(peers.proton, self._fill_over_amqp("bench.proton"))
 
     def stomp_py(self) -> Measured:
         return in_child(peers.stomp_py, self._fill())
@@ -250,6 +267,9 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "read.java": lambda variant: variant.java_read("individual"),
     "read.java_transacted": lambda variant: variant.java_read("transacted"),
     "read.stomp_py": Variant.stomp_py,
+    "read.amqp.proton": Variant.proton,
+    "read.amqp.java": Variant.qpid_read,
+    "write.amqp.java": Variant.qpid_write,
     "read.rate": Variant.rate,
 }
 

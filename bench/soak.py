@@ -10,6 +10,7 @@ from bench.child import in_child
 from bench.job import Job
 from bench.memory import Sampler, Trend, trend
 from bench.processes import Meter
+from bench.protocols import Protocol
 from bench.rounds import Stage
 from bench.spark_read import Reading
 from bench.spark_session import until
@@ -23,14 +24,14 @@ _WARM_UP = 1 / 3
 _MEGABYTE = 1 << 20
 
 
-def soak(stage: Stage, job: Job, *, minutes: float, per_second: int) -> dict[str, Any]:
+def soak(stage: Stage, job: Job, protocol: Protocol, *, minutes: float, per_second: int) -> dict[str, Any]:
     """Slopes in MB an hour with twice their standard error. The JVM's heap is measured after a garbage collection."""
     side, seconds = stage.spark, minutes * 60
     messages = int(seconds * per_second)
     job = replace(job, queue="bench.soak", messages=messages, per_transaction=per_second, time_limit=2 * seconds + 120)
     heap: list[tuple[float, float]] = []
     waiting: list[int] = []
-    with Reading(side, job) as reading:
+    with Reading(side, job, protocol.options(stage.broker)) as reading:
         reading.release()
         first = reading.sequence()
         sender = threading.Thread(target=in_child, args=(raw.paced, job), daemon=True)

@@ -20,10 +20,13 @@ CASES = {
     "read.java": "Java JMS (CORE), individual ACKs",
     "read.java_transacted": "Java JMS (CORE), 1000 a transaction",
     "read.rate": "Spark's rate source to noop, no broker",
+    "read.amqp.java": "AMQP: Qpid JMS, 1000 a transaction",
+    "read.amqp.proton": "AMQP: Proton's Python API, no Spark",
     "write.raw": "raw sockets, 2 connections",
     "write.jms": 'Spark to format("jms"), 2 tasks at a time',
     "write.java": "Java JMS (CORE), 2 connections",
     "write.amqp.raw": "AMQP: raw sockets, 2 connections",
+    "write.amqp.java": "AMQP: Qpid JMS, 2 connections",
     "write.amqp.jms": "AMQP: Spark, 2 tasks at a time",
 }
 _EXPLANATION = """\

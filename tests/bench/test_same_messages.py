@@ -57,13 +57,14 @@ def test_a_raw_drain_leaves_nothing(broker, job):
 
 @pytest.mark.deep
 @pytest.mark.parametrize("persistent", [True, False])
-def test_java(broker, job, persistent):
+@pytest.mark.parametrize("amqp", [True, False])
+def test_java(broker, job, persistent, amqp):
     reason = JavaSide.missing()
     if reason:
         pytest.skip(reason)
     job = replace(job, persistent=persistent)
     broker.create_queue(job.queue)
-    with JavaSide(broker) as java:
+    with JavaSide(broker, amqp=amqp) as java:
         java.send(job)
         assert arrived(broker, job) == wanted(job)
         for acknowledgement in ("individual", "transacted"):

@@ -1,5 +1,6 @@
 import jakarta.jms.BytesMessage;
 import jakarta.jms.Connection;
+import jakarta.jms.ConnectionFactory;
 import jakarta.jms.DeliveryMode;
 import jakarta.jms.JMSException;
 import jakarta.jms.Message;
@@ -13,29 +14,36 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.activemq.artemis.api.jms.ActiveMQJMSConstants;
 import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
+import org.apache.qpid.jms.JmsConnectionFactory;
 
 /**
- * A Java application for comparison: Artemis' JMS client with its own protocol (CORE), as a consumer and as a producer.
+ * A Java application for comparison, as a consumer and as a producer: Artemis' JMS client with its own protocol (CORE),
+ * or Qpid JMS with AMQP if the URL begins with amqp.
  *
  * Each line on standard input is a job. The client prepares the job and prints "ready". At the next line it runs the job
  * and prints "done".
  */
-public final class CoreClient {
+public final class JavaClient {
     private static final int CONNECTIONS = 2;
     private static final int TRANSACTED = 1000;
     private static final String[] REGIONS = {"north", "south", "east", "west"};
 
-    private final ActiveMQConnectionFactory factory;
+    private final ConnectionFactory factory;
     private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     private long seen;
 
-    private CoreClient(String url, String user, String password) {
-        factory = new ActiveMQConnectionFactory(url, user, password);
-        factory.setConsumerWindowSize(-1);
+    private JavaClient(String url, String user, String password) {
+        if (url.startsWith("amqp")) {
+            factory = new JmsConnectionFactory(user, password, url);
+        } else {
+            ActiveMQConnectionFactory core = new ActiveMQConnectionFactory(url, user, password);
+            core.setConsumerWindowSize(-1);
+            factory = core;
+        }
     }
 
     public static void main(String[] arguments) throws Exception {
-        new CoreClient(arguments[0], arguments[1], System.getenv("CORE_CLIENT_PASSWORD")).serve();
+        new JavaClient(arguments[0], arguments[1], System.getenv("JAVA_CLIENT_PASSWORD")).serve();
     }
 
     private void serve() throws Exception {
