@@ -66,6 +66,8 @@ POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for p
 
 _BATCH = 200
 _CONNECTION_FAULTS = {"kill-broker", "freeze-broker", "cut", "stall", "kill-worker"}
+_LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
+"""What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
 _IN_RUNNER = {
     "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring",
 }  # fmt: skip
@@ -100,8 +102,7 @@ class Cell:
         if self.mode in {"plain", "amqp"}:
             return 0 if self.fault in _CONNECTION_FAULTS else None
         if self.mode == "amqp-sink":
-            unconfirmed = self.point in {"unconfirmed", "before-ttl"}
-            unconfirmed |= (self.fault, self.point) == ("kill-worker", "sink-done")
+            unconfirmed = self.point in {"unconfirmed", "before-ttl"} or (self.fault, self.point) in _LOSE_CONFIRMATION
             return _BATCH * len(endings) + _BATCH // 2 * unconfirmed
         return 0
 
