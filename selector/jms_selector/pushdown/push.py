@@ -88,7 +88,7 @@ def push(
     message that matches it, and may deliver more.
     """
     rules = dialect_of(dialect)
-    if not rules.activemq:
+    if not rules.activemq and not rules.unknown_broker:
         raise UnsupportedSelectorError(
             f"Nothing can be pushed in the {rules.name} dialect: no supported broker uses it."
         )
@@ -96,6 +96,8 @@ def push(
     if given.root is None:
         return Pushdown(None, None, (), None)
     _refuse_quoted_strings(given)
+    if rules.unknown_broker:
+        return Pushdown(None, given, (f"{rules.name}: nothing is known of how this broker evaluates selectors",), None)
     convert = convert or text_values
     rewriter: Rewriter = rewrite.rewrite_typed
     if text_values:

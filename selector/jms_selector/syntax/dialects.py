@@ -11,7 +11,19 @@ from types import MappingProxyType
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.syntax.kinds import Kind, Value
 
-__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "IBM", "SPEC", "Dialect", "dialect_of", "with_null_on_both_sides"]
+__all__ = [
+    "AMQP",
+    "ARTEMIS",
+    "ARTEMIS_AMQP",
+    "CLASSIC",
+    "CLASSIC_AMQP",
+    "DIALECTS",
+    "IBM",
+    "SPEC",
+    "Dialect",
+    "dialect_of",
+    "with_null_on_both_sides",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -19,6 +31,9 @@ class Dialect:
     name: str
 
     # --- reading -----------------------------------------------------------------------------
+
+    unknown_broker: bool = False
+    """Nothing is known of how the broker evaluates selectors, so it gets none."""
 
     activemq: bool = False
     """The ActiveMQ grammar and rules.
@@ -222,6 +237,33 @@ CLASSIC = replace(
     hidden_prefixes=("JMSActiveMQ",),
 )
 
+# Over AMQP 1.0 the broker has the types that producers gave, and rows have them too. A message without a creation-time
+# has the time 0 to a selector. JMSReplyTo is spelled differently for each kind of producer, or NULL.
+_NO_TIME = {"JMSTimestamp": Value(Kind.LONG, 0)}
+
+ARTEMIS_AMQP = replace(
+    ARTEMIS,
+    name="artemis-amqp",
+    null_texts=frozenset(),
+    defaults=MappingProxyType(_NO_TIME),
+    never_seen=ARTEMIS.never_seen | {"JMSReplyTo"},
+    unknown_when_absent=frozenset({"JMSMessageID"}),
+)
+
+CLASSIC_AMQP = replace(
+    CLASSIC,
+    name="classic-amqp",
+    always_converts=False,
+    sends_prefix=True,
+    null_texts=frozenset(),
+    defaults=MappingProxyType({**CLASSIC.defaults, **_NO_TIME}),
+    never_seen=CLASSIC.never_seen | {"JMSReplyTo"},
+    unknown_when_absent=frozenset({"JMSMessageID"}),
+)
+
+AMQP = replace(SPEC, name="amqp", unknown_broker=True)
+"""Any other AMQP broker."""
+
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)
 
 
@@ -230,7 +272,9 @@ def with_null_on_both_sides(dialect: "Dialect") -> "Dialect":
     return replace(dialect, null_on_the_right=False)
 
 
-DIALECTS: Mapping[str, Dialect] = MappingProxyType({d.name: d for d in (SPEC, ARTEMIS, CLASSIC, IBM)})
+DIALECTS: Mapping[str, Dialect] = MappingProxyType(
+    {d.name: d for d in (SPEC, ARTEMIS, CLASSIC, ARTEMIS_AMQP, CLASSIC_AMQP, AMQP, IBM)}
+)
 
 
 def dialect_of(dialect: "str | Dialect") -> Dialect:

@@ -194,3 +194,16 @@ def test_the_pushdown_of_a_predicate_on_texts_delivers_every_match(text, message
         wanted = evaluate(text, Message.of({}, **as_text(message))) is True
         delivered = selects(sent, message, broker, convert=broker.always_converts or sent.convert)
         assert delivered or not wanted, (text, pushed.text, message)
+
+
+def test_an_unknown_amqp_broker_gets_nothing():
+    pushed = push("a = 1 AND JMSType = 'x'", "amqp")
+    assert (pushed.text, pushed.pushed, str(pushed.residual.text)) == (None, None, "a = 1 AND JMSType = 'x'")
+    assert pushed.warnings
+
+
+@pytest.mark.parametrize("dialect", ["artemis-amqp", "classic-amqp"])
+def test_over_amqp_reply_to_stays_in_spark(dialect):
+    pushed = push("a = 1 AND JMSReplyTo = 'queue://r'", dialect)
+    assert pushed.text == "a = 1"
+    assert pushed.residual.text == "a = 1 AND JMSReplyTo = 'queue://r'"

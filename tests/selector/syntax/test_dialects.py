@@ -6,9 +6,19 @@ from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, DIALECTS, IBM, SPEC, 
 
 
 def test_by_name_and_by_value():
-    assert [dialect_of(name).name for name in DIALECTS] == ["spec", "artemis", "classic", "ibm"]
+    assert [dialect_of(name).name for name in DIALECTS] == [
+        "spec",
+        "artemis",
+        "classic",
+        "artemis-amqp",
+        "classic-amqp",
+        "amqp",
+        "ibm",
+    ]
     assert dialect_of(ARTEMIS) is ARTEMIS
-    with pytest.raises(UnsupportedSelectorError, match=r"\[JMS_UNSUPPORTED_SELECTOR\].*spec, artemis, classic, ibm"):
+    with pytest.raises(
+        UnsupportedSelectorError, match=r"\[JMS_UNSUPPORTED_SELECTOR\].*spec, artemis, classic, artemis-amqp"
+    ):
         dialect_of("rabbitmq")
 
 

@@ -19,7 +19,7 @@ ARTEMIS = Dialect(
     name="artemis",
     products=("apache-activemq-artemis",),
     tested_versions="2.55.0, 2.44.0",
-    selector_dialect="artemis",
+    selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     send=ARTEMIS_RULES,
 )
@@ -28,7 +28,7 @@ CLASSIC = Dialect(
     name="classic",
     products=("ActiveMQ",),
     tested_versions="6.3.1",
-    selector_dialect="classic",
+    selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
     send=CLASSIC_RULES,
@@ -37,7 +37,7 @@ CLASSIC = Dialect(
 AMQP = Dialect(
     name="amqp",
     tested_versions="Qpid Broker-J 9.2.1",
-    selector_dialect=None,
+    selector_dialect="amqp",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 

@@ -1,0 +1,223 @@
+"""What a running broker delivers over AMQP for a pushed selector is what the evaluator of its dialect says.
+
+Messages come from a Java client of the broker, from Qpid JMS and from this sink, with every type of property, and over
+STOMP, where all are strings. The re-evaluation of the rows has the same result.
+"""
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+import selector_strategies
+from amqp_brokers import AMQP_BROKERS
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rawstomp import RawStomp
+from waiting import wait_until
+
+from jms_selector import EvaluationError, arrow, evaluate, parse, push
+from jms_selector.meaning.message import Message
+from jms_selector.syntax.dialects import DIALECTS
+from jms_selector.syntax.kinds import Kind, Value
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.testing import JmsClient, Typed
+
+pytestmark = pytest.mark.broker
+
+EACH = 80
+"""Messages of each producer."""
+
+HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSCorrelationID")
+WRITTEN = (
+    "a = b",
+    "NOT (a = b)",
+    "a <> b",
+    "5 = a AND 1 < b",
+    "a * b <> 5 OR c = 'red'",
+    "x LIKE '5%' OR x NOT IN ('red', 'blue')",
+    "JMSDeliveryMode LIKE 'PER%' AND JMSPriority BETWEEN 3 AND 6",
+    "JMSDeliveryMode <> 'NON_PERSISTENT'",
+    "JMSType = 'red' OR JMSCorrelationID IS NULL",
+    "JMSTimestamp > 5",
+    "a / 2 = 3.5 AND c IS NOT NULL",
+    "a > 5 OR NOT (b BETWEEN 1 AND 7)",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "selectors"),
+    [
+        ("artemis", 40),
+        pytest.param("classic", 40, marks=pytest.mark.deep),
+        pytest.param("artemis", 400, marks=pytest.mark.slow),
+        pytest.param("classic", 400, marks=pytest.mark.slow),
+    ],
+)
+def test_the_broker_delivers_what_the_evaluator_says_and_the_rows_agree(name, selectors, report):
+    with AMQP_BROKERS[name]() as broker:
+        messages = made_messages()
+        send_all(broker, messages)
+        wait_until(lambda: broker.message_count("q") == len(messages))
+        rows, places = as_rows(browsed(broker, None), name)
+        assert sorted(places) == [*range(len(messages))]
+        tried = delivered = 0
+        for text, convert in [(text, convert) for text in WRITTEN for convert in (False, True)] + generated(selectors):
+            pushed = push(parse(text), f"{name}-amqp", convert=convert)
+            if pushed.text is None:
+                continue
+            found = set(as_rows(browsed(broker, pushed.text), name)[1])
+            outcomes = [outcome(pushed.pushed, message, DIALECTS[f"{name}-amqp"]) for message in messages]
+            assert found == {place for place, result in enumerate(outcomes) if result}, (text, pushed.text)
+            kept = arrow.keep(pushed.pushed, rows, f"{name}-amqp").to_pylist()
+            for place, keep in zip(places, kept, strict=True):
+                # What is pushed to Classic works around its rules, and a row may keep more than it delivers.
+                wrong = keep is not bool(outcomes[place]) and outcomes[place] is not None
+                assert not wrong or (keep and name == "classic"), (text, pushed.text, messages[place])
+            tried += 1
+            delivered += len(found)
+    report(f"selectors over AMQP on {name}: {tried} subscriptions, {delivered} deliveries as evaluated, rows agree")
+    assert tried > selectors // 2
+    assert delivered > 1_000
+
+
+# --- messages ------------------------------------------------------------------------------------------
+
+
+def made_messages():
+    random = Random(20)
+    made = [selector_strategies.message(random, selector_strategies.NAMES) for _ in range(4 * EACH)]
+    for message in made:
+        message.headers.pop("JMSTimestamp")  # the producer's own
+    return [as_strings(message) if place >= 3 * EACH else message for place, message in enumerate(made)]
+
+
+def as_strings(message):
+    """Over STOMP every property arrives as a string, and the broker decides whether a message is persistent."""
+    texts = {
+        name: Value(Kind.STRING, selector_strategies.java_text(value)) for name, value in message.properties.items()
+    }
+    return Message(message.headers | {"JMSDeliveryMode": Value(Kind.STRING, "PERSISTENT")}, texts)
+
+
+def send_all(broker, messages):
+    with JmsClient(broker) as native, JmsClient(broker.amqp_url, broker.user, broker.password) as qpid:
+        for place, message in enumerate(messages[: 2 * EACH]):
+            send_typed(qpid if place % 2 else native, place, message)
+    send_rows(broker, messages[2 * EACH : 3 * EACH])
+    with RawStomp(broker) as stomp:
+        queue = "q" if "Artemis" in type(broker).__name__ else "/queue/q"
+        stomp.send(queue, [stomp_message(place, messages[place]) for place in range(3 * EACH, 4 * EACH)])
+
+
+def send_typed(java, place, message):
+    headers = {name: value.value for name, value in message.headers.items()}
+    java.send(
+        "q",
+        str(place),
+        properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
+        correlation_id=headers.get("JMSCorrelationID"),
+        type=headers.get("JMSType"),
+        delivery_mode=DeliveryMode[headers["JMSDeliveryMode"]],
+        priority=headers["JMSPriority"],
+    )
+
+
+def send_rows(broker, messages):
+    strings = pa.map_(pa.string(), pa.string())
+    rows = {name: [] for name in ("text", "properties", "property_types", *HEADERS)}
+    for place, message in enumerate(messages, 2 * EACH):
+        headers = {name: value.value for name, value in message.headers.items()}
+        rows["text"].append(str(place))
+        java_text = selector_strategies.java_text
+        rows["properties"].append([(name, java_text(value)) for name, value in message.properties.items()])
+        rows["property_types"].append([(name, str(value.kind)) for name, value in message.properties.items()])
+        for name in HEADERS:
+            value = headers.get(name)
+            rows[name].append(int(DeliveryMode[value]) if name == "JMSDeliveryMode" else value)
+    types = {"properties": strings, "property_types": strings, "JMSPriority": pa.int32(), "JMSDeliveryMode": pa.int32()}
+    batch = pa.record_batch({name: pa.array(of, types.get(name, pa.string())) for name, of in rows.items()})
+    options = SinkOptions.parse(access(broker))
+    assert send_at_least_once(AMQP_SINK, options, iter([batch])) == (len(messages), 0)
+
+
+def stomp_message(place, message):
+    named = {"JMSPriority": "priority", "JMSType": "type", "JMSCorrelationID": "correlation-id"}
+    headers = [(named[name], value.value) for name, value in message.headers.items() if name in named]
+    return [*headers, ("persistent", "true"), *((n, v.value) for n, v in message.properties.items())], str(place)
+
+
+# --- selectors and deliveries --------------------------------------------------------------------------
+
+
+def generated(count):
+    cases = []
+
+    @seed(2026)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(selector_strategies.selectors(headers=HEADERS), st.booleans())
+    def draw(text, convert):
+        cases.append((text, convert))
+
+    draw()
+    return cases
+
+
+def outcome(selector, message, dialect):
+    """Whether the broker delivers a message; None if it throws, and delivers nothing."""
+    timed = Message(message.headers | {"JMSTimestamp": Value(Kind.LONG, 1_800_000_000_000)}, message.properties)
+    try:
+        return evaluate(selector, timed, dialect) is True
+    except EvaluationError:
+        return None
+
+
+def access(broker):
+    return {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": "q"}
+
+
+def browsed(broker, text):
+    """Everything that the broker shows for a selector: until a proof that there is no more."""
+    source = AmqpSource()
+    link = source.connect(SourceOptions.parse(access(broker)).connection, source.arrivals())
+    try:
+        link.subscribe(
+            Subscription(destination=Destination.parse("queue://q"), window_bytes=64 << 20, browse=True, selector=text)
+        )
+        seen, blocks = 0, []
+        while True:
+            link.await_receipt(link.probe())
+            taken = link.take()
+            if not taken:
+                break
+            blocks += taken
+            seen += sum(map(len, taken))
+        return blocks
+    finally:
+        link.close()
+
+
+def as_rows(blocks, name):
+    """The rows of the blocks, each message once, and their places."""
+    batches = [
+        AmqpSource().decode(
+            block, dialect=name, source=Destination.parse("queue://q"), first_sequence=0, body_type="auto"
+        )
+        for block in blocks or [MessageBlock()]
+    ]
+    rows = pa.concat_batches(batches)
+    places = [int(text) for text in rows.column("text").to_pylist()]
+    first = sorted({place: index for index, place in reversed([*enumerate(places)])}.values())
+    return rows.take(pa.array(first, pa.int64())), [places[index] for index in first]
