@@ -9,7 +9,7 @@ ends, as the receiver finds them; case ``scan`` measures the receiver's part. Ru
 import json
 
 from bench.one_core import Case, rates
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.model import TYPES_MARKER, Destination
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
@@ -21,8 +21,11 @@ _FIRST_ID = 2_147_483_700
 _NOW_MS = 1_760_000_000_000
 
 
-def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
-    """An order, as Artemis 2.44 delivers it."""
+_TYPES = {"customer": "int", "region": "int", "amount": "double", "created": "long", "note": "boolean"}
+
+
+def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool, typed: bool = False) -> bytes:
+    """An order, as Artemis 2.44 delivers it. ``typed``: its properties have the values of five types."""
     holds_bytes = mixed and i % 2 == 1
     length = f"content-length:{body_bytes}"
     colon = r"\c" if escaped else "."
@@ -40,11 +43,7 @@ def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
         f"timestamp:{_NOW_MS + i}",
         "type:order",
         "destination-type:ANYCAST",
-        f"customer:C{i % 1000:06d}",
-        f"region:{('north', 'south', 'east', 'west')[i % 4]}",
-        f"amount:{i * 7 % 100_000}.50",
-        f"created:2026-01-01T12{colon}{i % 60:02d}{colon}00",
-        f"note:path {i}",
+        *(_typed(i) if typed else _strings(i, colon)),
         f"extra:{i}" if mixed and i % 7 == 0 else None,
         f"ack:61,{_FIRST_ID + i}",
         None if holds_bytes else length,
@@ -53,10 +52,27 @@ def frame(i: int, *, body_bytes: int, mixed: bool, escaped: bool) -> bytes:
     return ("\n".join(["MESSAGE", *filter(None, headers)]) + f"\n\n{body}\0\n").encode()
 
 
-def case(*, body_bytes: int, mixed: bool, escaped: bool) -> Case:
+def _strings(i: int, colon: str) -> list[str]:
+    return [
+        f"customer:C{i % 1000:06d}",
+        f"region:{('north', 'south', 'east', 'west')[i % 4]}",
+        f"amount:{i * 7 % 100_000}.50",
+        f"created:2026-01-01T12{colon}{i % 60:02d}{colon}00",
+        f"note:path {i}",
+    ]
+
+
+def _typed(i: int) -> list[str]:
+    """Values of ``_TYPES``, and the header that the sink writes for column ``property_types``."""
+    values = zip(_TYPES, [i, i % 100, i / 2, _NOW_MS + i, "true"], strict=True)
+    types = json.dumps(_TYPES, separators=(",", ":")).replace(":", "\\c")
+    return [*(f"{name}:{value}" for name, value in values), f"{TYPES_MARKER}:{types}"]
+
+
+def case(*, body_bytes: int, mixed: bool, escaped: bool, typed: bool = False) -> Case:
     scanner = FrameScanner(max_body_bytes=1 << 20)
     while scanner.size < SEGMENT_BYTES:
-        scanner.feed(frame(scanner.messages, body_bytes=body_bytes, mixed=mixed, escaped=escaped))
+        scanner.feed(frame(scanner.messages, body_bytes=body_bytes, mixed=mixed, escaped=escaped, typed=typed))
     block = scanner.take()
     source = Destination.parse("queue://orders")
     return Case(

@@ -7,7 +7,7 @@ from statistics import median
 
 import pyarrow as pa
 
-__all__ = ["Case", "rates"]
+__all__ = ["Case", "each_turn", "rates"]
 
 _NOT_COUNTED = 3
 
@@ -21,7 +21,12 @@ class Case:
 
 
 def rates(cases: Mapping[str, Case], *, turns: int) -> dict[str, float]:
-    """Rows for each second of CPU time, so that other programs do not count. Arrow is limited to one core.
+    """Rows for each second of CPU time: the median over all turns."""
+    return {name: median(rates) for name, rates in each_turn(cases, turns=turns).items()}
+
+
+def each_turn(cases: Mapping[str, Case], *, turns: int) -> dict[str, list[float]]:
+    """Rows for each second of CPU time, so that other programs do not count, by turn. Arrow is limited to one core.
 
     Of several calls in a row only the last one counts, because the first ones allocate memory page by page.
     """
@@ -38,4 +43,4 @@ def rates(cases: Mapping[str, Case], *, turns: int) -> dict[str, float]:
                 seconds[name].append(time.process_time() - began)
     finally:
         pa.set_cpu_count(threads)
-    return {name: cases[name].rows / median(taken) for name, taken in seconds.items()}
+    return {name: [cases[name].rows / taken for taken in every] for name, every in seconds.items()}

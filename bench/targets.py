@@ -35,7 +35,7 @@ TARGETS = (
     Target("AMQP decode of 100 B, of the STOMP decoder", "decode.amqp.100_b_ratio", 1.8),
     Target("AMQP decode of 10 KB, of the STOMP decoder", "decode.amqp.10_kb_ratio", 1),
     Target("AMQP decode of mixed layouts, of the STOMP decoder", "decode.amqp.mixed_ratio", 1.4),
-    Target("AMQP decode of typed properties, of STOMP's strings", "decode.amqp.typed_ratio", 1.5),
+    Target("AMQP decode of typed properties, of the STOMP decoder", "decode.amqp.typed_ratio", 1.5),
     Target("AMQP decode, 1 % broken rows, of none", "decode.amqp.slow_rows_ratio", 0.5),
     Target("AMQP encode of strings, of the STOMP encoder", "encode.amqp.plain_ratio", 0.8),
     Target("AMQP encode of typed properties, of STOMP's strings", "encode.amqp.typed_ratio", 1.3),
