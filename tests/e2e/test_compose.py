@@ -22,7 +22,7 @@ from pyspark_jms.testing.ports import free_port
 pytestmark = [pytest.mark.container, pytest.mark.broker]
 
 FILE = Path(__file__).parents[2] / "docker-compose.yml"
-PORTS = ("STOMP_PORT", "CONSOLE_PORT", "SPARK_MASTER_PORT", "SPARK_JOB_PORT")
+PORTS = ("STOMP_PORT", "AMQP_PORT", "CONSOLE_PORT", "SPARK_MASTER_PORT", "SPARK_JOB_PORT")
 WITHOUT = "neither `docker compose` nor `docker-compose`: docker-compose.yml was not tried"
 
 

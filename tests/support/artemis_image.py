@@ -62,7 +62,7 @@ def build(name: str = NAME) -> None:
         "ENV ARTEMIS_USER=artemis ARTEMIS_PASSWORD=artemis PATH=/opt/java/bin:/bin",
         f"VOLUME {INSTANCE}",
         f"WORKDIR {INSTANCE}",
-        "EXPOSE 61613 61616",
+        "EXPOSE 5672 61613 61616",
         f"USER {USER}",
     ]
     root_fs.imported(name, _lay_out, changes)
@@ -72,9 +72,10 @@ def configuration(data: Path) -> str:
     """The broker.xml of a broker that stores its messages in ``data``."""
     domain = {"securityDomain": "activemq"}  # the entry of login.config
     stomp = Acceptor(name="stomp", host="0.0.0.0", port=61613, options={"protocols": "STOMP", **domain})
+    amqp = Acceptor(name="amqp", host="0.0.0.0", port=5672, options={"protocols": "AMQP", **domain})
     core = Acceptor(name="artemis", host="0.0.0.0", port=61616, options={"protocols": "CORE", **domain})
     settings = AddressSettings(match="#", dead_letter_address="DLQ", expiry_address="ExpiryQueue")
-    return broker_xml(data, [core, stomp], [User("amq", "")], [settings])
+    return broker_xml(data, [core, amqp, stomp], [User("amq", "")], [settings])
 
 
 def _lay_out(root: root_fs.RootFileSystem) -> None:
