@@ -125,7 +125,7 @@ def _done(stage):
         held = stage.input.segments()
         stage.require(held, "the journal is empty")
         return f"batch {batch} is in Spark's log, segments {held} in the journal"
-    stage.require(stage.input.left() > MORE, "the batch was acknowledged")
+    stage.until(lambda: stage.input.left() > MORE, "the broker's count of what is not acknowledged")
     return f"batch {batch} is in Spark's log, {stage.input.left() - MORE} of it are not acknowledged"
 
 
