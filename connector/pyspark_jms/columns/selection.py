@@ -15,7 +15,7 @@ import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
 from jms_selector.syntax.tree import names
-from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
+from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
@@ -105,6 +105,10 @@ def selection(selector: Selector, broker: str, selector_dialect: str | None) -> 
             pushed = jms_selector.push(text, selector_dialect, convert=convert)
     except jms_selector.InvalidSelectorError as error:
         raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 defines the syntax.") from None
+    except jms_selector.UnsupportedSelectorError as error:
+        raise UnsupportedError(
+            str(error).partition("] ")[2], f"Leave out {_CONVERT}, and compare with strings: n = '5'."
+        ) from None
     if pushed.residual is not None and selector.residual == "fail":
         raise SelectorResidualError(
             f"{broker} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",

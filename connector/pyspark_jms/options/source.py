@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pyspark_jms.columns.selection import Selector, selection
-from pyspark_jms.errors import MissingOptionError, OptionConflictError, SelectorResidualError, UnknownOptionError
+from pyspark_jms.errors import (
+    JMSError,
+    MissingOptionError,
+    OptionConflictError,
+    SelectorResidualError,
+    UnknownOptionError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.jms.wildcards import may_receive
@@ -193,11 +200,11 @@ def _selector(values: Mapping[str, Any]) -> Selector | None:
         return None
     selector = Selector(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
     dialects = possible_dialects(values)
-    refused: list[SelectorResidualError] = []
+    refused: list[JMSError] = []
     for dialect in dialects:
         try:
             selection(selector, dialect.name, dialect.selector_dialect)
-        except SelectorResidualError as error:
+        except (SelectorResidualError, UnsupportedError) as error:
             refused.append(error)
     if len(refused) == len(dialects):
         raise refused[0]

@@ -99,6 +99,8 @@ def push(
     if rules.unknown_broker:
         return Pushdown(None, given, (f"{rules.name}: nothing is known of how this broker evaluates selectors",), None)
     convert = convert or text_values
+    if convert and not (rules.sends_prefix or rules.always_converts) and rewrite.has_convertible_literal(given.root):
+        raise UnsupportedSelectorError(f"A broker of the dialect {rules.name} cannot compare strings as numbers.")
     rewriter: Rewriter = rewrite.rewrite_typed
     if text_values:
         from jms_selector.pushdown.textual import textual  # imported here: few callers need it

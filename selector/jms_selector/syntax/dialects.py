@@ -253,8 +253,8 @@ ARTEMIS_AMQP = replace(
 CLASSIC_AMQP = replace(
     CLASSIC,
     name="classic-amqp",
+    # The prefix would corrupt the broker's cache: later selectors without it would convert too.
     always_converts=False,
-    sends_prefix=True,
     null_texts=frozenset(),
     defaults=MappingProxyType({**CLASSIC.defaults, **_NO_TIME}),
     never_seen=CLASSIC.never_seen | {"JMSReplyTo"},

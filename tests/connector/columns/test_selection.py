@@ -8,7 +8,7 @@ import selector_strategies
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.selection import Selector, selection
-from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError
+from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import dialect_named
 
@@ -108,3 +108,8 @@ def test_the_check_can_be_left_out():
 
 def test_a_selector_travels_to_executors():
     assert pickle.loads(pickle.dumps(Selector(RESIDUAL, residual="spark"))) == Selector(RESIDUAL, residual="spark")
+
+
+def test_a_conversion_that_the_broker_does_not_have_is_refused():
+    with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
+        selection(Selector("convert_string_expressions:n = 5"), "classic", "classic-amqp")

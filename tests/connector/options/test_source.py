@@ -7,6 +7,7 @@ from pyspark_jms.errors import (
     OptionConflictError,
     OptionError,
     UnknownOptionError,
+    UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.options.source import SourceOptions
@@ -135,3 +136,10 @@ def test_a_batch_refuses_the_bounds_of_a_stream(name):
 )
 def test_the_window(given, window):
     assert SourceOptions.parse(SOURCE | given).window_bytes == window
+
+
+def test_strings_are_compared_as_numbers_where_some_broker_can():
+    given = {"brokerUrl": "amqp://h", "queue": "q", "selector": "convert_string_expressions:n = 5"}
+    assert SourceOptions.parse(given).selector is not None
+    with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
+        SourceOptions.parse(given | {"broker": "classic"})

@@ -207,3 +207,9 @@ def test_over_amqp_reply_to_stays_in_spark(dialect):
     pushed = push("a = 1 AND JMSReplyTo = 'queue://r'", dialect)
     assert pushed.text == "a = 1"
     assert pushed.residual.text == "a = 1 AND JMSReplyTo = 'queue://r'"
+
+
+def test_classic_converts_nothing_over_amqp():
+    assert push("a LIKE 'x'", "classic-amqp", convert=True).text == "a LIKE 'x'"
+    with pytest.raises(UnsupportedSelectorError, match=r"\[JMS_UNSUPPORTED_SELECTOR\].*classic-amqp"):
+        push("a = 5", "classic-amqp", convert=True)
