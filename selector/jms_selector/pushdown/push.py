@@ -99,8 +99,7 @@ def push(
     if rules.unknown_broker:
         return Pushdown(None, given, (f"{rules.name}: nothing is known of how this broker evaluates selectors",), None)
     convert = convert or text_values
-    if convert and not (rules.sends_prefix or rules.always_converts) and rewrite.has_convertible_literal(given.root):
-        raise UnsupportedSelectorError(f"A broker of the dialect {rules.name} cannot compare strings as numbers.")
+    _require_conversion(given.root, rules, convert=convert)
     rewriter: Rewriter = rewrite.rewrite_typed
     if text_values:
         from jms_selector.pushdown.textual import textual  # imported here: few callers need it
@@ -216,6 +215,12 @@ def _warnings(node: Node | None, dialect: Dialect) -> Iterable[str]:
             yield f"{part.name} is NULL in {dialect.name}'s selectors for messages that no JMS client sent."
     if dialect.converts_arithmetic and rewrite.has_calculation(node):
         yield f"{dialect.name} logs a warning for each message whose property is not a number in this calculation."
+
+
+def _require_conversion(root: Node, dialect: Dialect, *, convert: bool) -> None:
+    can = dialect.sends_prefix or dialect.always_converts
+    if convert and not can and rewrite.has_convertible_literal(root):
+        raise UnsupportedSelectorError(f"A broker of the dialect {dialect.name} cannot compare strings as numbers.")
 
 
 def _refuse_quoted_strings(selector: Selector) -> None:
