@@ -31,7 +31,7 @@ def test_the_classic_in_a_container_is_the_embedded_one():
 
 def test_every_port_is_this_machines_only():
     ports = re.findall(r'^ +- "(.*:\d+)"$', COMPOSE, re.MULTILINE)
-    assert len(ports) == 7
+    assert len(ports) == 8
     assert all(port.startswith("127.0.0.1:${") for port in ports)
 
 
