@@ -187,7 +187,7 @@ def test_what_needs_stomp_is_refused():
     for refused in (lambda: source.require_recognition("artemis"), lambda: source.fingerprints(None)):
         with pytest.raises(UnsupportedError):
             refused()
-    assert (source.selector_dialect("artemis"), source.selector_dialect("amqp")) == ("artemis", None)
+    assert (source.selector_dialect("artemis"), source.selector_dialect("amqp")) == ("artemis-amqp", "amqp")
     assert source.recognition("artemis") is not None
     with contextlib.closing(source.watch(None, (), lambda: 0)) as watch:
         assert watch.figures() == {}
