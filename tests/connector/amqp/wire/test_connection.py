@@ -1,15 +1,32 @@
 """A connection from its first byte to its last, cut anywhere, and beside Apache Qpid Proton as the peer."""
 
+from array import array
+from random import Random
+
 import pytest
 from amqp_peer import Peer, connection
 
-from pyspark_jms.amqp.wire.definitions import Accepted, Error, Source, Target
+from pyspark_jms.amqp.wire.definitions import Accepted, Declared, Error, Source, Target
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, SASL_HEADER, frame
+from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import Begin, Close, Open, SaslInit, SaslMechanisms
+from pyspark_jms.amqp.wire.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    SaslInit,
+    SaslMechanisms,
+    Transfer,
+)
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
+from pyspark_jms.amqp.wire.transactions import Coordinator
 from pyspark_jms.amqp.wire.values import encode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError
@@ -245,3 +262,94 @@ def test_proton_refuses_a_link(judge):
     assert ours.error == PeerError("amqp:not-found", "no queue")
     assert ours.state is EndpointState.ENDED
     assert Accepted() is not None
+
+
+# --- mutated frames -------------------------------------------------------------------------------------
+
+
+def opened():
+    """A peer with a receiver that has credit, a sender with an unsettled message, and a coordinator."""
+    peer = Peer(connection(max_message_bytes=1 << 16))
+    session = peer.open()
+    receiver, sender = session.link(Receiver, "in"), session.link(Sender, "out")
+    coordinator = session.link(Coordinator, "transactions")
+    for link, attach in ((receiver, receiver.attach_to), (sender, sender.attach_to)):
+        attach(Source(address="q") if link is receiver else Target(address="q"))
+        peer.attach(link, credit=None if link is receiver else 10)
+    coordinator.attach_to_coordinator()
+    peer.attach(coordinator, credit=10)
+    receiver.grant(1_000)
+    message = b"\x00\x53\x77\xa1\x01x"
+    sender.send(MessageBlock(message, ends=array("q", [len(message)])), 0, 1, settled=False)
+    coordinator.declare()
+    return peer
+
+
+def frames_of_a_peer():
+    """One of each kind, as bytes."""
+    tag = {"delivery_tag": b"\0", "message_format": 0}
+    windows = {"next_incoming_id": 0, "incoming_window": 9, "next_outgoing_id": 1, "outgoing_window": 9}
+    source = Source(address="q", filter={"f": 1})
+    performatives = [
+        (Transfer(handle=0, delivery_id=7, **tag), b"\x00\x53\x77\xa1\x05hello"),
+        (Transfer(handle=0, delivery_id=8, more=True, **tag), b"\x00\x53\x77\xb1\x00\x00"),
+        (Transfer(handle=0), b"more of it"),
+        (
+            Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=1, outgoing_window=9, handle=1, link_credit=5),
+            b"",
+        ),
+        (Flow(**windows, handle=0, drain=True), b""),
+        (Disposition(role=True, first=0, last=3, settled=True, state=Accepted()), b""),
+        (Disposition(role=True, first=1, settled=True, state=Declared(txn_id=b"t1")), b""),
+        (Detach(handle=0, closed=True, error=Error(condition="amqp:resource-deleted", description="gone")), b""),
+        (
+            Attach(
+                name="in", handle=5, role=False, source=Source(address="q", filter={"f": 1}), initial_delivery_count=0
+            ),
+            b"",
+        ),
+        (End(error=Error(condition="amqp:internal-error")), b""),
+        (Close(error=Error(condition="amqp:connection:forced", description="stopping")), b""),
+        (Open(container_id="p", properties={"product": "x"}), b""),
+        (Begin(remote_channel=0, next_outgoing_id=1, incoming_window=9, outgoing_window=9), b""),
+    ]
+    return [frame(0, performative, payload) for performative, payload in performatives] + [EMPTY_FRAME]
+
+
+def mutated(random, frames):
+    data = bytearray(b"".join(random.choices(frames, k=random.choice((1, 1, 2, 5)))))
+    for _ in range(random.choice((0, 1, 1, 2, 4))):
+        data[random.randrange(len(data))] = random.choice((0, 0x40, 0x45, 0x7F, 0xFF, random.randrange(256)))
+    if random.random() < 0.1:
+        del data[random.randrange(len(data)) :]
+    return bytes(data)
+
+
+def fuzz(count, number):
+    """Each input changes the connection, or ends it with an error that names what is wrong. Nothing else happens."""
+    random, frames = Random(number), frames_of_a_peer()
+    peer, ended = opened(), 0
+    for _ in range(count):
+        try:
+            peer.core.receive_data(mutated(random, frames))
+            peer.core.data_to_send()
+        except MalformedFrameError:
+            peer, ended = opened(), ended + 1
+        if peer.core.state is ConnectionState.CLOSED or peer.core.session.state is not EndpointState.ACTIVE:
+            peer = opened()
+        assert len(peer.core._pending) <= MAX_FRAME_BYTES
+        transfers = peer.core.session._links[0].transfers if peer.core.session._links else None
+        assert transfers is None or transfers.size < 1 << 20
+        if transfers is not None and len(transfers) > 100:
+            transfers.take()
+    assert ended > count // 50
+
+
+def test_mutated_frames_are_taken_or_refused():
+    fuzz(3_000, 11)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_a_million_mutated_frames():
+    fuzz(1_000_000, 12)
