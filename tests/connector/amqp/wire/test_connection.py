@@ -303,9 +303,7 @@ def frames_of_a_peer():
         (Disposition(role=True, first=1, settled=True, state=Declared(txn_id=b"t1")), b""),
         (Detach(handle=0, closed=True, error=Error(condition="amqp:resource-deleted", description="gone")), b""),
         (
-            Attach(
-                name="in", handle=5, role=False, source=Source(address="q", filter={"f": 1}), initial_delivery_count=0
-            ),
+            Attach(name="in", handle=5, role=False, source=source, initial_delivery_count=0),
             b"",
         ),
         (End(error=Error(condition="amqp:internal-error")), b""),
