@@ -17,7 +17,7 @@ def run_available(frame, checkpoint, sink="memory", name=None, **options):
     if name:
         writer = writer.queryName(name)
     query = writer.trigger(availableNow=True).start()
-    assert query.awaitTermination(120), "the query did not end"
+    assert query.awaitTermination(250), "the query did not end"
     return query
 
 
