@@ -88,7 +88,7 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
     names = [f"{queue}.{k}" for k in range(3)]
     for k, name in enumerate(names):
         fill(broker, name, 50, first=100 * k)
-    options = {"queue": json.dumps(names), "maxMessagesPerTrigger": 40, "idleTimeout": "500ms"}
+    options = {"queue": json.dumps(names), "maxMessagesPerTrigger": 40, "idleTimeout": "2s"}
     frame = read(spark, broker, **options, **journal(tmp_path, journaled))
     rows = run(frame, tmp_path)
     assert [sequence for sequence, _, _ in rows] == list(range(150))

@@ -9,14 +9,14 @@ def test_counts_follow_a_consumer(broker, connect, queue):
     stomp, _ = connect(broker)
     for text in "abc":
         stomp.send(queue, text)
-    assert (broker.message_count(queue), broker.delivering_count(queue)) == (3, 0)
+    wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (3, 0))
     assert broker.consumer_count(queue) == 0
     assert broker.delivery_counts(queue) == [0, 0, 0]
 
     stomp.subscribe(queue)
     ids = [stomp.next_frame("MESSAGE").partition("message-id:")[2].split("\n")[0] for _ in range(3)]
-    assert broker.consumer_count(queue) == 1
-    assert (broker.message_count(queue), broker.delivering_count(queue)) == (3, 3)
+    wait_until(lambda: broker.consumer_count(queue) == 1)
+    wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (3, 3))
     assert broker.delivery_counts(queue) == []
 
     stomp.ask(f"ACK\nid:{ids[0]}\nreceipt:a\n\n")
