@@ -1,5 +1,7 @@
 """Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
 
+import time
+
 from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOGIN, OUTCOME
 from third_batch import BATCH, MORE, go_on, hold_third, in_the_third_batch
 
@@ -14,11 +16,20 @@ def _hold_acknowledgement(stage, frame):
     """Hold this frame of the second batch's acknowledgement. Returns how many messages the broker had before it."""
     in_the_third_batch(stage)
     stage.input.send(MORE)
-    before = stage.input.left()
+    before = _settled_count(stage)
     way = frame.hold(stage.source)
     go_on(stage)
     stage.held(way, f"a frame {frame.name} of the acknowledgements")
     return before
+
+
+def _settled_count(stage):
+    """Messages on the broker, which counts a moment after it has confirmed."""
+    count = None
+    while (again := stage.input.left()) != count:
+        count = again
+        time.sleep(0.5)
+    return count
 
 
 def _accepting(stage):
