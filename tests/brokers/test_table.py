@@ -13,6 +13,7 @@ from waiting import wait_until
 
 from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import JmsClient
 
 slow = pytest.mark.slow
@@ -257,7 +258,7 @@ def test_maps_of_java_producers(spark, stage, queues, tmp_path, documented):
 
 @slow
 def test_questions_about_itself(stage, documented):
-    link, finding = open_management(settings(stage))
+    link, finding = open_management(StompManagementLink, settings(stage))
     if documented["management queries"] == "yes":
         with link:
             assert link.attribute("broker", "version")

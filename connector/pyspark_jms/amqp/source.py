@@ -9,12 +9,15 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, Oversized, send_dead_l
 from pyspark_jms.amqp.dialects import Dialect, dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -62,6 +65,10 @@ class AmqpSourceLink(Consumer):
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
+
+    def figures(self) -> dict[str, int]:
+        """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
+        return {"lostCredit": self.prefetch.lost_credit}
 
     def require_unchanged(self) -> None:
         """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""
@@ -129,25 +136,14 @@ class AmqpSource:
     def fingerprints(self, segment: Any) -> NoReturn:  # noqa: ARG002
         refuse_journal()
 
-    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object:  # noqa: ARG002
-        """AMQP has no word for it: an attach creates the queue, or is refused."""
-        return ()
+    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
+        return warn_of_missing_queues(AmqpManagementLink, settings, queues)
 
-    def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> Any:  # noqa: ARG002
-        return _NoFigures()
+    def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
+        return QueueWatch(AmqpManagementLink, settings, queues, in_flight)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
-
-
-class _NoFigures:
-    """Figures of a queue need the broker's management, which this release asks over STOMP only."""
-
-    def figures(self) -> dict[str, int | str]:
-        return {}
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
 
 def _decode(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a broker offers over AMQP: findings of one connection. What needs management is checked over STOMP only."""
+"""What a broker offers over AMQP: findings of one connection."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["amqp_findings"]
 
-_STOMP_ONLY = Finding(
-    name="not checked",
-    value="queues, permissions and the broker's settings: these checks use STOMP",
-    verdict=Verdict.NOTE,
-    advice="Run the command again with the broker's STOMP address.",
-)
-
 
 def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[Finding]:
     with Producer(settings) as producer:
@@ -25,7 +18,6 @@ def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[
         yield Finding(name="dialect", value=producer.dialect.name)
         yield _destinations(producer)
         yield _transactions(producer, scratch_queue)
-    yield _STOMP_ONLY
 
 
 def _destinations(producer: Producer) -> Finding:

@@ -1,15 +1,15 @@
 """Checks the connection, the broker's clock and the permission for management."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import connect
-from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["BrokerIdentity", "broker_findings", "clock_finding", "identify_broker", "open_management"]
 
@@ -35,11 +35,13 @@ def broker_findings(found: BrokerIdentity, user: str | None) -> Iterator[Finding
     yield Finding(name="broker", value=f"{found.server or 'no server header'}; dialect {found.dialect.name}")
 
 
-def open_management(settings: ConnectionSettings) -> tuple[ManagementLink | None, Finding]:
+def open_management(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings
+) -> tuple[ManagementLink | None, Finding]:
     """A link on which the first management request succeeded, or None and the reason."""
     link = None
     try:
-        link = ManagementLink(settings)
+        link = open_link(settings)
         link.attribute(link.words.broker_resource, link.words.version)
     except JMSError as error:
         if link is not None:

@@ -11,10 +11,10 @@ from pyspark_jms.check.census import Kind, census_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.stomp.dialects.management import Management
-from pyspark_jms.stomp.link.management import ManagementLink
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.words import Management
 
-__all__ = ["Queue", "queue_findings"]
+__all__ = ["Queue", "paging_finding", "queue_findings"]
 
 
 class Queue:
@@ -52,6 +52,10 @@ class Queue:
         address = str(self.attribute(self.words.queue.address))
         return dict(json.loads(self._link.operation(self.words.broker_resource, self.words.address_settings, address)))
 
+    def is_paging(self) -> bool:
+        address = str(self.attribute(self.words.queue.address))
+        return bool(self._link.attribute(self.words.address_resource.format(address), self.words.paging))
+
     def depth_of(self, queue: str) -> int | None:
         try:
             return int(self._link.queue_attribute(queue, self.words.queue.messages))
@@ -74,9 +78,26 @@ def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     delivering = inspected.number(inspected.words.queue.delivering)
     yield _depth(inspected, depth, delivering)
     yield _body_types(inspected, depth, delivering, limit)
-    if delivering:
+    if delivering and BodyType.STREAM in inspected.words.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
+
+
+def paging_finding(inspected: Queue) -> Finding | None:
+    """A selector over AMQP finds only messages that are in memory; a few thousand of the oldest (Artemis)."""
+    try:
+        paging = inspected.is_paging()
+    except InvalidDestinationError:
+        return None
+    if not paging:
+        return Finding(name="paging", value="the messages are in the broker's memory")
+    return Finding(
+        name="paging",
+        value="messages of this address are on disk (paging)",
+        verdict=Verdict.NOTE,
+        advice="With a selector, an AMQP client does not get matching messages behind many others on disk until those"
+        " before them are consumed. Read this queue without option selector, and filter the DataFrame.",
+    )
 
 
 def _depth(inspected: Queue, depth: int, delivering: int) -> Finding:

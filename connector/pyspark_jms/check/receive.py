@@ -6,7 +6,7 @@ attempt. UNSUBSCRIBE gives the messages back without a change. So a user must re
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -17,11 +17,9 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.words import Management
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.columns.decode import decode
-from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.dialects.management import Management
-from pyspark_jms.stomp.link.consumer import Consumer
+from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 
 __all__ = ["receive_findings"]
 
@@ -30,46 +28,59 @@ _QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
 
 
 def receive_findings(
-    settings: ConnectionSettings, queue: str, limit: int, inspected: Queue | None
+    protocol: SourceProtocol,
+    settings: ConnectionSettings,
+    queue: str,
+    limit: int,
+    inspected: Queue | None,
+    *,
+    loses_bodies: bool,
 ) -> Iterator[Finding]:
-    """Receive until ``limit`` messages, 64 MB, or 2 s without a message. ``inspected`` lists missing messages."""
+    """Receive until ``limit`` messages, 64 MB, or 2 s without a message.
+
+    ``loses_bodies``: not every message arrives over this protocol, or with its body. ``inspected`` lists such messages.
+    """
     destination = Destination(DestinationKind.QUEUE, queue)
-    before = (
-        set()
-        if inspected is None
-        else {m["messageID"] for delivered in inspected.delivering().values() for m in delivered}
-    )
-    with closing(Consumer(settings, Subscription(destination=destination, window_bytes=_WINDOW_BYTES))) as consumer:
-        _until_quiet(consumer, limit)
-        delivering = {} if inspected is None else inspected.delivering()
-        _until_quiet(consumer, None)  # also receives the messages that were in flight when the broker listed them
-        blocks = consumer.take()
-    yield _received(blocks, destination, consumer.dialect)
-    if inspected is not None:
+    listed = inspected if loses_bodies else None
+    before = set() if listed is None else {m["messageID"] for each in listed.delivering().values() for m in each}
+    arrivals = protocol.arrivals()
+    with closing(protocol.connect(settings, arrivals)) as link:
+        link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES))
+        _until_quiet(link, arrivals, limit)
+        delivering = {} if listed is None else listed.delivering()
+        _until_quiet(link, arrivals, None)  # also receives what was in flight when the broker listed them
+        blocks = link.take()
+    batches = [_decoded(protocol, block, link.dialect.name, destination) for block in blocks]
+    yield _received(batches, loses_bodies=loses_bodies)
+    if listed is not None:
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
-        received = _ReceivedIds(ids, consumer.dialect.stable_id_separator or ",")
+        received = _ReceivedIds(ids)
         delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
         yield replace(
-            census_finding(count_kinds(delivered, inspected.words), len(delivered), inspected.words),
+            census_finding(count_kinds(delivered, listed.words), len(delivered), listed.words),
             name="bodies delivered",
         )
-        yield _never_delivered(count_kinds(received.not_received(delivered, inspected.words), inspected.words))
+        yield _never_delivered(count_kinds(received.not_received(delivered, listed.words), listed.words))
 
 
-def _until_quiet(consumer: Consumer, limit: int | None) -> None:
-    seen, since = consumer.waiting()[0], time.monotonic()
+def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
+    return protocol.decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
+
+
+def _until_quiet(link: SourceLink, arrivals: Arrivals, limit: int | None) -> None:
+    seen, since = link.waiting()[0], time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS and (limit is None or seen < limit):
-        consumer.connection.changed.pause(_POLL_SECONDS)
-        consumer.connection.check_messages()
-        if consumer.waiting()[0] != seen:
-            seen, since = consumer.waiting()[0], time.monotonic()
+        arrivals.pause(_POLL_SECONDS)
+        link.check_messages()
+        if link.waiting()[0] != seen:
+            seen, since = link.waiting()[0], time.monotonic()
 
 
 class _ReceivedIds:
-    """The ids of the received messages; on the wire an id is ``CONSUMER,MESSAGE``."""
+    """The ids of the received messages; on the wire an id is ``CONSUMER,MESSAGE`` (Artemis)."""
 
-    def __init__(self, ids: list[str], separator: str) -> None:
-        parts = [identifier.rpartition(separator) for identifier in ids]
+    def __init__(self, ids: list[str]) -> None:
+        parts = [identifier.rpartition(",") for identifier in ids]
         self._consumers = {consumer for consumer, _, _ in parts}
         self._messages = {int(message) for _, _, message in parts if message.isdigit()}
 
@@ -89,11 +100,10 @@ class _ReceivedIds:
         ]
 
 
-def _received(blocks: list[MessageBlock], destination: Destination, dialect: Dialect) -> Finding:
+def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
     kinds: Counter[str] = Counter()
     empty = 0
-    for block in blocks:
-        rows = decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
+    for rows in batches:
         kinds.update(str(kind) for kind in rows.column("body_type").to_pylist())
         empty += rows.column("text").to_pylist().count("")
     total = kinds.total()
@@ -101,8 +111,8 @@ def _received(blocks: list[MessageBlock], destination: Destination, dialect: Dia
     return Finding(
         name="received",
         value=f"{total:,} messages, given back: {shown}" + (f"; {empty:,} texts are empty" if empty else ""),
-        verdict=Verdict.NOTE if empty else Verdict.FINE,
-        advice="An empty text may be a Map or Object message whose body was lost." if empty else "",
+        verdict=Verdict.NOTE if empty and loses_bodies else Verdict.FINE,
+        advice="An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else "",
         figures={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
     )
 

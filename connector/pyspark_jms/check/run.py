@@ -3,29 +3,33 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.check.queue import Queue, queue_findings
+from pyspark_jms.check.queue import Queue, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import JMSError
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.link.management import ManagementLink
+from pyspark_jms.stomp.link.management import StompManagementLink
+from pyspark_jms.stomp.source import StompSource
 
 __all__ = ["CheckRequest", "run_checks"]
 
-_NO_MANAGEMENT = (
-    Finding(
-        name="queue",
-        value="not inspected: this user lacks the permission for management",
-        verdict=Verdict.NOTE,
-        advice="--receive receives the messages and gives them back. It counts Map and Object messages as empty texts"
-        " and misses some Stream messages.",
-    ),
+_NOT_INSPECTED = Finding(
+    name="queue",
+    value="not inspected: this user lacks the permission for management, or the broker has no management here",
+    verdict=Verdict.NOTE,
+)
+_LOSES_BODIES = (
+    "--receive receives the messages and gives them back. It counts Map and Object messages as empty texts and misses"
+    " some Stream messages."
 )
 
 
@@ -54,16 +58,35 @@ def run_checks(request: CheckRequest) -> list[Finding]:
 
 def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
     if request.settings.addresses[0].protocol == "amqp":
-        yield from amqp_findings(request.settings, request.scratch_queue)
+        yield from _amqp_checks(request)
     else:
         yield from _stomp_checks(request, earlier)
+
+
+def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
+    yield from amqp_findings(request.settings, request.scratch_queue)
+    with ExitStack() as stack:
+        management, finding = open_management(AmqpManagementLink, request.settings)
+        if management is not None:
+            stack.enter_context(management)
+        yield finding
+        yield clock_finding(_read_clock(management))
+        if request.queue is not None:
+            inspected = None if management is None else Queue(management, request.queue)
+            yield from [_NOT_INSPECTED] if inspected is None else queue_findings(inspected, request.limit)
+            if inspected is not None and (paging := paging_finding(inspected)) is not None:
+                yield paging
+            if request.receive:
+                yield from receive_findings(
+                    AmqpSource(), request.settings, request.queue, request.limit, inspected, loses_bodies=False
+                )
 
 
 def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
     found = identify_broker(request.settings)
     yield from broker_findings(found, request.settings.user)
     with ExitStack() as stack:
-        management, finding = open_management(request.settings)
+        management, finding = open_management(StompManagementLink, request.settings)
         if management is not None:
             stack.enter_context(management)
         yield finding
@@ -73,9 +96,12 @@ def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Fin
         yield from guarantee_findings(found.dialect, earlier)
         if request.queue is not None:
             inspected = None if management is None else Queue(management, request.queue)
-            yield from _NO_MANAGEMENT if inspected is None else queue_findings(inspected, request.limit)
+            uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]
+            yield from uninspected if inspected is None else queue_findings(inspected, request.limit)
             if request.receive:
-                yield from receive_findings(request.settings, request.queue, request.limit, inspected)
+                yield from receive_findings(
+                    StompSource(), request.settings, request.queue, request.limit, inspected, loses_bodies=True
+                )
 
 
 def _read_clock(management: ManagementLink | None) -> tuple[float, float, float] | None:

@@ -178,6 +178,9 @@ class SourceLink(Connected, Unmappable, Protocol):
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
 
+    def figures(self) -> dict[str, int]:
+        """Figures for the progress that only this protocol has. Those of several links are added."""
+
 
 class SourceProtocol(Protocol):
     """One value for each protocol: what is asked of it before, beside and after a connection."""

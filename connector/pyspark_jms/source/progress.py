@@ -1,7 +1,7 @@
 """Figures of a query for ``StreamingQueryProgress``."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.delivery.face import DeliveryLedger
@@ -64,6 +64,7 @@ class Progress:
             "skippedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, len(links)),
             "broker": links[0].server if links else None,
+            **_sums(link.figures() for link in links),
             **watched,
         }
 
@@ -81,6 +82,14 @@ class Progress:
                 " already holds, so both process them (at-least-once). Give each query a queue of its own"
             )
         return "at-least-once (other consumers read this queue)"
+
+
+def _sums(figures: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in figures:
+        for name, value in each.items():
+            total[name] = total.get(name, 0) + value
+    return total
 
 
 def _journal_figures(store: JournalStore, reached: int) -> dict[str, object]:

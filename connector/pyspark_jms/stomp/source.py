@@ -10,6 +10,8 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -17,8 +19,7 @@ from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
-from pyspark_jms.stomp.link.missing_queues import warn_of_missing_queues
-from pyspark_jms.stomp.link.queue_watch import QueueWatch
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import require_as_asked
 from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.stomp.wire.header import header_of
@@ -81,6 +82,9 @@ class StompSourceLink(Consumer):
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
+
+    def figures(self) -> dict[str, int]:
+        return {}
 
     def require_unchanged(self) -> None:
         asked, headers = self.subscription, self.dialect.durable_subscriptions
@@ -165,10 +169,10 @@ class StompSource:
         return fingerprints_of(segment)
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-        return warn_of_missing_queues(settings, queues)
+        return warn_of_missing_queues(StompManagementLink, settings, queues)
 
     def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
-        return QueueWatch(settings, queues, in_flight)
+        return QueueWatch(StompManagementLink, settings, queues, in_flight)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

@@ -189,9 +189,6 @@ def test_what_needs_stomp_is_refused():
             refused()
     assert (source.selector_dialect("artemis"), source.selector_dialect("amqp")) == ("artemis-amqp", "amqp")
     assert source.recognition("artemis") is not None
-    with contextlib.closing(source.watch(None, (), lambda: 0)) as watch:
-        assert watch.figures() == {}
-    assert source.warn_of_missing_queues(None, ()) == ()
     empty = source.decode(
         block_of([section(0x77, string("x"))]),
         dialect="amqp",
@@ -200,3 +197,12 @@ def test_what_needs_stomp_is_refused():
         body_type="auto",
     )
     assert empty.column("text").to_pylist() == ["x"]
+
+
+def test_the_broker_gives_its_figures_and_names_missing_queues(broker, queue, put, caplog):
+    put(broker, queue, "one")
+    settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
+    assert AmqpSource().warn_of_missing_queues(settings, [queue, f"{queue}.other"]) == (f"{queue}.other",)
+    assert f"queue {queue}.other does not exist" in caplog.text
+    with contextlib.closing(AmqpSource().watch(settings, [queue], lambda: 0)) as watch:
+        wait_until(lambda: watch.figures().get("depth") == 1)

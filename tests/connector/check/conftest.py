@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.settings import ConnectionSettings, Password
-from pyspark_jms.stomp.link.management import ManagementLink
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
 _SETTINGS = (
@@ -43,7 +43,7 @@ def open_link(settings_for):
     links = []
 
     def open_link(broker):
-        links.append(ManagementLink(settings_for(broker)))
+        links.append(StompManagementLink(settings_for(broker)))
         return links[-1]
 
     yield open_link

@@ -5,6 +5,7 @@ from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.run import CheckRequest, run_checks
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.testing import JmsClient
 
 
 @pytest.fixture
@@ -21,16 +22,53 @@ def test_what_artemis_offers(broker, queue, settings_of):
     assert "apache-activemq-artemis/2." in found["connection"].value
     assert found["dialect"].value == "artemis"
     assert found["column destination"].verdict is found["transactions"].verdict is Verdict.FINE
-    assert found["not checked"].verdict is Verdict.NOTE
 
 
 def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
     found = run_checks(CheckRequest(settings=settings_of(broker), scratch_queue=queue))
     assert [finding.name for finding in found] == [
-        "connection", "dialect", "column destination", "transactions", "not checked",
+        "connection", "dialect", "column destination", "transactions", "management", "clock",
     ]  # fmt: skip
 
 
 def test_a_wrong_password_is_a_finding(broker, settings_of):
     [finding] = run_checks(CheckRequest(settings=settings_of(broker, password="wrong")))
     assert (finding.name, finding.verdict) == ("connection", Verdict.PROBLEM)
+
+
+def test_a_queue_is_inspected_received_and_given_back(broker, queue, settings_of, named):
+    with JmsClient(broker) as java:
+        for body in ("text", "", {"a": 1}, [1]):
+            java.send(queue, body)
+    found = named(run_checks(CheckRequest(settings=settings_of(broker), queue=queue, receive=True)))
+    assert found["queue"].figures["messages"] == 4
+    assert found["body types"].figures["bodyTypes"] == {"text": 2, "map": 1, "stream": 1}
+    assert found["received"].figures == {
+        "received": 4, "bodyTypes": {"text": 2, "map": 1, "stream": 1}, "emptyTexts": 1
+    }  # fmt: skip
+    assert {found[name].verdict for name in ("body types", "paging", "received")} == {Verdict.FINE}
+    assert "not received" not in found
+    assert broker.message_count(queue) == 4
+
+
+def test_a_paged_address_is_a_note(broker, queue, settings_of, named):
+    broker.create_queue(queue)
+    name = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
+    broker.server.getPagingManager().getPageStore(name).startPaging()
+    found = named(run_checks(CheckRequest(settings=settings_of(broker), queue=queue)))
+    assert found["paging"].verdict is Verdict.NOTE
+    assert "without option selector" in found["paging"].advice
+
+
+def test_without_the_permission_the_queue_is_not_inspected(guarded, queue, settings_of, named):
+    guarded.create_queue(queue)
+    settings = settings_of(guarded, user="worker", password="pw")
+    found = named(run_checks(CheckRequest(settings=settings, queue=queue, scratch_queue=queue, receive=True)))
+    assert {found[name].verdict for name in ("management", "queue")} == {Verdict.NOTE}
+    assert found["received"].figures["received"] == 0
+
+
+def test_a_queue_that_does_not_exist(broker, queue, settings_of, named):
+    found = named(run_checks(CheckRequest(settings=settings_of(broker), queue=queue)))
+    assert "there is no queue" in found["queue"].value
+    assert "paging" not in found

@@ -4,6 +4,7 @@ from pyspark_jms.check.broker import broker_findings, clock_finding, identify_br
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
 from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.link.management import StompManagementLink
 
 
 @pytest.mark.broker
@@ -27,11 +28,11 @@ def test_a_failed_connection_raises_its_error(broker, settings_for):
 
 @pytest.mark.broker
 def test_management_permitted_and_not(guarded, settings_for):
-    link, finding = open_management(settings_for(guarded))
+    link, finding = open_management(StompManagementLink, settings_for(guarded))
     assert finding.verdict is Verdict.FINE
     assert link.attribute("queue.DLQ", "messageCount") == 0
     link.close()
-    link, finding = open_management(settings_for(guarded, user="worker"))
+    link, finding = open_management(StompManagementLink, settings_for(guarded, user="worker"))
     assert link is None
     assert finding.verdict is Verdict.NOTE
     assert "worker" in finding.value

@@ -5,7 +5,7 @@ import pytest
 from pyspark_jms.check.census import Kind, census_finding, count_kinds, describe_counts, describe_losses
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.jms.model import BODY_MARKER
-from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT as WORDS
 
 
 def listed(*codes):

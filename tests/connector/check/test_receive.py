@@ -6,8 +6,13 @@ from rawstomp import RawStomp
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.check.receive import _ReceivedIds, receive_findings
-from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient
+
+
+def over_stomp(*asked):
+    return receive_findings(StompSource(), *asked, loses_bodies=True)
 
 
 @pytest.mark.broker
@@ -15,7 +20,7 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
     with JmsClient(broker) as java:
         for body in ([1], "first", b"bytes", {"a": 1}, [2], [1, "x"], "last", [3]):
             java.send(queue, body)
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].figures["received"] == 5
     assert found["bodies delivered"].figures["bodyTypes"] == {"stream": 4, "text": 2, "bytes": 1, "map": 1}
     assert found["not received"].figures == {"bodyTypes": {"stream": 3}}
@@ -27,7 +32,7 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
 def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         java.send(queue, [1])
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].figures["received"] == 0
     assert found["not received"].figures == {"bodyTypes": {"stream": 1}}
 
@@ -36,11 +41,11 @@ def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for
 def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(3_000)])
-    found = named(receive_findings(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].figures["bodyTypes"] == {"text": 3_000}
     assert found["bodies delivered"].value == "text 3,000 (all 3,000)"
     assert found["not received"].verdict is Verdict.FINE
-    some = named(receive_findings(settings_for(broker), queue, 10, None))
+    some = named(over_stomp(settings_for(broker), queue, 10, None))
     assert some["received"].figures["received"] >= 10
     assert [*some] == ["received"]
     assert broker.message_count(queue) == 3_000
@@ -52,7 +57,7 @@ def test_without_management(broker, queue, settings_for, named):
     with JmsClient(broker) as java:
         for body in ("text", {"a": 1}, None):
             java.send(queue, body)
-    (found,) = receive_findings(settings_for(broker), queue, 10_000, None)
+    (found,) = over_stomp(settings_for(broker), queue, 10_000, None)
     assert found.figures == {"received": 3, "bodyTypes": {"text": 3}, "emptyTexts": 2}
     assert found.verdict is Verdict.NOTE
 
@@ -63,13 +68,13 @@ def listed(*types):
 
 def test_a_late_text_is_not_missing_but_one_before_a_received_message_is():
     messages = listed(3, 6, 3, 3, 6)
-    not_received = _ReceivedIds(["7,0", "7,2"], ",").not_received(messages, WORDS)
+    not_received = _ReceivedIds(["7,0", "7,2"]).not_received(messages, WORDS)
     assert [message["messageID"] for message in not_received] == [1, 4]
-    not_received = _ReceivedIds(["7,2"], ",").not_received(messages, WORDS)
+    not_received = _ReceivedIds(["7,2"]).not_received(messages, WORDS)
     assert [message["messageID"] for message in not_received] == [0, 1, 4]
 
 
 def test_own_deliveries_are_distinguished_from_others():
     delivering = {"ServerConsumer [id=a:b:7, f": listed(3), "ServerConsumer [id=a:c:77, f": listed(6, 6)}
-    assert _ReceivedIds(["7,0"], ",").delivered_to_us(delivering) == listed(3)
-    assert _ReceivedIds([], ",").delivered_to_us(delivering) == listed(3) + listed(6, 6)
+    assert _ReceivedIds(["7,0"]).delivered_to_us(delivering) == listed(3)
+    assert _ReceivedIds([]).delivered_to_us(delivering) == listed(3) + listed(6, 6)

@@ -1,8 +1,11 @@
 """How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
 
+from dataclasses import replace
+
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
 
 __all__ = ["AMQP", "ARTEMIS", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
 
@@ -15,12 +18,16 @@ _PREFIXES = {
     "temp-topic://": DestinationKind.TOPIC,
 }
 
+_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
+"""All body types arrive."""
+
 ARTEMIS = Dialect(
     name="artemis",
     products=("apache-activemq-artemis",),
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
 )
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.words import Management
 
 __all__ = ["IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "Dialect"]
 
@@ -48,6 +49,9 @@ class Dialect:
 
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
+
+    management: Management | None = None
+    """How the broker answers management requests. None: it does not."""
 
     send: SendRules = field(default_factory=SendRules)
     """What the broker takes from a producer."""

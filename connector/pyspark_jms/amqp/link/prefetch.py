@@ -78,6 +78,11 @@ class Prefetch:
                 self._connection.address,
             )
 
+    @property
+    def lost_credit(self) -> int:
+        """Credit that the peer used up without a message, as far as it was noticed."""
+        return self._window.lost
+
     def released(self, messages: int) -> None:
         """They are acknowledged, and make room for others."""
         self._window.released(messages)

@@ -1,9 +1,9 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
-from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["ARTEMIS"]

@@ -10,12 +10,13 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.refusals import require_durable
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.consumer import subscribe_headers
-from pyspark_jms.stomp.link.management import ManagementLink
+from pyspark_jms.stomp.link.management import StompManagementLink
 
 __all__ = ["end_subscription", "require_as_asked"]
 
@@ -31,7 +32,7 @@ def require_as_asked(
     log line says so.
     """
     try:
-        with ManagementLink(settings) as link:
+        with StompManagementLink(settings) as link:
             address, created_with = (
                 link.queue_attribute(str(durable), name) for name in (link.words.queue.address, link.words.queue.filter)
             )
@@ -77,7 +78,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
 
 def _delete_queue(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
     """Delete a subscription that the broker knows by its queue only."""
-    with ManagementLink(settings) as link:
+    with StompManagementLink(settings) as link:
         _require_there(link, topic, durable)
         if link.queue_attribute(str(durable), link.words.queue.consumers):
             raise SubscriptionInUseError(
@@ -94,7 +95,7 @@ def _require_existing(
         _require_readable(settings, queue, durable)
     elif dialect.management is not None:
         try:
-            with ManagementLink(settings) as link:
+            with StompManagementLink(settings) as link:
                 _require_there(link, topic, durable)
         except JMSSecurityError as error:
             _log.warning("! it was not checked whether durable subscription %s exists: %s", durable, error.fact)

@@ -4,6 +4,7 @@ import pytest
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.jms.model import BodyType
 from pyspark_jms.testing import JmsClient
 
 
@@ -74,12 +75,12 @@ def test_blocks_are_closed_at_some_megabytes(broker, queue, put, asked, consume)
 
 
 def test_credit_that_the_broker_lost_is_granted_again(broker, queue, asked, consume, caplog):
-    """Artemis cannot convert a stream with bytes: it moves it to the dead-letter queue, and its credit is gone."""
+    """Artemis cannot convert a stream with bytes, nor an object of null: they go, and so does their credit."""
     link = consume(broker, asked(queue, window_bytes=1 << 20, window_messages=3))
     dead = len(broker.dead_letters())
     with JmsClient(broker) as java:
-        for _ in range(3):
-            java.send(queue, [b"x"])
+        for poison in ([b"x"], None, [b"y"]):
+            java.send(queue, poison, body_type=BodyType.OBJECT if poison is None else BodyType.STREAM)
         wait_until(lambda: len(broker.dead_letters()) == dead + 3, what="what cannot be converted to be moved")
         for n in range(20):
             java.send(queue, f"after it {n}")
@@ -89,6 +90,7 @@ def test_credit_that_the_broker_lost_is_granted_again(broker, queue, asked, cons
         ids = [one for block in link.take() for one in block.ids]
         seen += len(ids)
         link.await_receipt(link.acknowledge(ids))
+    assert 1 <= link.prefetch.lost_credit <= 4
     assert "used up credit for messages that it did not deliver" in caplog.text
 
 

@@ -1,132 +1,20 @@
-"""Questions to a real broker, by users who may ask and users who may not."""
+"""What differs from one protocol to the other; the rest is in tests/connector/management."""
 
 import dataclasses
 
 import pytest
-from proxy import Proxy
-from rawstomp import RawStomp
-from waiting import wait_until
 
-from pyspark_jms.errors import (
-    ConnectionLostError,
-    InvalidDestinationError,
-    JMSSecurityError,
-    MalformedFrameError,
-    ReceiptTimeoutError,
-    UnsupportedError,
-)
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.stomp.dialects import ARTEMIS, DIALECTS
-from pyspark_jms.stomp.link.management import ManagementLink, _value
-from pyspark_jms.testing import EmbeddedArtemis, User
-
-LISTENS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
+from pyspark_jms.stomp.link.management import StompManagementLink
 
 
-@pytest.fixture(scope="module")
-def managed():
-    users = [
-        User("manager", "pw", permissions=LISTENS | {"manage"}),
-        User("listener", "pw", permissions=LISTENS),
-        User("worker", "pw", permissions={"send", "consume", "browse", "manage"}),
-    ]
-    with EmbeddedArtemis(users=users) as broker:
-        yield broker
+def test_the_broker_names_its_version(broker, settings_for):
+    with StompManagementLink(settings_for(broker)) as link:
+        assert link.attribute("broker", "version") in link._connection.server
 
 
-@pytest.fixture
-def link(broker, settings_for):
-    with ManagementLink(settings_for(broker)) as link:
-        yield link
-
-
-def test_attributes_and_operations(broker, queue, link):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", n)], "text") for n in range(3)])
-    # what was committed is listed a moment later
-    wait_until(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 3)
-    assert link.attribute(f"queue.{queue}", "messageCount") == 3
-    assert link.operation(f"queue.{queue}", "countMessages", "n = '1'") == 1
-    assert [message["n"] for message in link.operation(f"queue.{queue}", "listMessages", "")] == ["0", "1", "2"]
-    assert link.operation(f"queue.{queue}", "listDeliveringMessages") == {}
-    assert link.attribute("broker", "version") in link._connection.server
-
-
-def test_what_the_broker_does_not_know_ends_nothing(link):
-    for ask in (link.attribute, link.operation):
-        with pytest.raises(InvalidDestinationError, match=r"no answer to messageCount of queue\.nowhere"):
-            ask("queue.nowhere", "messageCount")
-    assert link.attribute("queue.DLQ", "paused") is False
-
-
-def test_an_answer_of_a_megabyte(broker, queue, link):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("long", "x" * 10_000)], "text") for _ in range(100)])
-    wait_until(lambda: len(link.operation(f"queue.{queue}", "listMessages", "")) == 100)
-
-
-def test_two_askers_hear_their_own_answers(broker, settings_for, link):
-    with ManagementLink(settings_for(broker)) as other:
-        for _ in range(20):
-            assert other.attribute("queue.DLQ", "name") == "DLQ"
-            assert link.attribute("queue.ExpiryQueue", "name") == "ExpiryQueue"
-
-
-def test_it_leaves_no_queue_behind(broker, settings_for):
-    def queues():
-        return set(broker.server.getActiveMQServerControl().getQueueNames())
-
-    before = queues()
-    with ManagementLink(settings_for(broker)) as link:
-        assert queues() - before
-        link.attribute("broker", "version")
-    wait_until(lambda: queues() <= before)
-
-
-def test_who_may_ask(managed, settings_for):
-    with ManagementLink(settings_for(managed, user="manager")) as link:
-        assert link.attribute("queue.DLQ", "messageCount") == 0
-
-
-def test_who_may_listen_and_not_ask(managed, settings_for):
-    with ManagementLink(settings_for(managed, user="listener")) as link:
-        with pytest.raises(JMSSecurityError, match=r"User listener may not use the management of stomp://") as refused:
-            link.attribute("queue.DLQ", "messageCount")
-        assert "permission manage on activemq.management" in refused.value.remedy
-        assert "CoreMessage" not in str(refused.value)
-        with pytest.raises(JMSSecurityError):
-            link.attribute("queue.DLQ", "messageCount")
-
-
-def test_who_may_not_listen(managed, settings_for):
-    with pytest.raises(JMSSecurityError, match="createNonDurableQueue"):
-        ManagementLink(settings_for(managed, user="worker"))
-
-
-def test_silence_and_loss_are_errors(broker, settings_for):
-    with Proxy(broker.host, broker.port) as proxy:
-        settings = settings_for(broker, url=f"stomp://{proxy.host}:{proxy.port}", receipt_timeout=2)
-        with ManagementLink(settings) as link:
-            proxy.to_client.stall()
-            with pytest.raises(ReceiptTimeoutError, match="did not answer a management request within 2 s"):
-                link.attribute("queue.DLQ", "messageCount")
-            proxy.cut()
-            with pytest.raises(ConnectionLostError):
-                link.attribute("queue.DLQ", "messageCount")
-
-
-def test_a_broker_that_does_not_answer_questions(broker, settings_for, monkeypatch):
+def test_a_broker_without_management(broker, settings_for, monkeypatch):
     monkeypatch.setitem(DIALECTS, "artemis", dataclasses.replace(ARTEMIS, management=None))
-    with pytest.raises(UnsupportedError, match="Broker artemis has no management"):
-        ManagementLink(settings_for(broker))
-
-
-def test_null_is_an_answer(link, queue, broker):
-    with RawStomp(broker) as client:
-        client.send(queue, [((), "makes the queue")])
-    assert link.attribute(f"queue.{queue}", "filter") is None
-
-
-@pytest.mark.parametrize("body", [b"[]", b"[1,2]", b"3", b"{", b"\xff"])
-def test_an_answer_that_is_none(body):
-    with pytest.raises(MalformedFrameError):
-        _value(body)
+    with pytest.raises(UnsupportedError, match="Broker artemis has no management over STOMP"):
+        StompManagementLink(settings_for(broker))

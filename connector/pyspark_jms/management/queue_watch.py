@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark_jms.errors import JMSError, JMSSecurityError, MalformedFrameError, UnsupportedError
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["QueueWatch"]
 
@@ -31,6 +31,7 @@ class QueueWatch:
 
     def __init__(
         self,
+        open_link: Callable[[ConnectionSettings], ManagementLink],
         settings: ConnectionSettings,
         queues: Sequence[str],
         in_flight: Callable[[], int],
@@ -42,6 +43,7 @@ class QueueWatch:
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
+        self._open_link = open_link
         self._queues = list(queues)
         self._in_flight = in_flight
         self._every = every
@@ -66,7 +68,7 @@ class QueueWatch:
     def _watch(self) -> None:
         while not self._closed.is_set():
             try:
-                with ManagementLink(self._settings) as link:
+                with self._open_link(self._settings) as link:
                     while not self._closed.is_set():
                         self._figures = self._request(link)
                         self._closed.wait(self._every)

@@ -2,12 +2,14 @@
 
 import pytest
 
+from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.stomp.dialects import DIALECTS
-from pyspark_jms.stomp.dialects.management import ARTEMIS_MANAGEMENT
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
 every_management = pytest.mark.parametrize(
-    "words", [dialect.management for dialect in DIALECTS.values() if dialect.management is not None]
+    "words",
+    [each.management for each in (*STOMP_DIALECTS.values(), *AMQP_DIALECTS.values()) if each.management is not None],
 )
 
 
@@ -28,4 +30,5 @@ def test_four_headers_that_are_not_each_other(words):
 
 
 def test_artemis_answers():
-    assert DIALECTS["artemis"].management is ARTEMIS_MANAGEMENT
+    assert STOMP_DIALECTS["artemis"].management is ARTEMIS_MANAGEMENT
+    assert AMQP_DIALECTS["artemis"].management.losses == {}

@@ -8,19 +8,20 @@ import pytest
 from proxy import Proxy
 from waiting import wait_until
 
-from pyspark_jms.stomp.link.queue_watch import QueueWatch
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
 
 SOON = 0.1
+stomp_only = pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
 
 
 @pytest.fixture
-def watch():
+def watch(open_link):
     """``watch(settings, queues, in_flight)``: closed at the end."""
     watches = []
 
     def watch(settings, queues, in_flight=lambda: 0):
-        watches.append(QueueWatch(settings, queues, in_flight, every=SOON))
+        watches.append(QueueWatch(open_link, settings, queues, in_flight, every=SOON))
         return watches[-1]
 
     yield watch
@@ -43,6 +44,7 @@ def test_the_consumers_and_when_the_broker_was_asked(broker, queue, settings_for
     assert dt.datetime.fromisoformat(watched.figures()["depthTime"]) > asked
 
 
+@stomp_only
 def test_what_is_held_and_what_is_stuck(broker, queue, settings_for, consume, watch):
     with JmsClient(broker) as java:
         for body in ("text", ["never put on the wire"], b"bytes", [True]):
@@ -83,10 +85,10 @@ def test_without_the_permission_one_log_line_says_so(settings_for, watch, caplog
     assert "permission manage" in reported[0]
 
 
-def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_for, watch):
+def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_for, watch, proxied, port_of):
     broker.create_queue(queue)
-    with Proxy(broker.host, broker.port) as proxy:
-        watched = watch(settings_for(broker, url=f"stomp://{proxy.host}:{proxy.port}"), [queue])
+    with Proxy(broker.host, port_of(broker)) as proxy:
+        watched = watch(settings_for(broker, url=proxied(proxy)), [queue])
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         proxy.refuse()
         proxy.cut()
@@ -115,6 +117,7 @@ def _answered(body):
 ODD = [b'["many"]', b"[null]", b'"5"', b"[1, 2]", b"[", b"{}", b"[true]", b"[" * 20_000, b"\xff\xfe", b"[1e999]"]
 
 
+@stomp_only
 @pytest.mark.parametrize("body", ODD, ids=lambda body: repr(body[:9]))
 def test_an_odd_answer_is_logged_once_and_asked_for_again(broker, queue, settings_for, watch, caplog, body):
     broker.create_queue(queue)

@@ -1,13 +1,13 @@
-"""A warning for queues of a query that do not exist: most brokers create them at SUBSCRIBE without a message."""
+"""A warning for queues of a query that do not exist: most brokers create them for a subscription, without a word."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.wildcards import has_wildcards
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.link.management import ManagementLink
 
 __all__ = ["warn_of_missing_queues"]
 
@@ -16,10 +16,13 @@ _PATIENCE_SECONDS = 5.0
 """Limit for the connection and for each request: a query does not wait longer for a warning."""
 
 
-def warn_of_missing_queues(settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-    """Log a warning for each queue that the broker does not have, and return their names. Call it before SUBSCRIBE.
+def warn_of_missing_queues(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, queues: Sequence[str]
+) -> tuple[str, ...]:
+    """Log a warning for each queue that the broker does not have, and return their names. Call it before
+    subscribing.
 
-    Never raises. Without the permission ``manage``, or on a broker without management over STOMP, nothing is
+    Never raises. Without the permission ``manage``, or on a broker without management, nothing is
     checked.
     """
     timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
@@ -30,7 +33,7 @@ def warn_of_missing_queues(settings: ConnectionSettings, queues: Sequence[str]) 
         impatient = replace(
             settings, connect_timeout=min(_PATIENCE_SECONDS, settings.connect_timeout), receipt_timeout=timeout
         )
-        with ManagementLink(impatient) as link:
+        with open_link(impatient) as link:
             missing = tuple(queue for queue in names if not _exists(link, queue))
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
         _log.debug("= it was not checked whether the queues exist: %s", error)

@@ -1,4 +1,4 @@
-"""The words of a broker's management over STOMP. Data: ``link.management`` sends requests with them."""
+"""The words of a broker's management: names of attributes and operations, and the keys of their replies. Data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class ConsumerList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
-    """The addresses and headers of a broker's management requests."""
+    """The addresses of a broker's management requests, and their headers (STOMP) or application properties (AMQP)."""
 
     address: str
     """The address of requests. The broker itself consumes them."""
@@ -87,6 +87,15 @@ class Management:
 
     queue_resource: str
     """A template of the resource of a queue, with the queue's name."""
+
+    queue_separator: str
+    """What separates address and queue in the fully qualified name of a queue."""
+
+    address_resource: str
+    """A template of the resource of an address, with the address's name."""
+
+    paging: str
+    """The attribute of an address that says whether its messages are paged."""
 
     version: str
     """The attribute of the broker with its version."""
@@ -128,7 +137,9 @@ class Management:
     """The broker's code for the type of a message's body → the body type."""
 
     losses: Mapping[BodyType, str]
-    """Body type → the rest of the sentence "Map bodies …", for bodies of Java producers that STOMP does not carry."""
+    """Body type → the rest of the sentence "Map bodies …", for bodies of Java producers that the protocol (here STOMP)
+    does not carry.
+    """
 
 
 # Codes and losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").
@@ -141,6 +152,9 @@ ARTEMIS_MANAGEMENT = Management(
     success_header="_AMQ_OperationSucceeded",
     broker_resource="broker",
     queue_resource="queue.{}",
+    queue_separator="::",
+    address_resource="address.{}",
+    paging="paging",
     version="version",
     clock="currentTimeMillis",
     queue=QueueAttributes(

@@ -1,0 +1,98 @@
+"""Management requests over AMQP: a message to the broker, and its reply on a topic for the replies of all clients."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.wire.definitions import Source, Target
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.values import Described, decode, encode
+from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.errors import BrokerError, JMSSecurityError
+from pyspark_jms.management.link import ManagementLink, Reply, require_words
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["AmqpManagementLink"]
+
+_CREDIT = 1_000
+_REPLY_TO, _CORRELATION_ID = 4, 5
+
+
+class AmqpManagementLink(ManagementLink):
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._id, self._requests = uuid.uuid4().hex, 0
+        self._connection = connect(replace(settings, client_id=None))  # another connection uses the client id
+        dialect = self._connection.dialect
+        try:
+            words = require_words(dialect.management, dialect.name, "AMQP")
+            super().__init__(settings, words, self._connection.address)
+            self._attach()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _attach(self) -> None:
+        with self._connection.core() as session:
+            self._replies = session.link(Receiver, f"replies-{self._id}")
+            self._replies.attach_to(Source(address=self.words.reply_address, capabilities=("topic",)))
+            self._sender = session.link(Sender, f"requests-{self._id}")
+            self._sender.attach_to(Target(address=self.words.address))
+        try:
+            self._connection.await_attached(self._replies)
+            self._connection.await_attached(self._sender)
+        except (BrokerError, JMSSecurityError):
+            raise self._refused() from None
+
+    def _exchange(self, headers: dict[str, str], body: str) -> Reply:
+        self._requests += 1
+        correlation = f"{self._id}-{self._requests}"
+        message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [self.words.reply_address, correlation]))
+        message += encode(Described(APPLICATION_PROPERTIES, headers)) + encode(Described(VALUE, body))
+        self._connection.await_(lambda: self._sender.sendable or not self._sender.is_attached, "credit for requests")
+        self._connection.check_link(self._sender)
+        with self._connection.core():
+            self._replies.grant(_CREDIT)
+            self._sender.send(MessageBlock(message, ends=index_of(np.array([len(message)]))), 0, 1, settled=False)
+        return self._reply(correlation)
+
+    def _reply(self, correlation: str) -> Reply:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            for message in self._arrived(deadline):
+                found = {section.code: decode(message, section.value, section.end)[0] for section in sections(message)}
+                if _item(found.get(PROPERTIES), _CORRELATION_ID) == correlation:
+                    succeeded = found.get(APPLICATION_PROPERTIES, {}).get(self.words.success_header)
+                    return Reply(succeeded in {True, "true"}, str(found.get(VALUE) or "").encode())
+
+    def _arrived(self, deadline: float) -> Iterator[bytes]:
+        connection, transfers = self._connection, self._replies.transfers
+        with connection.changed:
+            while not len(transfers):
+                connection.check()
+                connection.check_link(self._replies)
+                connection.check_link(self._sender)
+                if self._sender.rejection is not None:
+                    raise self._refused()
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise self._no_reply()
+                connection.changed.wait(left)
+            block = transfers.take()
+        with connection.core():
+            self._replies.accept(ranges_of([each for each in block.ids if each is not None]))
+        return (block.message(index) for index in range(len(block)))
+
+
+def _item(fields: Any, number: int) -> Any:
+    return fields[number] if isinstance(fields, list) and number < len(fields) else None

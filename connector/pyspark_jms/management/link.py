@@ -1,0 +1,122 @@
+"""Management requests to the broker: one request, one reply, on a separate connection.
+
+The connection is separate because a broker closes the connection of a user without the permission. Which attributes
+and operations there are stands in ``words``. A protocol says how a request and its reply are exchanged.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from pyspark_jms.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    MalformedFrameError,
+    ReceiptTimeoutError,
+    UnsupportedError,
+)
+from pyspark_jms.management.words import Management
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["ManagementLink", "Reply", "require_words"]
+
+
+class Reply(NamedTuple):
+    succeeded: bool
+    body: bytes
+    """JSON."""
+
+
+class ManagementLink(ABC):
+    """Connected and subscribed to replies once constructed; for one thread.
+
+    Without the permission, the constructor or the first request raises ``JMSSecurityError``, and the link has ended.
+    An unknown resource (a queue that does not exist) raises ``InvalidDestinationError``, and the link goes on.
+    """
+
+    def __init__(self, settings: ConnectionSettings, words: Management, address: Address) -> None:
+        self.words = words
+        self.address = address
+        self._timeout = settings.receipt_timeout
+        self._user = settings.user
+
+    def attribute(self, resource: str, name: str) -> Any:
+        """``attribute("queue.orders", "messageCount")``"""
+        return self._request(resource, {self.words.attribute_header: name}, "")
+
+    def queue_name(self, name: str) -> str:
+        """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
+        return name.rpartition(self.words.queue_separator)[2]
+
+    def queue_attribute(self, queue: str, name: str) -> Any:
+        return self.attribute(self.words.queue_resource.format(queue), name)
+
+    def queue_operation(self, queue: str, name: str, *parameters: object) -> Any:
+        return self.operation(self.words.queue_resource.format(queue), name, *parameters)
+
+    def operation(self, resource: str, name: str, *parameters: object) -> Any:
+        """``operation("queue.orders", "countMessages", "n = 1")``"""
+        # Always with a list: Artemis answers an operation without one as if the permission were missing.
+        return self._request(resource, {self.words.operation_header: name}, json.dumps(parameters))
+
+    @abstractmethod
+    def _exchange(self, headers: dict[str, str], body: str) -> Reply:
+        """Send a request with these headers or properties, and wait for its reply."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _request(self, resource: str, request: dict[str, str], body: str) -> Any:
+        try:
+            reply = self._exchange({self.words.resource_header: resource, **request}, body)
+        except (BrokerError, JMSSecurityError):
+            raise self._refused() from None
+        if not reply.succeeded:
+            raise InvalidDestinationError(
+                f"The broker has no answer to {' '.join(request.values())} of {resource}.", "Is the name right?"
+            )
+        return _value(reply.body)
+
+    def _refused(self) -> JMSSecurityError:
+        return JMSSecurityError(
+            f"User {self._user} may not use the management of {self.address}.",
+            f"Grant the permission manage on {self.words.address}, and on {self.words.reply_address} createAddress,"
+            " createNonDurableQueue and consume.",
+        )
+
+    def _no_reply(self) -> ReceiptTimeoutError:
+        return ReceiptTimeoutError(
+            f"{self.address} did not answer a management request within {self._timeout:g} s.",
+            f"Check that this user may receive from {self.words.reply_address}.",
+        )
+
+
+def require_words(words: Management | None, broker: str, protocol: str) -> Management:
+    if words is None:
+        raise UnsupportedError(f"Broker {broker} has no management over {protocol}.", "Use the broker's own console.")
+    return words
+
+
+def _value(body: bytes) -> Any:
+    """A reply is a JSON array with one element. The element null is an empty reply."""
+    try:
+        answer = json.loads(body or b"[null]")
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, list) or len(answer) != 1:
+        raise MalformedFrameError(
+            "The broker's management reply is not a JSON array of one element.",
+            "Report this with the broker's version.",
+        )
+    return answer[0]

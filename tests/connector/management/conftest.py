@@ -1,0 +1,75 @@
+"""Management links over both protocols."""
+
+import contextlib
+import dataclasses
+
+import pytest
+
+from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.network.settings import ConnectionSettings, Password
+from pyspark_jms.stomp.link.management import StompManagementLink
+from pyspark_jms.stomp.source import StompSource
+
+OPENERS = {"stomp": StompManagementLink, "amqp": AmqpManagementLink}
+SOURCES = {"stomp": StompSource(), "amqp": AmqpSource()}
+
+
+@pytest.fixture(params=OPENERS)
+def protocol(request, broker):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    return request.param
+
+
+@pytest.fixture
+def open_link(protocol):
+    return OPENERS[protocol]
+
+
+@pytest.fixture
+def url_of(protocol):
+    return lambda broker: broker.amqp_url if protocol == "amqp" else broker.url
+
+
+@pytest.fixture
+def settings_for(url_of):
+    def settings_for(broker, *, user=None, url=None, **changes):
+        settings = ConnectionSettings(
+            addresses=parse_broker_url(url or url_of(broker)),
+            user=user or broker.user,
+            password=Password(value="pw" if user else broker.password),
+            receipt_timeout=20,
+        )
+        return dataclasses.replace(settings, **changes)
+
+    return settings_for
+
+
+@pytest.fixture
+def proxied(protocol, url_of):
+    """``proxied(proxy)``: the URL of a proxy before ``port_of(broker)``."""
+    return lambda proxy: f"{protocol}://{proxy.host}:{proxy.port}"
+
+
+@pytest.fixture
+def port_of(url_of):
+    return lambda broker: parse_broker_url(url_of(broker))[0].port
+
+
+@pytest.fixture
+def consume(protocol):
+    """``consume(settings, queue)``: a link that receives the queue's messages, closed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def consume(settings, name):
+            source = SOURCES[protocol]
+            link = source.connect(settings, source.arrivals())
+            stack.callback(link.close)
+            link.subscribe(Subscription(destination=Destination(DestinationKind.QUEUE, name), window_bytes=1 << 20))
+            return link
+
+        yield consume
