@@ -10,13 +10,20 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CASES = {"read.raw", "read.jms", "read.journal", "read.naive", "write.raw", "write.jms"}
+CASES = {
+    "read.raw", "read.jms", "read.journal", "read.naive", "write.raw", "write.jms",
+    "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms", "write.amqp.raw", "write.amqp.jms",
+}  # fmt: skip
 FOLLOWED = {
     "read.ratio_to_raw",
     "read.ratio_to_stomp_py",
     "read.cpu_us_per_message",
     "write.ratio_to_raw",
     "write.cpu_us_per_message",
+    "read.amqp.ratio_to_raw",
+    "read.amqp.ratio_to_stomp",
+    "write.amqp.ratio_to_raw",
+    "write.amqp.ratio_to_stomp",
     "journal.ratio",
     "decode.rows_per_s",
     "encode.rows_per_s",
