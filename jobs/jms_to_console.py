@@ -52,7 +52,9 @@ def shown() -> list[str | Column]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Show the messages of a JMS queue on the console.")
     add = parser.add_argument
-    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add(
+        "--broker-url", required=True, metavar="URL", help="stomp://HOST:61613, amqp://HOST:5672; TLS: stomp+ssl, amqps"
+    )
     add("--user")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-file", metavar="FILE", help="file that contains the password")

@@ -65,7 +65,9 @@ def arguments() -> argparse.Namespace:
         description="Add the total to the orders of a JMS queue and route them by content."
     )
     add = parser.add_argument
-    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add(
+        "--broker-url", required=True, metavar="URL", help="stomp://HOST:61613, amqp://HOST:5672; TLS: stomp+ssl, amqps"
+    )
     add("--user")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-file", metavar="FILE", help="file that contains the password")

@@ -56,7 +56,9 @@ def exists(spark: SparkSession, name: str) -> bool:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Write the messages of a JMS queue to Parquet files.")
     add = parser.add_argument
-    add("--broker-url", required=True, metavar="URL", help="stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add(
+        "--broker-url", required=True, metavar="URL", help="stomp://HOST:61613, amqp://HOST:5672; TLS: stomp+ssl, amqps"
+    )
     add("--user")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-file", metavar="FILE", help="file that contains the password")

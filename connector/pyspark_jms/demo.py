@@ -1,4 +1,4 @@
-"""``pyspark-jms demo``: orders from a Java application → a queue → Spark → queues → a Java application.
+"""``pyspark-jms demo``: orders from a Java application → a queue → Spark → queues → a Java application, over AMQP.
 
 The demo starts a broker and a Spark, and compares the result with the expected one. It removes its files at the end.
 """
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -30,13 +30,16 @@ EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
 REVIEW_FROM = Decimal(1000)
 OUTPUTS = tuple(f"{QUEUE}.{name}" for name in ("europe", "world", "review", "invalid"))
 _PROPERTIES = ("channel", "gift", "weight", "total")
+_MAP = 2
+"""The number of the order that is a MapMessage."""
+
 _LOG_LINES = 25
 _RUN_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of a customer. An order that is not ``valid`` has a text that is not JSON."""
+    """An order of a customer. An order that is not ``valid`` has a text that is not JSON; one is a MapMessage."""
 
     number: int
     customer: str
@@ -45,12 +48,17 @@ class Order:
     price: Decimal
     channel: str
     valid: bool = True
+    is_map: bool = False
 
     @property
-    def text(self) -> str:
+    def body(self) -> str | dict[str, Any]:
+        """What the Java application sends: a JSON text, a map, or another text."""
         if not self.valid:
             return f"Dear shop, {self.quantity} of the usual please. {self.customer}"
         order = {"order": self.number, "customer": self.customer, "country": self.country}
+        if self.is_map:
+            typed = {"quantity": Typed("short", self.quantity), "price": Typed("double", float(self.price))}
+            return {name: Typed.of(value) for name, value in order.items()} | typed
         return json.dumps(order | {"quantity": self.quantity, "price": float(self.price)}, ensure_ascii=False)
 
 
@@ -61,7 +69,8 @@ def _orders() -> Iterator[Order]:
         customer, country = customers[number % len(customers)]
         price = Decimal(prices[number % len(prices)])
         channel = ("web", "shop", "phone")[number % 3]
-        yield Order(1001 + number, customer, country, 1 + number % 7, price, channel, valid=number not in (6, 17))
+        valid, is_map = number not in {6, 17}, number == _MAP
+        yield Order(1001 + number, customer, country, 1 + number % 7, price, channel, valid=valid, is_map=is_map)
 
 
 ORDERS: tuple[Order, ...] = tuple(_orders())
@@ -73,13 +82,13 @@ def run() -> int:
     with tempfile.TemporaryDirectory(prefix="pyspark-jms-demo-") as folder:
         log = Path(folder, "spark.log")
         with EmbeddedArtemis() as broker:
-            _print_step(f"Broker    Artemis {ARTEMIS_VERSION} at {broker.url}", began)
+            _print_step(f"Broker    Artemis {ARTEMIS_VERSION} at {broker.amqp_url}", began)
             _send(broker)
             _print_step(f"Sent      {len(ORDERS)} orders to queue {QUEUE}, by a Java JMS client", began)
             if problem := _spark_job(broker, folder, log, began):
                 return _fail(f"The Spark job failed.\n{problem}", log)
             received = list(_receive(broker))
-            print(f"\n{_table(received)}\n\n{_describe_first(received)}")
+            print(f"\n{_table(received)}\n\n{_describe_map(received)}")
             problems = differences(received) + _find_remaining_messages(broker)
             if problems:
                 return _fail(str(IllegalStateError("\n".join(problems), "Please report a bug.")), log)
@@ -105,7 +114,7 @@ def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) ->
     """Run the Spark job from the queue to the output queues; return the text of an error, or None."""
     from pyspark.errors import PySparkException
 
-    access = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
+    access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password}
     try:
         with _spark(folder, log) as spark:
             _print_step(f"Spark     {spark.version}", began)
@@ -129,7 +138,10 @@ def routed(messages: "DataFrame") -> "DataFrame":
     """Add the total and the destination queue to each order. jobs/jms_to_jms.py is the same as a Spark job."""
     from pyspark.sql import functions as F
 
-    order = F.from_json("text", "order long, customer string, country string, quantity int, price decimal(10,2)")
+    fields = {"country": "string", "quantity": "int", "price": "decimal(10,2)"}
+    from_text = F.from_json("text", ", ".join(f"{name} {kind}" for name, kind in fields.items()))
+    from_map = F.struct(*(F.col("map")[name]["value"].cast(kind).alias(name) for name, kind in fields.items()))
+    order = F.when(F.col("body_type") == "map", from_map).otherwise(from_text)
     total = F.col("order.quantity") * F.col("order.price")
     target = (
         F.when(F.col("total").isNull(), "invalid")
@@ -188,7 +200,7 @@ def _send(broker: EmbeddedArtemis) -> None:
         for order in ORDERS:
             java.send(
                 QUEUE,
-                order.text,
+                order.body,
                 type="order",
                 correlation_id=str(order.number),
                 properties={"channel": order.channel, "gift": order.number % 5 == 0, "weight": Typed("float", 1.5)},
@@ -235,24 +247,23 @@ def _wanted(order: Order) -> dict[str, Any]:
     queue, total = expected(order)
     return {
         "queue": queue,
-        "total": total and str(total),
-        "text": order.text,
+        "total": total and Typed("string", str(total)),
+        "body": order.body,
         "type": "order",
-        "channel": order.channel,
-        "gift": "true" if order.number % 5 == 0 else "false",
-        "weight": "1.5",
+        "channel": Typed("string", order.channel),
+        "gift": Typed("boolean", order.number % 5 == 0),
+        "weight": Typed("float", 1.5),
         "priority": 9 if order.channel == "phone" else 4,
     }
 
 
 def _facts(queue: str, message: JmsMessage) -> dict[str, Any]:
-    properties = {name: typed and typed.value for name, typed in message.properties.items()}
     return {
         "queue": queue,
-        "text": message.body,
+        "body": message.body,
         "type": message.type,
         "priority": message.priority,
-        **{name: properties.get(name) for name in _PROPERTIES},
+        **{name: message.properties.get(name) for name in _PROPERTIES},
     }
 
 
@@ -266,21 +277,26 @@ def _table(received: Sequence[tuple[str, JmsMessage]]) -> str:
     lines = [f"{'sent to ' + QUEUE:<45}  received from"]
     for order in ORDERS:
         sent = f"{order.number}  {order.quantity} x {order.price:>6}  {order.country}  {order.channel:<5}"
-        sent += "" if order.valid else "  (not JSON)"
+        sent += "  (a map)" if order.is_map else "" if order.valid else "  (not JSON)"
         queue, message = received_by_number.get(str(order.number), ("nowhere", None))
         total = message and message.properties.get("total")
         lines.append(f"{sent:<45}  {queue:<14}  {'total ' + total.value if total else '':<14}".rstrip())
     return "\n".join(lines)
 
 
-def _describe_first(received: Sequence[tuple[str, JmsMessage]]) -> str:
-    """The text of one message, without the properties that Artemis adds. Over STOMP every property is text."""
-    if not received:
-        return ""
-    queue, message = received[0]
-    facts = _facts(queue, message)
-    properties = ", ".join(f"{name}={facts[name]}" for name in _PROPERTIES)
-    return (
-        f"The first message in {queue}: {message.body_type} message, type {message.type}, priority {message.priority},"
-        f" correlation id {message.correlation_id},\nproperties {properties},\nbody {message.body}"
-    )
+def _describe_map(received: Sequence[tuple[str, JmsMessage]]) -> str:
+    """The MapMessage as the Java application received it, without the properties that Artemis adds."""
+    for queue, message in received:
+        if isinstance(message.body, Mapping):
+            properties = ", ".join(f"{name}={_java(message.properties.get(name))}" for name in _PROPERTIES)
+            body = ", ".join(f"{name}={_java(value)}" for name, value in message.body.items())
+            return (
+                f"Order {message.correlation_id} in {queue}: {message.body_type} message, type {message.type}, priority"
+                f" {message.priority},\nproperties {properties},\nbody {body}"
+            )
+    return ""
+
+
+def _java(typed: Typed | None) -> str:
+    """``1.5 (float)``"""
+    return "null" if typed is None else f"{typed.value} ({typed.type})"

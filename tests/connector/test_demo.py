@@ -28,12 +28,12 @@ def run_demo(**environment):
 def message(order, **changes):
     """The expected message of an order."""
     _, total = demo.expected(order)
-    texts = {"channel": order.channel, "gift": str(order.number % 5 == 0).lower(), "weight": "1.5"}
-    texts |= {"total": str(total)} if total is not None else {}
+    values = {"channel": order.channel, "gift": order.number % 5 == 0, "weight": Typed("float", 1.5)}
+    values |= {"total": str(total)} if total is not None else {}
     right = JmsMessage(
-        body_type=BodyType.TEXT,
-        body=order.text,
-        properties={name: Typed("string", value) for name, value in texts.items()},
+        body_type=BodyType.MAP if order.is_map else BodyType.TEXT,
+        body=order.body,
+        properties={name: Typed.of(value) for name, value in values.items()},
         message_id=None,
         correlation_id=str(order.number),
         type="order",
@@ -63,6 +63,11 @@ def test_the_demo_prints_every_order_and_returns_0():
     assert re.search(r"Job +20 rows", output.stdout)
     rows = re.findall(r"^(\d{4})  .*  (orders\.\w+) ? *(?:total ([\d.]+))?$", output.stdout, re.MULTILINE)
     assert rows == [(str(o.number), demo.expected(o)[0], str(demo.expected(o)[1] or "")) for o in demo.ORDERS]
+    assert re.search(
+        r"^Order 1003 in orders.europe: map message.*\n.*gift=False \(boolean\).*\n.*quantity=3 \(short\)",
+        output.stdout,
+        re.MULTILINE,
+    )
     assert "Queue orders, its outputs and DLQ are empty." in output.stdout
 
 
