@@ -1,9 +1,9 @@
 """Messages that will not become rows → the dead-letter queue: their sections as they came, and why they are there."""
 
+import mmap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
+    DATA,
     DELIVERY_ANNOTATIONS,
     HEADER,
     LISTS,
     MAPS,
     PROPERTIES,
+    Buffer,
     MalformedMessageError,
     Section,
     elements,
@@ -23,6 +25,7 @@ from pyspark_jms.amqp.wire.sections import (
 )
 from pyspark_jms.amqp.wire.values import Described, Typed, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,
     ERROR_PROPERTY,
@@ -33,7 +36,7 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpDeadLetter", "Oversized", "send_dead_letters"]
+__all__ = ["AmqpDeadLetter", "mapped_bytes", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
@@ -42,41 +45,36 @@ _LEFT_OUT = frozenset({"_AMQ_DUPL_ID"}) | DEAD_LETTER_PROPERTIES
 """Properties that must not travel with a dead letter: the broker would drop a repeated one, or has the old reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Oversized:
-    """A message above ``maxMessageBytes``, of which only the size is kept."""
-
-    identifier: bytes
-    size: int
-    is_kept: bool = field(default=False, init=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """There is no file to delete."""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class AmqpDeadLetter:
-    message: bytes
+    message: Buffer
     reason: str
     source: str
     message_id: str
 
 
+def mapped_bytes(message: OversizedMessage) -> memoryview:
+    """The bytes of a message that is kept in a file, which need not fit into memory."""
+    assert message.body is not None
+    try:
+        message.body.flush()
+        return memoryview(mmap.mmap(message.body.fileno(), 0, prot=mmap.PROT_READ))
+    except OSError as error:
+        raise not_kept(error) from None
+
+
 def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
     """Returns when the broker has confirmed all of them: they are one transaction."""
-    messages = [_encoded(letter) for letter in letters]
-    block = MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(each) for each in messages])))
     with Producer(settings) as producer:
         address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
-        producer.send(block)
+        for letter in letters:
+            message = b"".join(_pieces(letter))
+            producer.send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
         producer.commit()
 
 
-def _encoded(letter: AmqpDeadLetter) -> bytes:
+def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
     """The message without its expiry, which would delete a dead letter, and with the reason as properties."""
     try:
         found = list(sections(letter.message))
@@ -85,16 +83,16 @@ def _encoded(letter: AmqpDeadLetter) -> bytes:
         behind = sum(section.code < APPLICATION_PROPERTIES for section in found)
         if not any(section.code == APPLICATION_PROPERTIES for section in found):
             kept.insert(behind, _reasons(letter, []))
-        return b"".join([_header(), *kept])
+        return [_header(), *kept]
     except MalformedMessageError:
-        return _header() + _unreadable(letter)
+        return [_header(), _unreadable(letter)]
 
 
 def _header() -> bytes:
     return encode(Described(HEADER, [True]))
 
 
-def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> bytes:
+def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
     if section.code in {HEADER, DELIVERY_ANNOTATIONS}:
         return b""
     if section.code == PROPERTIES:
@@ -104,13 +102,13 @@ def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> bytes:
     return letter.message[begin : section.end]
 
 
-def _cut(message: bytes, section: Section, codes: bytes) -> list[bytes]:
+def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
     """The elements of a section's list or map, as they stand."""
     starts = [*elements(message, section.value, codes), section.end]
-    return [message[begin:end] for begin, end in pairwise(starts)]
+    return [bytes(message[begin:end]) for begin, end in pairwise(starts)]
 
 
-def _properties(message: bytes, section: Section) -> bytes:
+def _properties(message: Buffer, section: Section) -> bytes:
     fields = _cut(message, section, LISTS)
     for number in (_TO, _ABSOLUTE_EXPIRY):
         if number < len(fields):
@@ -138,4 +136,8 @@ def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
 def _unreadable(letter: AmqpDeadLetter) -> bytes:
     """Bytes that are not a message become the body of one."""
     properties = [None] * _CONTENT_TYPE + [Typed("symbol", OCTET_STREAM)]
-    return encode(Described(PROPERTIES, properties)) + _reasons(letter, []) + encode(Described(0x75, letter.message))
+    return (
+        encode(Described(PROPERTIES, properties))
+        + _reasons(letter, [])
+        + encode(Described(0x75, bytes(letter.message)))
+    )

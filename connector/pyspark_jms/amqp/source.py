@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, Oversized, send_dead_letters
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes, send_dead_letters
 from pyspark_jms.amqp.dialects import Dialect, dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -13,6 +13,7 @@ from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice
@@ -57,8 +58,8 @@ class AmqpSourceLink(Consumer):
         self.check()
         self.check_oversized()
 
-    def take_oversized(self) -> list[Oversized]:
-        return [Oversized(identifier, size) for identifier, size in self.prefetch.take_oversized()]
+    def take_oversized(self) -> list[OversizedMessage]:
+        return self.prefetch.take_oversized()
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         return creation_time_ms(block.message(index)) or None
@@ -91,8 +92,10 @@ class AmqpSourceLink(Consumer):
         identifier = (stable_id(message) or b"").decode()
         return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier)
 
-    def oversized_dead_letter(self, message: Oversized, reason: str) -> NoReturn:  # noqa: ARG002
-        raise AssertionError("over AMQP, onTooLarge=deadLetter is refused by the options")
+    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> AmqpDeadLetter:
+        mapped = mapped_bytes(message)
+        identifier = (stable_id(mapped) or b"").decode()
+        return AmqpDeadLetter(mapped, reason, str(self.subscription.destination), identifier)
 
     def message_id(self, identifier: bytes) -> str:
         return f"delivery {int.from_bytes(identifier, 'big')}"

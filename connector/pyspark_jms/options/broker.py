@@ -16,7 +16,6 @@ __all__ = [
     "NamedDialect",
     "possible_dialects",
     "protocol_of",
-    "require_dead_letters_of_too_large",
     "require_durable",
     "require_enough_unacknowledged",
     "require_exactly_once_writes",
@@ -89,12 +88,6 @@ def require_journal(values: Mapping[str, Any]) -> None:
         amqp_refusals.refuse_journal()
     if (dialect := _named(values)) is not None:
         stomp_refusals.require_stable_ids(dialect)
-
-
-def require_dead_letters_of_too_large(values: Mapping[str, Any]) -> None:
-    """For onTooLarge=deadLetter."""
-    if protocol_of(values) == "amqp":
-        amqp_refusals.refuse_dead_letters_of_too_large()
 
 
 def require_exactly_once_writes(values: Mapping[str, Any]) -> None:

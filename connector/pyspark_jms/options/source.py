@@ -20,7 +20,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
     NamedDialect,
     possible_dialects,
-    require_dead_letters_of_too_large,
     require_durable,
     require_enough_unacknowledged,
     require_journal,
@@ -245,8 +244,6 @@ def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "ba
                 f"Option {name}=deadLetter is given for a batch read, which removes no message from a queue.",
                 "Use spark.readStream, or remove the option.",
             )
-    if values["onTooLarge"] == "deadLetter":
-        require_dead_letters_of_too_large(values)
     if queue is not None and "deadLetter" not in {values["onBadMessage"], values["onTooLarge"]}:
         raise OptionConflictError(
             "Option deadLetterQueue is given, and nothing is sent there.",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -23,7 +24,6 @@ from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import require_as_asked
 from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.stomp.wire.header import header_of
-from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
 __all__ = ["StompSource", "StompSourceLink"]
 

@@ -13,9 +13,10 @@ from amqp_messages import (
     uint,
 )
 
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, Oversized, _encoded, send_dead_letters
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, send_dead_letters
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
+from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
 from pyspark_jms.testing import JmsClient
 
@@ -46,7 +47,7 @@ def test_the_sections_travel_on_and_say_why():
         + application_properties(a=int_(1), _AMQ_DUPL_ID=string("d"), **{ERROR_PROPERTY: string("old")})
         + section(0x77, string("body"))
     )
-    found = read(_encoded(letter(message)))
+    found = read(b"".join(_pieces(letter(message))))
     assert found[0x70] == [True]
     assert found[0x73] == ["ID:1", None, None, None, None, None, None, None, None, 9]
     assert found[0x74] == {"a": 1} | REASONS
@@ -56,14 +57,14 @@ def test_the_sections_travel_on_and_say_why():
 
 @pytest.mark.parametrize("before", [b"", properties(**FIELDS)])
 def test_a_message_without_properties_gets_some(before):
-    found = read(_encoded(letter(before + section(0x75, b"\xa0\x01x"))))
+    found = read(b"".join(_pieces(letter(before + section(0x75, b"\xa0\x01x")))))
     assert found[0x74] == REASONS
     assert found[0x75] == b"x"
 
 
 @pytest.mark.parametrize("message", [b"\xff\xff", b"", section(0x77, b"\xa1\xff")])
 def test_bytes_that_are_no_message_become_a_body(message):
-    found = read(_encoded(letter(message)))
+    found = read(b"".join(_pieces(letter(message))))
     assert found[0x74] == REASONS
     assert found.get(0x75, b"") == message
 
@@ -72,9 +73,13 @@ def test_no_payload_is_shown():
     assert "secret" not in repr(letter(b"secret"))
 
 
-def test_what_was_passed_over_is_not_kept():
-    with Oversized(b"\0\0\0\1", 5) as message:
-        assert (message.is_kept, message.size) == (False, 5)
+def test_a_message_in_a_file_is_sent_as_it_came(broker, queue, settings_for):
+    message = properties(**FIELDS) + section(0x75, b"\xb0" + (300_000).to_bytes(4, "big") + b"x" * 300_000)
+    with OversizedMessage(b"", b"1", KEPT["deadLetter"]()) as large:
+        large.add(message)
+        send_dead_letters(settings_for(broker), queue, [letter(mapped_bytes(large))])
+    with JmsClient(broker) as java:
+        assert java.receive(queue).body == b"x" * 300_000
 
 
 def test_java_reads_them(broker, queue, settings_for):

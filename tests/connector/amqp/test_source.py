@@ -182,6 +182,20 @@ def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queu
         assert receiver.progress()["skippedTooLarge"] == 1
 
 
+def test_a_message_that_is_too_large_goes_to_the_dead_letter_queue(broker, queue, put):
+    put(broker, queue, "one", "x" * 500_000, "three")
+    dead = f"{queue}.dead"
+    with receiving(broker, queue, maxMessageBytes="1k", onTooLarge="deadLetter", deadLetterQueue=dead) as receiver:
+        assert read(receiver, 2) == ["one", "three"]
+        wait_until(lambda: receiver.next_batch_end() == 2 and broker.message_count(queue) == 0)
+        assert (receiver.progress()["deadLetters"], receiver.progress()["skippedTooLarge"]) == (1, 0)
+    with JmsClient(broker) as java:
+        message = java.receive(dead)
+    assert message.body == "x" * 500_000
+    assert message.properties["spark_jms_error"].value.endswith("bytes exceed maxMessageBytes (1,024)")
+    assert message.properties["spark_jms_message_id"].value == "ID:1"
+
+
 def test_what_needs_stomp_is_refused():
     source = AmqpSource()
     for refused in (lambda: source.require_recognition("artemis"), lambda: source.fingerprints(None)):

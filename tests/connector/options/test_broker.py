@@ -26,13 +26,6 @@ def test_over_amqp_a_journal_is_refused(broker):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
 
 
-def test_over_amqp_a_message_that_is_too_large_has_no_dead_letter():
-    given = {"brokerUrl": AMQP, "queue": "q", "onTooLarge": "deadLetter", "deadLetterQueue": "d"}
-    with pytest.raises(UnsupportedError, match=r"onTooLarge=deadLetter.*AMQP"):
-        SourceOptions.parse(given)
-    assert SourceOptions.parse(given | {"onTooLarge": "skip", "onBadMessage": "deadLetter"}).dead_letter_queue == "d"
-
-
 @pytest.mark.parametrize("broker", ["auto", "artemis"])
 def test_over_amqp_exactly_once_writes_are_refused(broker):
     with pytest.raises(UnsupportedError, match=r"exactly-once.*AMQP.*stomp://"):

@@ -1,7 +1,7 @@
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.source.links import Arrivals, DeadLetter, Oversized, SourceLink, SourceProtocol
 from pyspark_jms.stomp.link import connection, dead_letters
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
-from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
 
 def missing(protocol, value):

@@ -6,7 +6,6 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.errors import UnsupportedError
 
 __all__ = [
-    "refuse_dead_letters_of_too_large",
     "refuse_exactly_once_writes",
     "refuse_journal",
     "require_transactions",
@@ -17,14 +16,6 @@ def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
         "Leave it out, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
-    )
-
-
-def refuse_dead_letters_of_too_large() -> NoReturn:
-    raise UnsupportedError(
-        "Option onTooLarge=deadLetter is given for a read over AMQP, which does not keep messages above"
-        " maxMessageBytes.",
-        "Choose onTooLarge=stop or skip, or read over STOMP: stomp://HOST:61613.",
     )
 
 

@@ -18,6 +18,7 @@ from pyspark_jms.amqp.wire.link import Link, PeerError
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
+from pyspark_jms.blocks.oversized import KEPT
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -83,7 +84,7 @@ class Connection:
             login=_login(settings),
             idle_seconds=settings.heartbeat,
             incoming_window=FIRST_WINDOW_FRAMES,
-            limits=Limits(max_message_bytes=settings.max_message_bytes),
+            limits=Limits(max_message_bytes=settings.max_message_bytes, keep_oversized=KEPT[settings.on_too_large]),
         )
         try:
             self._stream = Stream(address, context=context, connect_timeout=settings.connect_timeout)

@@ -109,7 +109,7 @@ class Consumer:
         oversized = self.prefetch.receiver.transfers.oversized
         if oversized and self._settings.on_too_large == "stop":
             raise MessageTooLargeError(
-                f"A message of {oversized[0][1]:,} bytes exceeds maxMessageBytes"
+                f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes"
                 f" ({self._settings.max_message_bytes:,}).",
                 "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
                 " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"

@@ -7,6 +7,7 @@ from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.wire.credit import CreditWindow
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import ReceiptTimeoutError
 from pyspark_jms.jms.subscription import Subscription
 
@@ -103,8 +104,8 @@ class Prefetch:
                 blocks.append(self.receiver.transfers.take())
             return blocks
 
-    def take_oversized(self) -> list[tuple[bytes, int]]:
-        """Delivery-id and size of messages above ``maxMessageBytes`` since the last call."""
+    def take_oversized(self) -> list[OversizedMessage]:
+        """The messages above ``maxMessageBytes`` since the last call."""
         with self._connection.changed:
             transfers = self.receiver.transfers
             oversized, transfers.oversized = transfers.oversized, []

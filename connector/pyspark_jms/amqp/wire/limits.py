@@ -1,6 +1,10 @@
 """The limits of the protocol core, each with its reason. Crossing one is a ``MalformedFrameError``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import BinaryIO
+
+from pyspark_jms.blocks.oversized import KEPT
 
 __all__ = ["MAX_DEPTH", "MAX_FRAME_BYTES", "MAX_PERFORMATIVE_BYTES", "MIN_MAX_FRAME_BYTES", "Limits"]
 
@@ -23,4 +27,7 @@ class Limits:
     """The largest frame that the peer may send."""
 
     max_message_bytes: int = 100 << 20
-    """A larger message is passed over, and only its size is kept."""
+    """A larger message does not come into a block."""
+
+    keep_oversized: Callable[[], BinaryIO | None] = KEPT["skip"]
+    """Opens the place for the bytes of such a message; None: they are not kept."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 
 __all__ = ["Transfers"]
 
@@ -47,15 +48,16 @@ class Transfers:
 
     def __init__(self, limits: Limits) -> None:
         self._max_bytes = limits.max_message_bytes
+        self._keep_oversized = limits.keep_oversized
         self._data = bytearray()
         self._block = MessageBlock(self._data)
         self._partial: bytearray | None = None
         self._partial_id = b""
-        self._partial_size = 0
+        self._large: OversizedMessage | None = None
         self.total_messages = self.total_bytes = 0
         """Of all blocks."""
-        self.oversized: list[tuple[bytes, int]] = []
-        """Delivery-id and size of messages that were passed over."""
+        self.oversized: list[OversizedMessage] = []
+        """Messages above the limit, in the order of their ends."""
 
     def __len__(self) -> int:
         """Whole messages in the open block."""
@@ -111,20 +113,17 @@ class Transfers:
     def add(self, delivery_id: int | None, payload: Bytes, *, more: bool, aborted: bool) -> bool:
         """The general way: one transfer. Returns whether it ended a delivery (§2.6.14)."""
         if self._partial is None:
-            self._partial, self._partial_size = bytearray(), 0
+            self._partial = bytearray()
             self._partial_id = _WHOLE.pack(delivery_id or 0)
-        self._partial_size += len(payload)
-        if self._partial_size <= self._max_bytes:
-            self._partial += payload
-        else:
-            self._partial.clear()
+        self._extend(self._partial, payload)
         if more and not aborted:
             return False
         whole, self._partial = self._partial, None
+        large, self._large = self._large, None
         if aborted:
             return True
-        if self._partial_size > self._max_bytes:
-            self.oversized.append((self._partial_id, self._partial_size))
+        if large is not None:
+            self.oversized.append(large)
             self.total_messages += 1
             return True
         self._data += whole
@@ -133,6 +132,16 @@ class Transfers:
         self._block.ends.append(len(self._data))
         self._block.ids.append(self._partial_id)
         return True
+
+    def _extend(self, partial: bytearray, payload: Bytes) -> None:
+        if self._large is None and len(partial) + len(payload) > self._max_bytes:
+            self._large = OversizedMessage(b"", self._partial_id, self._keep_oversized())
+            self._large.add(partial)
+            partial.clear()
+        if self._large is None:
+            partial += payload
+        else:
+            self._large.add(payload)
 
 
 def _shape_of(view: memoryview, position: int) -> _Shape | None:

@@ -11,6 +11,7 @@ from stomp.exception import NotConnectedException
 from stomp.listener import HeartbeatListener
 
 from pyspark_jms.blocks.block import ByteArray, MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -28,7 +29,6 @@ from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.link.tap import Tap
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
-from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
 __all__ = ["Connection", "connect"]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from pyspark_jms.blocks.oversized import not_kept
 from pyspark_jms.jms.model import (
     BODY_MARKER,
     DEAD_LETTER_PROPERTIES,
@@ -26,7 +27,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.header import escape
-from pyspark_jms.stomp.wire.oversized import not_kept
 
 __all__ = ["DeadLetter", "send_dead_letters"]
 

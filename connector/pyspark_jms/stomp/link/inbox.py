@@ -1,38 +1,17 @@
 """The messages that a connection has received and nobody has taken yet."""
 
-import tempfile
-from collections.abc import Callable
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.arrivals import Arrivals
-from pyspark_jms.stomp.wire.oversized import OversizedMessage, not_kept
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Inbox"]
 
 SEGMENT_BYTES = 15 << 20
 """A block is closed at this size, nearly what a task reads by default, since decoding a block takes at least 2 ms."""
-
-
-def _nowhere() -> None:
-    return None
-
-
-def _temporary_file() -> BinaryIO:
-    try:
-        return tempfile.TemporaryFile()
-    except OSError as error:
-        raise not_kept(error) from None
-
-
-_OVERSIZED: dict[str, Callable[[], BinaryIO | None] | None] = {
-    "stop": None,
-    "skip": _nowhere,
-    "deadLetter": _temporary_file,  # the body may be larger than memory allows; the file ends with the process
-}
-"""Where the body of a message above maxMessageBytes is kept, by the value of option onTooLarge."""
 
 
 class Inbox:
@@ -42,7 +21,8 @@ class Inbox:
         self, changed: Arrivals, *, max_body_bytes: int, on_too_large: Literal["stop", "skip", "deadLetter"]
     ) -> None:
         self._changed = changed
-        self._scanner = FrameScanner(max_body_bytes=max_body_bytes, keep_oversized=_OVERSIZED[on_too_large])
+        keep = None if on_too_large == "stop" else KEPT[on_too_large]
+        self._scanner = FrameScanner(max_body_bytes=max_body_bytes, keep_oversized=keep)
         self._blocks: list[MessageBlock] = []
         self.received_bytes = 0
         """Without heart-beats."""

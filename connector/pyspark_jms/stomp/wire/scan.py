@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
-from pyspark_jms.stomp.wire.oversized import OversizedMessage
 
 __all__ = ["MAX_HEADER_BYTES", "FrameScanner"]
 

@@ -4,7 +4,6 @@ import pytest
 
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.amqp.dialects.refusals import (
-    refuse_dead_letters_of_too_large,
     refuse_exactly_once_writes,
     refuse_journal,
     require_transactions,
@@ -12,7 +11,7 @@ from pyspark_jms.amqp.dialects.refusals import (
 from pyspark_jms.errors import UnsupportedError
 
 
-@pytest.mark.parametrize("refuse", [refuse_journal, refuse_exactly_once_writes, refuse_dead_letters_of_too_large])
+@pytest.mark.parametrize("refuse", [refuse_journal, refuse_exactly_once_writes])
 def test_what_needs_stomp_names_the_address_to_use(refuse):
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*stomp://HOST:61613"):
         refuse()

@@ -1,5 +1,6 @@
 """Transfer frames → messages of a block, by the fast path and by the general one."""
 
+import io
 import struct
 
 import pytest
@@ -111,8 +112,25 @@ def test_a_message_above_the_limit_is_passed_over_and_not_kept():
     for more in (True, True, False):
         transfers.add(7, b"x" * 6, more=more, aborted=False)
         assert len(transfers._partial or b"") <= 10
-    assert transfers.oversized == [(b"\0\0\0\7", 18)]
+    (large,) = transfers.oversized
+    assert (large.identifier, large.size, large.is_kept) == (b"\0\0\0\7", 18, False)
     assert (len(transfers), transfers.total_messages, transfers.total_bytes) == (0, 1, 0)
+
+
+def test_a_message_above_the_limit_is_kept_in_a_file_if_that_is_wanted():
+    transfers = Transfers(Limits(max_message_bytes=4, keep_oversized=io.BytesIO))
+    for number, parts in enumerate((["abc", "def", "gh"], ["ok"], ["toolarge"])):
+        for part in parts:
+            transfers.add(number, part.encode(), more=part is not parts[-1], aborted=False)
+    assert [large.body.getvalue() for large in transfers.oversized] == [b"abcdefgh", b"toolarge"]
+    assert bytes(transfers.take().message(0)) == b"ok"
+
+
+def test_a_large_message_that_is_aborted_leaves_nothing():
+    transfers = Transfers(Limits(max_message_bytes=1, keep_oversized=io.BytesIO))
+    transfers.add(1, b"abc", more=True, aborted=False)
+    assert transfers.add(None, b"", more=False, aborted=True)
+    assert transfers.oversized == []
 
 
 def test_a_plain_frame_above_the_limit_goes_the_general_way():

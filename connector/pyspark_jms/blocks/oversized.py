@@ -1,16 +1,20 @@
-"""A MESSAGE frame larger than is allowed: its headers, and its body on its way to where it is kept. Opens nothing."""
+"""A message larger than is allowed, on its way to where it is kept: in a temporary file, or nowhere."""
 
 import contextlib
-from typing import BinaryIO, Self
+import tempfile
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import BinaryIO, Final, Self
 
 from pyspark_jms.errors import MessageTooLargeError
 
-__all__ = ["OversizedMessage", "not_kept"]
+__all__ = ["KEPT", "OversizedMessage", "not_kept"]
 
 
 class OversizedMessage:
-    """``head`` is the frame up to its blank line, ``identifier`` as a block has it, ``size`` counts the body's
-    bytes so far. ``body`` None: it is not kept.
+    """``identifier`` as a block has it, ``size`` counts the bytes so far. ``body`` None: they are not kept.
+
+    Over STOMP ``head`` is the frame up to its blank line, and the body follows it. Over AMQP all bytes are the body.
     """
 
     def __init__(self, head: bytes, identifier: bytes, body: BinaryIO | None) -> None:
@@ -31,7 +35,7 @@ class OversizedMessage:
         if self.body is not None:
             self.body.close()
 
-    def add(self, part: memoryview) -> None:
+    def add(self, part: bytes | bytearray | memoryview) -> None:
         self.size += len(part)
         if self.body is not None:
             try:
@@ -53,3 +57,24 @@ def not_kept(error: OSError) -> MessageTooLargeError:
         "It stays on the broker. Make room for twice its size in the driver's folder for temporary files (TMPDIR), or"
         " choose onTooLarge=skip.",
     )
+
+
+def _nowhere() -> None:
+    return None
+
+
+def _temporary_file() -> BinaryIO:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise not_kept(error) from None
+
+
+KEPT: Final[Mapping[str, Callable[[], BinaryIO | None]]] = MappingProxyType(
+    {
+        "stop": _nowhere,
+        "skip": _nowhere,
+        "deadLetter": _temporary_file,  # the body may be larger than memory allows; the file ends with the process
+    }
+)
+"""Where a message above maxMessageBytes is kept, by the value of option onTooLarge."""

@@ -1,6 +1,6 @@
 import io
 
-from pyspark_jms.stomp.wire.oversized import OversizedMessage
+from pyspark_jms.blocks.oversized import OversizedMessage
 
 
 def test_counts_and_keeps_its_body_where_it_is_told_to():
