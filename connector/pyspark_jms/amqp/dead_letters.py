@@ -139,5 +139,5 @@ def _unreadable(letter: AmqpDeadLetter) -> bytes:
     return (
         encode(Described(PROPERTIES, properties))
         + _reasons(letter, [])
-        + encode(Described(0x75, bytes(letter.message)))
+        + encode(Described(DATA, bytes(letter.message)))
     )
