@@ -78,7 +78,7 @@ def preloaded(broker, queue, messages):
     with RawStomp(broker) as stomp:
         stomp.send(queue, [_stomp_message(place, m) for place, m in enumerate(messages) if place >= TYPED])
         stomp.send(queue, [([("sentinel", "end"), ("priority", "0")], "end")])
-        yield queue
+    return queue
 
 
 def _send_typed(java, queue, place, message):

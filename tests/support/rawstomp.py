@@ -55,7 +55,8 @@ class RawStomp:
             f"{name}:{value}\n".encode() for name, value in (("accept-version", "1.2"), ("host", "x"), *login)
         )
         try:
-            self._socket.sendall(b"CONNECT\n" + head + b"heart-beat:0,0\n\n\0")
+            # Without a heart-beat Artemis ends a connection that is quiet for 60 s, as many are while a query runs.
+            self._socket.sendall(b"CONNECT\n" + head + b"heart-beat:600000,0\n\n\0")
             answer = self.receive()
             assert answer.command == "CONNECTED", answer
         except BaseException:
@@ -66,9 +67,8 @@ class RawStomp:
         return self
 
     def __exit__(self, *_):
-        with contextlib.suppress(OSError):
+        with contextlib.closing(self._socket), contextlib.suppress(OSError):
             self.request("DISCONNECT", [])
-        self._socket.close()
 
     def close_abruptly(self):
         self._socket.close()
