@@ -86,5 +86,5 @@ def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_an
 def test_without_the_option_nothing_is_decoded_here(broker, queue):
     send(broker, queue, BAD)
     with receiving(broker, queue, onBadMessage="keep") as receiver:
-        assert receiver.next_batch_end() == 1
+        wait_until(lambda: receiver.next_batch_end() == 1)
         assert receiver.progress()["deadLetters"] == 0
