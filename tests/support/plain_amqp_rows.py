@@ -34,7 +34,7 @@ def expected_row(row, number, *, now_ms, prefix, defaults=None):
     delivered = delivered or (now_ms + said["delay"] if said["delay"] else 0)
     properties = _properties(row)
     found = {
-        "JMSMessageID": f"{prefix}{number}",
+        "JMSMessageID": f"{prefix}{number:012}",
         "JMSDestination": _destination(get("destination") or said["destination"]),
         "JMSReplyTo": get("JMSReplyTo") and _reply_to(get("JMSReplyTo")),
         "JMSCorrelationID": get("JMSCorrelationID"),

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Int64s, bytes_of, offsets_of, to_binary
+from pyspark_jms.columns.ragged import Int64s, Offsets, bytes_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import property_name_problem
 
-__all__ = ["NameRules", "Names", "Properties", "check_names", "distinct_names", "properties_of"]
+__all__ = ["NameRules", "Names", "Properties", "check_names", "distinct_names", "properties_of", "repeated_width"]
 
 _GROUP_SEQUENCE = b"JMSXGroupSeq"
 
@@ -63,7 +63,7 @@ class Names:
 
 
 def distinct_names(properties: Properties) -> Names:
-    width = _width(properties.entries, properties.names)
+    width = repeated_width(properties.entries.bounds, properties.names)
     if width:
         rows = properties.entries.rows.count
         distinct = properties.names[:width].to_pylist()
@@ -72,13 +72,15 @@ def distinct_names(properties: Properties) -> Names:
     return Names(distinct=encoded.dictionary.to_pylist(), each_row=False, codes=encoded.indices.to_numpy)
 
 
-def _width(entries: Entries, names: pa.Array) -> int:
-    """The number of properties of each row if all rows have the first row's names, as one producer's do; else 0."""
-    bounds = entries.bounds
+def repeated_width(bounds: Offsets, texts: pa.Array) -> int:
+    """The number of entries of each row if all rows have the first row's texts, as one producer's do; else 0.
+
+    Row i has the entries of ``texts``, a binary array without nulls, from ``bounds[i]`` to ``bounds[i + 1]``.
+    """
     width = int(bounds[1])
     if not width or (np.diff(bounds) != width).any():
         return 0
-    lengths, data = np.diff(offsets_of(names)), bytes_of(names)
+    lengths, data = np.diff(offsets_of(texts)), bytes_of(texts)
     if (lengths[width:] != lengths[:-width]).any():
         return 0
     row_bytes = int(lengths[:width].sum())

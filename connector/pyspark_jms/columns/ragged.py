@@ -128,7 +128,7 @@ def first_true(mask: Mask) -> int | None:
 
 def binary_array(offsets: Offsets, data: Uint8s) -> pa.Array:
     """Entry i is ``data[offsets[i]:offsets[i + 1]]``; the offsets fit 32 bits."""
-    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32, copy=False)), pa.py_buffer(data)]
     return pa.Array.from_buffers(_BINARY, len(offsets) - 1, buffers)
 
 

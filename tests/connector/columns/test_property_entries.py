@@ -1,8 +1,9 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 from sink_rows import rows_of
 
-from pyspark_jms.columns.property_entries import NameRules, check_names, distinct_names, properties_of
+from pyspark_jms.columns.property_entries import NameRules, check_names, distinct_names, properties_of, repeated_width
 from pyspark_jms.errors import MessageFormatError
 
 RULES = NameRules(left_out={"JMSXUserID"}, problem=lambda name: "is bad" if name == "bad" else None)
@@ -23,6 +24,14 @@ def test_no_properties():
 def test_names_that_all_rows_have():
     names = distinct_names(properties_of(rows_of(properties=[[("a", "1"), ("b", "2")]] * 3)))
     assert (names.distinct, names.each_row, names.codes().tolist()) == ([b"a", b"b"], True, [0, 1] * 3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "texts", "width"),
+    [([0, 2, 4], "abab", 2), ([0, 2, 4], "abba", 0), ([0, 1, 4], "aaaa", 0), ([0, 0, 0], "", 0), ([0, 3], "abc", 3)],
+)
+def test_the_width_of_rows_that_repeat(bounds, texts, width):
+    assert repeated_width(np.array(bounds, np.int32), pa.array([*texts], pa.string()).view(pa.binary())) == width
 
 
 @pytest.mark.parametrize("second", [[("b", "1"), ("a", "1")], [("a", "1")], [("aa", "1"), ("c", "")]])

@@ -4,6 +4,7 @@ Each property has the AMQP type of its JMS type (AMQP 1.0 §3.2.5). A null of co
 row with a null in a typed column does not have the property.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     sized,
     sized_bytes,
 )
+from pyspark_jms.amqp.columns.encode_uniform import uniform_entries
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
@@ -46,7 +48,7 @@ from pyspark_jms.columns.ragged import (
     to_binary,
 )
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.stated_types import places_of, stated_types
+from pyspark_jms.columns.stated_types import StatedTypes, places_of, stated_types
 from pyspark_jms.columns.typed_columns import PROPERTY_COLUMN, value_type
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import ValueType
@@ -73,22 +75,24 @@ class ApplicationProperties:
 
 def application_properties(rows: Rows, dialect: Dialect) -> ApplicationProperties:
     columns = _typed_columns(rows, dialect)
-    properties = properties_of(rows)
-    kinds = _kinds(rows, properties, columns)
+    properties, stated = properties_of(rows), stated_types(rows)
     pieces: list[Piece] = []
     counts: Int64s = np.zeros(rows.count, np.int64)
-    groups: dict[str, pa.Array] = {name: columns.pop(name) for name in _GROUP if name in columns}
+    groups: dict[str, pa.Array] = {name: columns[name] for name in _GROUP if name in columns}
     for name, array in columns.items():
-        given = mask_of(array.is_valid())
-        pieces += _column(rows, name, array, given)
-        counts += given
-    if properties is not None and kinds is not None:
+        if name not in groups:
+            given = mask_of(array.is_valid())
+            pieces += _column(rows, name, array, given)
+            counts += given
+    if properties is not None:
         names = distinct_names(properties)
-        _check(properties, names, dialect, {*columns, *groups})
-        entries, kept = _entries(properties, names, kinds, dialect)
-        pieces.append(entries)
-        counts += np.diff(np.concatenate([[0], np.cumsum(kept)])[properties.entries.bounds])
+        _check(properties, names, dialect, columns.keys())
+        entries, kept = _entries(properties, names, stated, columns, dialect)
+        pieces += entries
+        counts += kept
         groups |= _groups(properties, names)
+    elif stated is not None:
+        places_of(stated, None, _types_of(columns))
     section = compound(APPLICATION_PROPERTIES, MAP32, pieces, 2 * counts) if counts.any() else []
     return ApplicationProperties(section, _group_fields(rows, groups))
 
@@ -126,22 +130,7 @@ def _column(rows: Rows, name: str, array: pa.Array, given: Mask) -> list[Piece]:
 # --- column properties ---------------------------------------------------------------------------------
 
 
-def _kinds(rows: Rows, properties: Properties | None, columns: dict[str, pa.Array]) -> Int64s | None:
-    """An index into ``VALUE_TYPES`` for each property: of its stated type, else that of strings."""
-    stated = stated_types(rows)
-    kinds = None if properties is None else np.full(len(properties.names), _STRING)
-    if stated is None:
-        return kinds
-    column_types = {name: value_type(array.type) or ValueType.STRING for name, array in columns.items()}
-    places = places_of(stated, properties, column_types)
-    if kinds is not None:
-        here = mask_of(places.is_valid())
-        codes = pc.index_in(stated.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
-        kinds[places.drop_null().to_numpy()] = codes[here]
-    return kinds
-
-
-def _check(properties: Properties, names: Names, dialect: Dialect, columns: set[str]) -> None:
+def _check(properties: Properties, names: Names, dialect: Dialect, columns: Collection[str]) -> None:
     rules = NameRules(left_out=dialect.send.left_out, problem=dialect.send.name_problem)
     check_names(properties, names, rules, columns)
     entries, distinct = properties.entries, names.distinct
@@ -154,9 +143,17 @@ def _check(properties: Properties, names: Names, dialect: Dialect, columns: set[
         entries.refuse(wrong, "its value is not UTF-8", "Encode it, in base64 for example.")
 
 
-def _entries(properties: Properties, names: Names, kinds: Int64s, dialect: Dialect) -> tuple[pa.Array, Mask]:
-    """Keys and values of each row, and which of the properties they are."""
+def _entries(
+    properties: Properties, names: Names, stated: StatedTypes | None, columns: dict[str, pa.Array], dialect: Dialect
+) -> tuple[list[Piece], int | Int64s]:
+    """Keys and values of each row, and how many of the row's properties they are."""
     apart = [name.decode() in dialect.send.left_out or name.decode() in _GROUP for name in names.distinct]
+    pieces = None if any(apart) else uniform_entries(properties, names, stated)
+    if pieces is not None:
+        return pieces, len(names.distinct)
+    kinds = np.full(len(properties.names), _STRING)
+    if stated is not None:
+        _set_stated(kinds, properties, stated, columns)
     keys = pa.array([sized_bytes(name, STR8) for name in names.distinct], pa.binary())
     values = encoded_values(kinds, properties.values.view(pa.string()))
     kept = np.ones(len(kinds), np.bool_)
@@ -165,7 +162,20 @@ def _entries(properties: Properties, names: Names, kinds: Int64s, dialect: Diale
         keys = pa.array([b"" if gone else key for key, gone in zip(keys.to_pylist(), apart, strict=True)], pa.binary())
         values = [only_where(kept, join_rows(values))]
     keys = repeated(keys, properties.entries.rows.count) if names.each_row else keys.take(pa.array(names.codes()))
-    return slices_of(join_rows(merged([keys, *values])), properties.entries.bounds), kept
+    entries, bounds = join_rows(merged([keys, *values])), properties.entries.bounds
+    return [slices_of(entries, bounds)], np.diff(np.concatenate([[0], np.cumsum(kept)])[bounds])
+
+
+def _set_stated(kinds: Int64s, properties: Properties, stated: StatedTypes, columns: dict[str, pa.Array]) -> None:
+    """Set the indices into ``VALUE_TYPES`` of the properties whose types are stated."""
+    places = places_of(stated, properties, _types_of(columns))
+    here = mask_of(places.is_valid())
+    codes = pc.index_in(stated.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
+    kinds[places.drop_null().to_numpy()] = codes[here]
+
+
+def _types_of(columns: dict[str, pa.Array]) -> dict[str, ValueType]:
+    return {name: value_type(array.type) or ValueType.STRING for name, array in columns.items()}
 
 
 def _groups(properties: Properties, names: Names) -> dict[str, pa.Array]:

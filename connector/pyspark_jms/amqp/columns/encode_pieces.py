@@ -12,20 +12,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, binary_array, bytes_of, mask_of, offsets_of
+from pyspark_jms.columns.ragged import Int64s, Mask, Piece, Uint8s, binary_array, bytes_of, mask_of, offsets_of
 
 __all__ = [
     "BIN8",
     "LIST32",
     "MAP32",
     "NULL",
+    "SMALL",
     "STR8",
     "SYM8",
+    "WIDE",
     "compound",
     "fixed",
+    "lengths_of",
     "merged",
     "numbers",
     "only_where",
+    "side_by_side",
     "sized",
     "sized_bytes",
     "table",
@@ -34,10 +38,12 @@ __all__ = [
 NULL: Final = b"\x40"
 BIN8, STR8, SYM8 = 0xA0, 0xA1, 0xA3
 LIST32, MAP32 = 0xD0, 0xD1
-_WIDE = 0x10
+WIDE = 0x10
 """What a constructor with a size of four bytes has more than the one with a size of one byte."""
 
-_SMALL = 0xFF
+SMALL = 0xFF
+"""The largest size of one byte."""
+
 _MOST_MERGED = 64
 """The width up to which a piece is copied once more, to save a piece."""
 
@@ -48,9 +54,9 @@ _NO_VALUE = pa.scalar(NULL, _BINARY)
 
 def sized_bytes(data: bytes, code: int) -> bytes:
     """One string, symbol or binary; ``code``: its constructor with a size of one byte."""
-    if len(data) <= _SMALL:
+    if len(data) <= SMALL:
         return bytes((code, len(data))) + data
-    return bytes((code + _WIDE,)) + struct.pack(">I", len(data)) + data
+    return bytes((code + WIDE,)) + struct.pack(">I", len(data)) + data
 
 
 def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
@@ -58,7 +64,7 @@ def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
 
     ``prefix``: bytes before those of each entry, none of which is null.
     """
-    lengths = _lengths(texts)
+    lengths = lengths_of(texts)
     if prefix:
         return [_heads(lengths + len(prefix), code), prefix, texts]
     if texts.null_count:
@@ -69,10 +75,10 @@ def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
 
 
 def _heads(lengths: Int64s, code: int) -> pa.Array:
-    wide = lengths > _SMALL
+    wide = lengths > SMALL
     if not wide.any():
         return numbers(lengths, code, "u1")
-    large = numbers(lengths, code + _WIDE, ">u4")
+    large = numbers(lengths, code + WIDE, ">u4")
     return large if wide.all() else pc.if_else(pa.array(wide), large, numbers(np.where(wide, 0, lengths), code, "u1"))
 
 
@@ -84,9 +90,10 @@ def numbers(values: npt.NDArray[Any], code: int, layout: str) -> pa.Array:
 
 
 def fixed(records: npt.NDArray[Any]) -> pa.Array:
-    """The bytes of each record of an array, as binary."""
-    width = records.dtype.itemsize
-    return binary_array(np.arange(len(records) + 1) * width, records.view(np.uint8).reshape(-1))
+    """The bytes of each record of an array, or of each row of a matrix, as binary."""
+    width = records.dtype.itemsize * (records.shape[1] if records.ndim > 1 else 1)
+    offsets = np.arange(len(records) + 1, dtype=np.int32) * np.int32(width)
+    return binary_array(offsets, records.view(np.uint8).reshape(-1))
 
 
 def table(choices: Sequence[bytes | None], which: Int64s) -> Piece:
@@ -109,7 +116,7 @@ def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int
     sizes: int | Int64s = 4 + sum(len(piece) for piece in pieces if isinstance(piece, bytes))
     for piece in pieces:
         if not isinstance(piece, bytes):
-            sizes = sizes + _lengths(piece)
+            sizes = sizes + lengths_of(piece)
     if isinstance(sizes, int) and isinstance(counts, int):
         return [head + struct.pack(">II", sizes, counts), *pieces]
     rows = len(sizes) if isinstance(counts, int) else len(counts)  # type: ignore[arg-type]  # one of them is an array
@@ -118,7 +125,7 @@ def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int
     return [fixed(found), *pieces]
 
 
-def _lengths(array: pa.Array) -> Int64s:
+def lengths_of(array: pa.Array) -> Int64s:
     offsets = offsets_of(array)
     lengths: Int64s = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
     return lengths
@@ -152,12 +159,22 @@ def _one(run: list[Piece]) -> list[Piece]:
     if len(run) == 1 or not arrays:
         return run
     rows = len(arrays[0])
-    parts = [
-        np.frombuffer(piece, np.uint8)[None, :] if isinstance(piece, bytes) else bytes_of(piece).reshape(rows, -1)
-        for piece in run
-    ]
-    ends = np.cumsum([part.shape[1] for part in parts])
-    found = np.empty((rows, ends[-1]), np.uint8)
-    for part, end in zip(parts, ends, strict=True):
-        found[:, end - part.shape[1] : end] = part
-    return [binary_array(np.arange(rows + 1) * ends[-1], found.reshape(-1))]
+    parts = [piece if isinstance(piece, bytes) else bytes_of(piece).reshape(rows, -1) for piece in run]
+    return [fixed(side_by_side(parts, rows))]
+
+
+def side_by_side(parts: Sequence[bytes | Uint8s], rows: int) -> Uint8s:
+    """A matrix whose rows have the same bytes, or the bytes of a matrix's row, part by part."""
+    template = b"".join(part if isinstance(part, bytes) else bytes(part.shape[1]) for part in parts)
+    # The template is repeated first, because numpy copies a matrix into a wider one with 5 ns a row, and a short
+    # constant too. A matrix as one column of a void type takes 1 to 3 ns.
+    found = np.frombuffer(bytearray(template) * rows, np.uint8)
+    place = 0
+    for part in parts:
+        width = len(part) if isinstance(part, bytes) else part.shape[1]
+        if width and not isinstance(part, bytes):
+            kind = np.dtype(f"V{width}")
+            column = np.ndarray((rows,), kind, found.data, place, (len(template),))
+            column[:] = np.ascontiguousarray(part).view(kind)[:, 0]
+        place += width
+    return found.reshape(rows, len(template))

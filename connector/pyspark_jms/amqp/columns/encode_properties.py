@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_destinations import Addresses
-from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, numbers, sized
+from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, fixed, numbers, sized, sized_bytes
 from pyspark_jms.amqp.wire.sections import PROPERTIES
 from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8
 from pyspark_jms.columns.rows import Rows
@@ -16,6 +16,8 @@ from pyspark_jms.columns.rows import Rows
 __all__ = ["Identity", "properties"]
 
 _TIMESTAMP = 0x83
+_DIGITS = 12
+_FOUR_DIGITS = np.frombuffer("".join(f"{number:04}" for number in range(10_000)).encode(), "V4")
 _NO_VALUE = pa.scalar(NULL, pa.binary())
 
 
@@ -55,9 +57,18 @@ def properties(
 
 
 def _message_ids(rows: Rows, prefix: str) -> list[Piece]:
+    """The prefix and the row's number in the task. All have one width: then they are no piece of their own."""
     numbers_of_rows = np.arange(rows.first, rows.first + rows.count) if rows.numbers is None else rows.numbers
-    texts = pa.array(numbers_of_rows).cast(pa.string()).view(pa.binary())
-    return sized(texts, STR8, prefix.encode())
+    return [sized_bytes(prefix.encode() + bytes(_DIGITS), STR8)[:-_DIGITS], _digits(numbers_of_rows)]
+
+
+def _digits(values: Int64s) -> pa.Array:
+    found = np.empty((len(values), _DIGITS // 4), _FOUR_DIGITS.dtype)
+    for column in reversed(range(_DIGITS // 4)):
+        rest = values // 10_000
+        found[:, column] = _FOUR_DIGITS[values - 10_000 * rest]
+        values = rest
+    return fixed(found)
 
 
 def _text(rows: Rows, column: str) -> list[Piece]:

@@ -17,10 +17,10 @@ from jms_selector.syntax.kinds import Kind
 from pyspark_jms.amqp.columns.encode_pieces import BIN8, NULL, STR8, fixed, numbers, sized
 from pyspark_jms.columns.cut import Mask
 from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
+from pyspark_jms.columns.ragged import Int64s, Piece, bytes_of, join_rows
 from pyspark_jms.jms.model import ValueType
 
-__all__ = ["VALUE_TYPES", "encoded_numbers", "encoded_values"]
+__all__ = ["VALUE_TYPES", "encoded_numbers", "encoded_values", "plain_values"]
 
 VALUE_TYPES = tuple(ValueType)
 _LAYOUTS = {
@@ -32,9 +32,14 @@ _LAYOUTS = {
     ValueType.DOUBLE: (0x82, ">f8", pa.float64()),
 }
 _TRUE, _FALSE = 0x41, 0x42
+_BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([_TRUE, _FALSE], np.uint8)
 _CHAR = 0x73
 _LARGEST = np.iinfo(np.int64)
 _NO_VALUE = pa.scalar(NULL, pa.binary())
+_OF_INTEGERS, _OF_DECIMALS = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
+"""The bytes of numbers that Arrow reads as Java does: without words, blanks and hexadecimal digits."""
+_OF_INTEGERS[list(b"-0123456789")] = _OF_DECIMALS[list(b"-+.0123456789eE")] = True
+
 _PLAIN = "^-?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """Decimal numbers that Arrow reads as Java does."""
 
@@ -61,6 +66,26 @@ def _mixed(groups: Int64s, texts: pa.Array) -> pa.Array:
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return pa.concat_arrays(parts).take(pa.array(back))
+
+
+def plain_values(kind: ValueType, texts: pa.Array) -> list[Piece] | None:
+    """The same for texts of one type, a number or a boolean, that Arrow reads as Java does.
+
+    None if a text is null, is not valid for the type, or is written in another way. So no other check is needed.
+    """
+    if texts.null_count:
+        return None
+    if kind is ValueType.BOOLEAN:
+        which = pc.index_in(texts, value_set=_BOOLEANS)
+        return None if which.null_count else [fixed(_CODES[which.to_numpy()])]
+    code, layout, arrow = _LAYOUTS[kind]
+    integral = pa.types.is_integer(arrow)
+    if not (_OF_INTEGERS if integral else _OF_DECIMALS)[bytes_of(texts.view(pa.binary()))].all():
+        return None
+    try:
+        return [numbers(texts.cast(arrow).to_numpy(), code, layout)]
+    except pa.ArrowInvalid:  # a lone minus, an empty text, or a number out of range
+        return None
 
 
 def encoded_numbers(array: pa.Array) -> pa.Array:

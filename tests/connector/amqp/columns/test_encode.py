@@ -269,7 +269,10 @@ def test_classic_gets_addresses_with_their_kind():
 
 def test_numbers_of_rows_end_the_message_ids():
     messages = messages_of([{"text": "a"}, {"text": "b"}], numbers=np.array([7, 1234]))
-    assert [plainly_read(message)["JMSMessageID"] for message in messages] == ["ID:task-7", "ID:task-1234"]
+    assert [plainly_read(message)["JMSMessageID"] for message in messages] == [
+        "ID:task-000000000007",
+        "ID:task-000000001234",
+    ]
 
 
 def test_a_row_that_was_read_can_be_written():

@@ -14,6 +14,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     merged,
     numbers,
     only_where,
+    side_by_side,
     sized,
     sized_bytes,
     table,
@@ -51,6 +52,17 @@ def test_numbers_are_big_endian():
 
 def test_fixed_gives_the_bytes_of_each_record():
     assert fixed(np.array([65, 66], np.dtype([("code", "u1")]))).to_pylist() == [b"A", b"B"]
+
+
+def test_parts_stand_side_by_side():
+    parts = [
+        b"ab",
+        np.array([[1], [2]], np.uint8),
+        b"",
+        np.zeros((2, 0), np.uint8),
+        np.array([[3, 4], [5, 6]], np.uint8),
+    ]
+    assert side_by_side(parts, 2).tolist() == [[97, 98, 1, 3, 4], [97, 98, 2, 5, 6]]
 
 
 def test_a_table_is_one_piece_if_all_rows_agree():

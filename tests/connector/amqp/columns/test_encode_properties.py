@@ -8,6 +8,7 @@ from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_add
 from pyspark_jms.amqp.columns.encode_properties import Identity, properties
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import MessageFormatError
 
 NULL = (0x40, b"")
@@ -31,7 +32,7 @@ def test_every_field_has_its_place():
     rows = rows_of(text=["a"], JMSType=["ty"], JMSReplyTo=["r"], JMSCorrelationID=["c"])
     (fields,) = found(rows, [9], [b"\xa3\x01m"], [[b"\xa1\x01g"], [b"\x43"]])
     assert fields == {
-        0: (0xA1, b"ID:p-10"),
+        0: (0xA1, b"ID:p-000000000010"),
         1: NULL,
         2: (0xA1, b"default"),
         3: (0xA1, b"ty"),
@@ -56,7 +57,13 @@ def test_each_row_has_its_own():
     first, second = found(rows_of(JMSType=["x", None], JMSCorrelationID=[None, "ID:y"]), [0, 8])
     assert (first[3], first[5], first[8]) == ((0xA1, b"x"), NULL, NULL)
     assert (second[3], second[5], second[8]) == (NULL, (0xA1, b"ID:y"), (0x83, (8).to_bytes(8, "big")))
-    assert (first[0], second[0]) == ((0xA1, b"ID:p-10"), (0xA1, b"ID:p-11"))
+    assert (first[0], second[0]) == ((0xA1, b"ID:p-000000000010"), (0xA1, b"ID:p-000000000011"))
+
+
+def test_a_message_id_ends_with_the_number_of_the_row():
+    rows = rows_of(text=["a"] * 3)
+    numbered = Rows(columns=rows.columns, first=0, count=3, numbers=np.array([0, 9_999, 123_456_789_012]))
+    assert [row[0][1] for row in found(numbered)] == [b"ID:p-000000000000", b"ID:p-000000009999", b"ID:p-123456789012"]
 
 
 @pytest.mark.parametrize("column", ["JMSType", "JMSCorrelationID"])

@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
+from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values, plain_values
 from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.jms.model import ValueType
 
 
 def encoded(*pairs):
@@ -44,6 +45,43 @@ CASES = [
 @pytest.mark.parametrize(("kind", "text", "wanted"), CASES, ids=lambda value: repr(value)[:30])
 def test_each_type_has_its_constructor(kind, text, wanted):
     assert encoded((kind, text)) == [bytes.fromhex(wanted)]
+
+
+def plainly(kind, *texts):
+    pieces = plain_values(ValueType(kind), pa.array(texts, pa.string()))
+    return pieces and join_rows(pieces).to_pylist()
+
+
+PLAIN = frozenset({"boolean", "byte", "short", "int", "long", "float", "double"})
+
+
+@pytest.mark.parametrize(("kind", "text", "wanted"), [case for case in CASES if case[0] in PLAIN], ids=str)
+def test_plain_values_are_the_same_or_left_to_the_others(kind, text, wanted):
+    assert plainly(kind, text) in (None, [bytes.fromhex(wanted)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("boolean", ["TRUE"]),
+        ("int", ["1", None]),
+        ("int", ["1", "-"]),
+        ("int", ["1", ""]),
+        ("int", ["0x1"]),
+        ("byte", ["128"]),
+        ("double", ["nan"]),
+        ("double", ["1e"]),
+        ("float", [" 1"]),
+    ],
+)
+def test_what_is_not_plain(kind, texts):
+    assert plainly(kind, *texts) is None
+
+
+def test_plain_values_of_each_kind():
+    assert plainly("boolean", "true", "false") == [b"\x41", b"\x42"]
+    assert plainly("short", "-2", "3") == [b"\x61\xff\xfe", b"\x61\x00\x03"]
+    assert plainly("double", "1e400", ".5") == [struct.pack(">Bd", 0x82, float("inf")), struct.pack(">Bd", 0x82, 0.5)]
 
 
 def test_many_types_keep_their_order():
