@@ -50,6 +50,10 @@ class Dialect:
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
+    no_register: str = ""
+    """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
+    broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
+
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
 

@@ -94,16 +94,18 @@ class Register:
 
     # --- the lock ------------------------------------------------------------------------------
 
-    def lock(self, wait_seconds: float) -> None:
+    def lock(self, wait_seconds: float, *, create: bool = True) -> bool:
         """Take the lock, for which other connections may be ahead. ``SubscriptionInUseError`` after the wait.
 
-        The broker frees the lock of a lost machine when the idle time-out of its connection is over.
+        The broker frees the lock of a lost machine when the idle time-out of its connection is over. Without
+        ``create``, return False if the register does not exist, and leave it at that.
         """
         deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
-        self._attach_sender()
+        if create:
+            self._attach_sender()
         while True:
             try:
-                return self._try_lock()
+                return self._try_lock(create=create)
             except SubscriptionInUseError:
                 left = deadline - time.monotonic()
                 if left <= 0:
@@ -111,10 +113,12 @@ class Register:
                 time.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311  # so that all do not try at once
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
-    def _try_lock(self) -> None:
+    def _try_lock(self, *, create: bool) -> bool:
         """An attach without a source finds an existing subscription (§2.6.3), and is a consumer of it as well."""
         receiver = self._attach(None)
         self.existed = receiver is not None
+        if receiver is None and not create:
+            return False
         if receiver is None:
             receiver = self._attach(
                 Source(
@@ -127,6 +131,7 @@ class Register:
             )
             assert receiver is not None
         self._receiver, self._tokens = receiver, []
+        return True
 
     def _attach(self, source: Source | None) -> Receiver | None:
         """None: there is no such subscription. ``SubscriptionInUseError``: another connection consumes from it."""
@@ -210,16 +215,17 @@ class Register:
         if sender.rejection is not None:
             raise error_of(self._connection.address, sender.rejection)
 
-    def replace(self, body: bytes) -> None:
+    def replace(self, body: bytes, transactions: Transactions | None = None) -> None:
         """In the open transaction, accept all tokens that were read, and send a new one. Opens a transaction if none is
-        open.
+        open. ``transactions``: other ones of the same connection.
         """
         receiver, sender = self._held(), self._sendable()
         if not self._tokens:
             raise IllegalStateError("A token is replaced before it was read.", "Nothing was sent. Report this.")
-        txn_id = self._transactions.begin()
+        transactions = transactions or self._transactions
+        txn_id = transactions.begin()
         with self._connection.core():
-            self._transactions.require_open(txn_id)
+            transactions.require_open(txn_id)
             receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id)
             sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
         self._tokens = []
@@ -232,6 +238,7 @@ class Register:
         return receiver
 
     def _sendable(self) -> Sender:
+        self._attach_sender()
         sender = self._sender
         assert sender is not None
         self._connection.await_(lambda: sender.sendable or _has_ended(sender), "credit for a token")
