@@ -221,7 +221,7 @@ def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
     onward = f"{queue}.onward"
     sent = {
         "text": ("héllo\n😀", {"correlation_id": "c-1", "type": "kind", "priority": 7}),
-        "octets": (b"\0\xff", {"reply_to": f"queue://{queue}.r", "delivery_mode": DeliveryMode.NON_PERSISTENT}),
+        "bytes": (b"\0\xff", {"reply_to": f"queue://{queue}.r", "delivery_mode": DeliveryMode.NON_PERSISTENT}),
         "envelope": ('{"stream":[{"type":"short","value":"7"}]}', {"time_to_live": 3_600_000}),
     }
     with JmsClient(broker) as java:
