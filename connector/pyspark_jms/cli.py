@@ -196,7 +196,12 @@ def _add_check(commands: _Commands) -> None:
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--broker-url", required=True, metavar="URL", help="broker, as stomp://HOST:61613 or stomp+ssl://HOST:61614")
+    add(
+        "--broker-url",
+        required=True,
+        metavar="URL",
+        help="broker: stomp://, stomp+ssl://, amqp:// or amqps://HOST:PORT",
+    )
     add("--user", help="user name")
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-file", metavar="FILE", help="file with the password")

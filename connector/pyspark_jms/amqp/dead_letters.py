@@ -81,9 +81,9 @@ def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
         found = list(sections(letter.message))
         begins = [0, *(section.end for section in found)]
         kept = [_kept(letter, section, begin) for section, begin in zip(found, begins, strict=False)]
-        behind = sum(section.code < APPLICATION_PROPERTIES for section in found)
+        after = sum(section.code < APPLICATION_PROPERTIES for section in found)
         if not any(section.code == APPLICATION_PROPERTIES for section in found):
-            kept.insert(behind, _reasons(letter, []))
+            kept.insert(after, _reasons(letter, []))
         return [_header(), *kept]
     except MalformedMessageError:
         return [_header(), _unreadable(letter)]

@@ -95,7 +95,7 @@ class Compounds(NamedTuple):
 
 
 def layout_of(head: bytes) -> tuple[int, int] | None:
-    """The first bytes of a value → the bytes before its content, and all its bytes; None if they do not tell."""
+    """The first bytes of a value → the bytes before its content, and all its bytes; None if more bytes are needed."""
     width = int(_WIDTHS[head[0]])
     if width >= 0:
         return 1, 1 + width

@@ -39,7 +39,7 @@ def decode(
     """Decode the bare messages of a block (AMQP 1.0 §3.2), of whose index only ``ends`` is used.
 
     An index that leaves the block is an ``IllegalStateError``. A message that cannot be read becomes a row whose
-    ``body_error`` says why, with the message in ``bytes``; none raises.
+    ``body_error`` states the reason, with the message in ``bytes``; none raises.
     """
     rows = len(block)
     if not rows:

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class Inside:
-    """``bad`` is set for rows that cannot be read; they are not looked at again."""
+    """``bad`` is set for rows that cannot be read; they are not read again."""
 
     def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, heads: Heads) -> None:
         """``heads``: the positions of the first elements."""

@@ -117,7 +117,7 @@ def walk(reader: ByteReader, begins: Ints, ends: Ints) -> Parts:
 
 
 class _Cursors:
-    """One position in each message. ``bad`` messages are not looked at again."""
+    """One position in each message. ``bad`` messages are not read again."""
 
     def __init__(self, reader: ByteReader, begins: Ints, ends: Ints) -> None:
         self._reader = reader
