@@ -15,7 +15,7 @@ __all__ = [
 def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
-        "Leave it out, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
+        "Remove the option, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
     )
 
 
@@ -24,7 +24,7 @@ def require_register(dialect: Dialect) -> None:
     if dialect.no_register:
         raise UnsupportedError(
             f"deliveryGuarantee=exactly-once is given for a write over AMQP, and {dialect.name} {dialect.no_register}.",
-            "Leave it out, for at-least-once writes, or use Artemis.",
+            "Remove the option, for at-least-once writes, or use Artemis.",
         )
 
 
