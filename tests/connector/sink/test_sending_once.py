@@ -16,6 +16,7 @@ from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
     ReplayMismatchError,
+    SinkFencedError,
     TransactionRolledBackError,
 )
 from pyspark_jms.options.sink import SinkOptions
@@ -392,27 +393,63 @@ def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, 
     assert bodies(broker, queue) == ["1"]
 
 
-def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
-    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
-    options, first = options_of(broker, queue), task()
+def at_once(options, tasks):
+    """Carry the tasks out at the same time; the rows of each, or its error."""
     ends = []
 
-    def attempt():
+    def attempt(this):
         try:
-            ends.append(send_exactly_once(options, first, rows(*range(100))))
-        except TransactionRolledBackError as error:
+            ends.append(send_exactly_once(options, this, rows(*range(100))))
+        except JMSError as error:
             ends.append(error)
 
-    attempts = [threading.Thread(target=attempt) for _ in range(2)]
+    attempts = [threading.Thread(target=attempt, args=(this,)) for this in tasks]
     for each in attempts:
         each.start()
     for each in attempts:
         each.join()
-    assert 100 in ends
+    return ends
+
+
+def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
+    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
+    options, first = options_of(broker, queue), task()
+    assert 100 in at_once(options, [first, first])
     assert broker.message_count(queue) == 100 * broker.message_count(first.queue)
     count = broker.message_count(queue)
     assert send_exactly_once(options, again(first), rows(*range(100))) == 100
     assert broker.message_count(queue) == count
+
+
+@pytest.mark.parametrize("later_run", [False, True])
+def test_over_amqp_attempts_at_the_same_time_send_the_rows_once(broker, queue, later_run):
+    """A speculative attempt; and a zombie of an earlier run beside the same task of a later one."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    assert at_once(options, [first, first, again(first) if later_run else first]) == [100, 100, 100]
+    assert broker.message_count(queue) == 100
+
+
+def test_over_amqp_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
+    """An earlier run is alive and has one partition, the later one has two. Both send all partitions or ask."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    later = [again(first, partition=1), again(first, partition=2)]
+    ends = at_once(options, [first, *(replace(each, may_be_repeated=False, execution="b") for each in later)])
+    assert all(end == 100 or isinstance(end, CommitInDoubtError) for end in ends)
+    known = entries_of(options, first)
+    assert len({entry.execution for entry in known}) == 1
+    assert broker.message_count(queue) == 100 * len(known)
+    for each in (replace(first, may_be_repeated=True), *later):
+        outcome = sending_once.send_exactly_once(sink_of(options), options, each, rows(*range(100)))
+        assert bool(outcome.held) is (each.name not in {entry.task for entry in known})
+
+
+def test_over_amqp_a_late_attempt_is_fenced(broker, queue):
+    """Its batch is over: a later one has written."""
+    options, owner = options_of(broker, queue, brokerUrl=broker.amqp_url), uuid.uuid4().hex
+    send_exactly_once(options, task(5, owner=owner), rows(2))
+    with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\]"):
+        send_exactly_once(options, task(4, owner=owner), rows(1))
+    assert bodies(broker, queue) == ["2"]
 
 
 # --- rows that are dropped ---------------------------------------------------------------------------
