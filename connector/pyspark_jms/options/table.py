@@ -301,8 +301,8 @@ OPTIONS: tuple[Option, ...] = (
            " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
            " the end"),
     Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
-           " task's transaction writes an entry to a ledger on the broker, and a repeated task does not send its rows again."
-           " On Artemis"),
+           " task's transaction writes an entry to a ledger on the broker, and a repeated task does not send its rows"
+           " again. On Artemis"),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"
