@@ -82,7 +82,7 @@ class TokenLedger:
         """``transactions``: those of the rows. ``keep_ms``: how long the ledger of all batch writes keeps an entry."""
         self._connection, self._transactions, self._queue = connection, transactions, queue
         self._register = Register(connection, transactions, token_address(queue))
-        self._lock_seconds = settings.receipt_timeout + _LOST_OWNER_SECONDS
+        self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS
         self._keep_ms = keep_ms
 
     def find(self) -> CommitToken:

@@ -218,6 +218,9 @@ class Register:
     def replace(self, body: bytes, transactions: Transactions | None = None) -> None:
         """In the open transaction, accept all tokens that were read, and send a new one. Opens a transaction if none is
         open. ``transactions``: other ones of the same connection.
+
+        Returns when the broker has confirmed that the tokens are in the transaction: if it has taken them back, because
+        an administrator closed the consumer, it would ignore the acceptance and commit the rest.
         """
         receiver, sender = self._held(), self._sendable()
         if not self._tokens:
@@ -226,9 +229,11 @@ class Register:
         txn_id = transactions.begin()
         with self._connection.core():
             transactions.require_open(txn_id)
-            receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id)
+            receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id, settled=False)
             sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
         self._tokens = []
+        self._connection.await_(lambda: not receiver.unanswered or _has_ended(receiver), "the acceptance of a token")
+        self._held()
 
     def _held(self) -> Receiver:
         receiver = self._receiver
