@@ -291,27 +291,23 @@ def die_at(task, point):
         time.sleep(random.choice((0, 0.001, 0.004, 0.02)))
         die()
 
-    match point:
-        case "rows sent":
-            register.lock = die
-        case "locked":
-            register.lock = after(register.lock)
-        case "read":
-            register.read = after(register.read)
-        case "created":
-            register.create = after(register.create)
-        case "replaced":
-            replace = register.replace
+    replace = register.replace
 
-            def replaced(body, own=None):
-                """A worn token is replaced before, in a transaction of its own."""
-                replace(body, own)
-                if own is None:
-                    die()
+    def replaced(body, own=None):
+        """A worn token is replaced before, in a transaction of its own."""
+        replace(body, own)
+        if own is None:
+            die()
 
-            register.replace = replaced
-        case "discharge":
-            transactions.discharge = discharge
+    changes = {
+        "rows sent": (register, "lock", die),
+        "locked": (register, "lock", after(register.lock)),
+        "read": (register, "read", after(register.read)),
+        "created": (register, "create", after(register.create)),
+        "replaced": (register, "replace", replaced),
+        "discharge": (transactions, "discharge", discharge),
+    }
+    setattr(*changes[point])
 
 
 @pytest.mark.slow
