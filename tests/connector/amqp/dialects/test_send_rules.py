@@ -33,7 +33,7 @@ def test_classic_misreads_some_names(name):
 )
 def test_the_option_may_name_what_rows_may_not(rules, name):
     rules.check_name(name, by_row=False)
-    with pytest.raises(InvalidDestinationError, match="(?i)activemq"):
+    with pytest.raises(InvalidDestinationError, match=r"(?i)activemq"):
         rules.check_name(name, by_row=True)
 
 
