@@ -57,9 +57,14 @@ class Session:
     # --- links ---------------------------------------------------------------------------------
 
     def link(self, kind: type[AnyLink], name: str) -> AnyLink:
-        """A link that is not attached yet."""
-        link = kind(self, name, len(self._links))
-        self._links.append(link)
+        """A link that is not attached yet.
+
+        Both peers have detached an ended link: its handle is free again (§2.6.4).
+        """
+        ended = (number for number, each in enumerate(self._links) if each.state is EndpointState.ENDED)
+        handle = next(ended, len(self._links))
+        link = kind(self, name, handle)
+        self._links[handle : handle + 1] = [link]
         return link
 
     # --- sending -------------------------------------------------------------------------------
