@@ -17,7 +17,8 @@ from pyspark.sql.streaming.datasource import (
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.stream import StreamSource, TaskInput, read_task
+from pyspark_jms.source.stream import StreamSource
+from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.protocols import source_protocol
 
 __all__ = ["JmsStreamReader"]

@@ -4,6 +4,7 @@ The messages are durable and expire in the year 9999, so that an ``expiry-delay`
 them (Artemis). They have no time to live and no priority.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,9 @@ from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encod
 from pyspark_jms.blocks.staged import StagedBlock, unpack
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["SeenBlock", "SeenToken", "block_message", "numbers_of", "seen_block", "seen_token", "token_message"]
+__all__ = ["SeenBlock", "SeenToken", "block_message", "seen_block", "seen_token", "stated", "token_message"]
 
-_SEQUENCE, _COUNT = Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
+_STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
 _NEVER_MS = 253_402_300_799_000
 _ABSOLUTE_EXPIRY, _CREATION_TIME = 8, 9
 
@@ -39,6 +40,7 @@ class SeenToken:
 class SeenBlock:
     """The messages with the numbers ``first`` to ``end`` (not included)."""
 
+    stream: str
     first: int
     end: int
     moved_ms: int
@@ -49,8 +51,8 @@ def token_message(text: str) -> bytes:
     return _head(None) + encode(Described(DATA, text.encode()))
 
 
-def block_message(data: bytes, *, first: int, count: int, now_ms: int) -> bytes:
-    annotations = {_SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
+def block_message(data: bytes, *, stream: str, first: int, count: int, now_ms: int) -> bytes:
+    annotations = {_STREAM: stream, _SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
     return _head(now_ms, encode(Described(MESSAGE_ANNOTATIONS, annotations))) + encode(Described(DATA, data))
 
 
@@ -67,19 +69,24 @@ def seen_token(message: bytes) -> SeenToken:
     return SeenToken(data.decode(errors="replace") if isinstance(data, bytes) else "", delivery_count(message))
 
 
-def numbers_of(message: bytes) -> tuple[int, int]:
-    """The number of the first message in a block, and that behind its last one."""
-    annotations = _sections(message).get(MESSAGE_ANNOTATIONS)
+def stated(message: bytes, stream: str) -> tuple[int, int]:
+    """The number of the first message in a block, and that behind its last one; of another stream: no end."""
+    found, first, end = _numbers(_sections(message))
+    return (first, end) if found == stream else (0, sys.maxsize)
+
+
+def _numbers(found: dict[int, Any]) -> tuple[str, int, int]:
+    annotations = found.get(MESSAGE_ANNOTATIONS)
     try:
-        first, count = int(annotations[_SEQUENCE]), int(annotations[_COUNT])  # type: ignore[index]
+        stream, first, count = (annotations[name] for name in (_STREAM, _SEQUENCE, _COUNT))  # type: ignore[index]
+        return str(stream), int(first), int(first) + int(count)
     except (KeyError, TypeError, ValueError):
         raise _foreign() from None
-    return first, first + count
 
 
 def seen_block(message: bytes) -> SeenBlock:
-    first, end = numbers_of(message)
     found = _sections(message)
+    stream, first, end = _numbers(found)
     properties, data = found.get(PROPERTIES), found.get(DATA)
     if not isinstance(data, bytes):
         raise _foreign()
@@ -90,7 +97,7 @@ def seen_block(message: bytes) -> SeenBlock:
     if len(block) != end - first:
         raise _foreign("it has another number of messages than it states")
     moved = properties[_CREATION_TIME] if isinstance(properties, list) and len(properties) > _CREATION_TIME else 0
-    return SeenBlock(first, end, int(moved or 0), block)
+    return SeenBlock(stream, first, end, int(moved or 0), block)
 
 
 def _sections(message: bytes) -> dict[int, Any]:

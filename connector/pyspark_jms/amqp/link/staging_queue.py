@@ -21,9 +21,9 @@ from pyspark_jms.amqp.link.staged_messages import (
     SeenBlock,
     SeenToken,
     block_message,
-    numbers_of,
     seen_block,
     seen_token,
+    stated,
     token_message,
 )
 from pyspark_jms.amqp.link.transactions import Transactions
@@ -47,12 +47,13 @@ _TAKE_SECONDS = 5.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """``address``: option stagingQueue. ``client_id``: of a durable subscription that is read on the same connection.
+    """``address``: of the staging queue of ``stream``.
 
-    A connection has one container id, and a durable subscription belongs to it.
+    ``client_id``: of a durable subscription that is read on the same connection, which has one container id.
     """
 
     address: str
+    stream: str
     client_id: str | None = None
 
     @property
@@ -155,8 +156,9 @@ class StagingQueue:
     # --- the blocks ----------------------------------------------------------------------------
 
     def blocks(self) -> list[SeenBlock]:
-        """All blocks in order, by browsing."""
-        seen = {block.first: block for block in map(seen_block, browse(self.connection, self.names.blocks))}
+        """All blocks of the stream in order, by browsing."""
+        every = map(seen_block, browse(self.connection, self.names.blocks))
+        seen = {block.first: block for block in every if block.stream == self.names.stream}
         found = [seen[first] for first in sorted(seen)]
         self._known_blocks = [block.end for block in found]
         return found
@@ -170,7 +172,7 @@ class StagingQueue:
         else:
             count = sum(end <= below for end in known)
             block = pull.exactly(count, _TAKE_SECONDS) if count else MessageBlock()
-        ends = [numbers_of(block.message(index))[1] for index in range(len(block))]
+        ends = [stated(block.message(index), self.names.stream)[1] for index in range(len(block))]
         kept = [each for each, end in zip(block.ids, ends, strict=True) if end > below and each is not None]
         pull.release(kept)
         self._known_blocks = [end for end in known if end > below] if known is not None else None
@@ -186,21 +188,27 @@ class StagingQueue:
         token: str,
         blocks: Sequence[tuple[int, int, bytes]],
         accepted: Sequence[tuple[Receiver, list[bytes]]] = (),
-        letters: Outgoing | None = None,
     ) -> None:
         """Send the blocks (first number, count, data) and the token; accept what was taken; discharge.
 
         First what the broker may not take now, so that a failure can still give the messages of the sources back
         without a delivery count.
         """
-        now_ms = int(time.time() * 1000)
         if blocks:
-            messages = [block_message(data, first=first, count=count, now_ms=now_ms) for first, count, data in blocks]
+            now = int(time.time() * 1000)
+            messages = [
+                block_message(data, stream=self.names.stream, first=first, count=count, now_ms=now)
+                for first, count, data in blocks
+            ]
             self._send(self._topic(), "topic", block_of(*messages))
-        if letters is not None:
-            address = self.connection.dialect.send.address(DestinationKind.QUEUE, letters.queue)
-            self._send(address, "queue", letters.messages)
         self._send(self.names.tokens, "queue", block_of(token_message(token)))
+        self._accept(
+            [
+                (pull.receiver, [each for each in taken.ids if each is not None])
+                for pull, taken in ((self._tokens, self._taken_tokens), (self._lock, self._finished))
+                if pull is not None
+            ]
+        )
         self._accept(accepted)
         self.transactions.commit()
         self._known_tokens = 1
@@ -208,13 +216,18 @@ class StagingQueue:
             self._known_blocks += [first + count for first, count, _ in blocks]
         self._taken_tokens, self._finished = MessageBlock(), MessageBlock()
 
+    def divert(self, receiver: Receiver, ids: list[bytes], letters: Outgoing | None) -> None:
+        """In a transaction of its own: accept messages that are not staged, and send dead letters for them."""
+        if letters is not None:
+            address = self.connection.dialect.send.address(DestinationKind.QUEUE, letters.queue)
+            self._send(address, "queue", letters.messages)
+        self._accept([(receiver, ids)])
+        self.transactions.commit()
+
     def _accept(self, accepted: Sequence[tuple[Receiver, list[bytes]]]) -> None:
         txn_id = self.transactions.begin()
         with self.connection.core():
             self.transactions.require_open(txn_id)
-            for pull, taken in ((self._tokens, self._taken_tokens), (self._lock, self._finished)):
-                if pull is not None:
-                    pull.accept(taken, txn_id)
             for receiver, ids in accepted:
                 receiver.accept(ranges_of(ids), txn_id)
 

@@ -6,14 +6,16 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
+from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
-from pyspark_jms.errors import InvalidDestinationError, SubscriptionInUseError, TransactionRolledBackError
+from pyspark_jms.errors import SubscriptionInUseError, TransactionRolledBackError
 
 
 @pytest.fixture
 def names():
-    return Names(f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}")
+    return Names(f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}", "s1")
 
 
 def texts(*messages):
@@ -125,13 +127,13 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, stag
     [block] = lane.take()
     lane.release([block.ids[2]])
     staged.take_tokens()
-    data = pack(block, 0, 2, source=f"queue://{queue}", dialect="artemis")
-    letters = Outgoing(f"{queue}.dead", block_of(block.message(0)))
-    staged.commit("b", [(0, 2, data)], [(lane.receiver, block.ids[:2])], letters)
+    data = pack(block, 0, 1, source=f"queue://{queue}", dialect="artemis")
+    staged.commit("b", [(0, 1, data)], [(lane.receiver, block.ids[:1])])
+    staged.divert(lane.receiver, block.ids[1:2], Outgoing(f"{queue}.dead", block_of(block.message(1))))
     wait_until(lambda: broker.message_count(queue) == 1)
     assert broker.message_count(f"{queue}.dead") == 1
     [seen] = staged.blocks()
-    assert (seen.block.messages.data, seen.block.messages.ends) == (block.slice(0, 2).data, block.ends[:2])
+    assert (seen.block.messages.data, seen.block.messages.ends) == (block.slice(0, 1).data, block.ends[:1])
     assert lane.was_empty
     lane.resume()
     assert not lane.was_empty
@@ -142,13 +144,12 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, stag
     assert lane.was_empty
 
 
-def test_the_reason_of_a_refused_commit(fresh_broker, settings_for, put, asked, names, opened):
-    broker = fresh_broker()
-    put(broker, "q", "one")
-    staged = opened(StagingQueue(settings_for(broker), names))
-    staged.lock()
-    staged.create_token("a")
-    staged.take_tokens()
-    letters = Outgoing("", block_of(b"\x00\x53\x77\x40"))
-    with pytest.raises((TransactionRolledBackError, InvalidDestinationError)):
-        staged.commit("b", [(0, 1, packed("m"))], (), letters)
+def test_the_reason_of_a_refused_commit(broker, queue, staging, asked):
+    staged = owner(staging)
+    lane = Lane(staged.connection, asked(queue))
+    known = encode(Described(APPLICATION_PROPERTIES, {"_AMQ_DUPL_ID": queue})) + b"\x00\x53\x77\x40"
+    letters = Outgoing(f"{queue}.dead", block_of(known))
+    staged.divert(lane.receiver, [], letters)
+    with pytest.raises(TransactionRolledBackError, match="Duplicate message detected"):
+        staged.divert(lane.receiver, [], letters)
+    assert broker.message_count(f"{queue}.dead") == 1
