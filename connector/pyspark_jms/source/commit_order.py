@@ -13,7 +13,9 @@ __all__ = ["CommitOrder"]
 class CommitOrder:
     """``asked``, ``committed``, ``require`` follow ``latestOffset``, ``commit``, ``partitions``. Offsets are counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: str, instead: str) -> None:
+        """``why`` this source needs the order, and what a user may do ``instead``: for the error."""
+        self._why, self._instead = why, instead
         self._began: int | None = None
         self._committed = -1
         self.synchronous = False
@@ -35,9 +37,9 @@ class CommitOrder:
             return  # what a run begins with comes from the log
         if self._committed < start:
             raise UnsupportedError(
-                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on. A"
-                " journal deletes what the commit log holds, and with this setting a restart may need it again.",
-                "Leave asyncProgressTrackingEnabled out, or leave journalLocation out (at-least-once). Nothing was"
-                " deleted that the checkpoint may need.",
+                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on."
+                f" {self._why}",
+                f"Leave asyncProgressTrackingEnabled out, {self._instead}. Nothing was deleted that the checkpoint may"
+                " need.",
             )
         self.synchronous = True

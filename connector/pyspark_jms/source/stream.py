@@ -37,7 +37,10 @@ class StreamSource:
         self._draining = False
         self._is_new = False
         """Whether the checkpoint is new: then a broker that does not answer is more likely a wrong address."""
-        self._order = CommitOrder()
+        self._order = CommitOrder(
+            "A journal deletes what the commit log holds, and with this setting a restart may need it again.",
+            "or leave journalLocation out (at-least-once)",
+        )
         self._tasks = TaskInputs(options, protocol)
 
     def initial_offset(self) -> dict[str, Any]:

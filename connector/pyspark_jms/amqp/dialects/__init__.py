@@ -29,6 +29,7 @@ ARTEMIS = Dialect(
     ignored_stomp_headers=_STOMP_HEADERS,
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
+    refuses_staging="",
 )
 
 CLASSIC = Dialect(

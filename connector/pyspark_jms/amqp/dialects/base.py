@@ -50,6 +50,12 @@ class Dialect:
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
+    refuses_staging: str = (
+        "a staging queue needs a broker that refuses a second consumer of an unshared durable subscription, and shows"
+        " its messages without delivering them. Other brokers than Artemis were not seen to do both"
+    )
+    """Why messages cannot be kept in a staging queue; empty if they can."""
+
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
 

@@ -139,6 +139,11 @@ class Connection:
         return self._core.peer.capabilities if self._core.peer else frozenset()
 
     @property
+    def peer_idle_seconds(self) -> float | None:
+        """The idle time-out that the broker stated."""
+        return self._core.peer.idle_seconds if self._core.peer else None
+
+    @property
     def session(self) -> Session:
         return self._core.session
 

@@ -17,7 +17,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Consumer", "attach", "window_frames"]
+__all__ = ["Consumer", "attach", "check_oversized", "window_frames"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -91,15 +91,7 @@ class Consumer:
 
     def check_oversized(self) -> None:
         """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
-        oversized = self.prefetch.receiver.transfers.oversized
-        if oversized and self._settings.on_too_large == "stop":
-            raise MessageTooLargeError(
-                f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes"
-                f" ({self._settings.max_message_bytes:,}).",
-                "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
-                " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
-                " (spark.rpc.message.maxSize, 128 MB).",
-            )
+        check_oversized(self.prefetch.receiver, self._settings)
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------
 
@@ -177,3 +169,15 @@ def attach(connection: Connection, subscription: Subscription) -> Receiver:
     require_kind(connection.address, source, receiver.remote_source)
     require_echo(connection.address, source, receiver.remote_source)
     return receiver
+
+
+def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
+    """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
+    oversized = receiver.transfers.oversized
+    if oversized and settings.on_too_large == "stop":
+        raise MessageTooLargeError(
+            f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes ({settings.max_message_bytes:,}).",
+            "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
+            " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
+            " (spark.rpc.message.maxSize, 128 MB).",
+        )

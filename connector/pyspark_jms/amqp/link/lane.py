@@ -1,15 +1,18 @@
 """A source of a staged stream, on the connection of its staging queue: no credit stands while nobody asks."""
 
+from collections.abc import Sequence
+
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.consumer import attach
+from pyspark_jms.amqp.link.consumer import attach, check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Lane"]
 
@@ -17,8 +20,9 @@ __all__ = ["Lane"]
 class Lane:
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
-    def __init__(self, connection: Connection, subscription: Subscription) -> None:
+    def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
         """Attaches. The error of a refusal."""
+        self._settings = settings
         self.connection = connection
         self.subscription = subscription
         self.receiver: Receiver = attach(connection, subscription)
@@ -57,12 +61,13 @@ class Lane:
     def check(self) -> None:
         self.connection.check()
         self.connection.check_link(self.receiver)
+        check_oversized(self.receiver, self._settings)
 
     def released(self, messages: int) -> None:
         """They were accepted, or given back."""
         self._prefetch.released(messages)
 
-    def release(self, ids: list[bytes]) -> None:
+    def release(self, ids: Sequence[bytes]) -> None:
         """Give messages back; their delivery counts stay."""
         with self.connection.core():
             for first, last in ranges_of(ids):
