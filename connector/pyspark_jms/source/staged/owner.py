@@ -75,6 +75,8 @@ class StreamOwner:
         self._machine = SourceOwner(lambda: uuid.uuid4().hex, fail_on_data_loss=options.fail_on_data_loss)
         self._event: object = None
         self._taken = Taken([], 0)
+        self._floor = 0
+        """Of the token that the next move replaces."""
         self._locked_at = 0.0
         self._waits_since: float | None = None
         self.link: StagedLink | None = None
@@ -162,6 +164,7 @@ class StreamOwner:
                 self._taken = self._intake.receive(self._open)
                 return Received(len(self._taken), self._taken.deliveries)
             case TakeTokens():
+                self._floor = 0 if self.token is None else self.token.floor
                 return TokensTaken(tuple(map(_token, self._open.take_tokens())))
             case TakeFinished():
                 self._open.take_finished(command.below)
@@ -277,6 +280,7 @@ class StreamOwner:
                 raise _refused(error) from None
             raise
         self.moved += number - first
+        self.retired += token.floor - self._floor
         self.memory.add(runs)
         self._taken = Taken([], 0)
         return Committed(self.memory.cuts(first, number, self._options.partition_bytes))
