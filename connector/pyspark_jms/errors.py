@@ -263,17 +263,13 @@ class CommitInDoubtError(JMSError):
 
 
 class ReplayMismatchError(JMSError):
-    """A batch or write is repeated with other rows, in other partitions or as another batch. Nothing was sent this
-    time.
-    """
+    """A batch or write is repeated with other rows, in other partitions or as another batch. Nothing was sent."""
 
     code = "JMS_REPLAY_MISMATCH"
 
 
 class DataLossError(JMSError):
-    """The journal belongs to another checkpoint, is an older copy, or lacks messages of the checkpoint. Or the staging
-    queue lacks messages.
-
+    """The journal belongs to another checkpoint or is an older copy, or it or the staging queue lacks messages.
     ``failOnDataLoss=false`` continues without the missing messages, but never with the journal of another checkpoint.
     """
 
@@ -305,9 +301,7 @@ class PoisonLoopError(JMSError):
 
 
 class OtherBrokerError(JMSError):
-    """A known message id was delivered with other content, so the broker or its store is another one. Such a message is
-    not acknowledged.
-    """
+    """A known message id has other content, so the broker or its store is another one. It is not acknowledged."""
 
     code = "JMS_OTHER_BROKER"
 

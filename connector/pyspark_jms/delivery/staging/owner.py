@@ -6,36 +6,28 @@ machine has the rules; the engine and the simulator of the tests only carry out 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
 
-from pyspark_jms.delivery.staging.machine import Machine
 from pyspark_jms.delivery.staging.offset import Offset
+from pyspark_jms.delivery.staging.owner_steps import OwnerCommand, OwnerSteps, Span
 from pyspark_jms.delivery.staging.owner_table import (
-    OWNER,
     Deliver,
     Fenced,
     Loss,
     Phase,
     Plan,
-    Planned,
     PoisonLoop,
     Read,
     Shared,
     Stop,
-    Wait,
 )
 from pyspark_jms.delivery.staging.steps import (
     BlocksSeen,
-    BrowseBlocks,
     Commit,
     Committed,
-    CreateToken,
-    Drop,
     Dropped,
     FindTokens,
     FinishedTaken,
-    Lock,
     Locked,
     LockHeld,
     Lost,
@@ -52,59 +44,20 @@ from pyspark_jms.delivery.staging.steps import (
 )
 from pyspark_jms.delivery.staging.tokens import Sighting, SourceToken, is_worn
 
-__all__ = ["MAX_SOURCE_DELIVERIES", "Command", "OwnerState", "SourceOwner"]
+__all__ = ["MAX_SOURCE_DELIVERIES", "SourceOwner"]
 
 MAX_SOURCE_DELIVERIES = 5
 """A source message with this delivery-count stops the query, before the broker's limit (10 by default) is reached."""
 
-Span: TypeAlias = tuple[int, int]
-Command: TypeAlias = (
-    Lock
-    | FindTokens
-    | CreateToken[SourceToken]
-    | RenewToken[SourceToken]
-    | TakeTokens
-    | TakeFinished
-    | Receive
-    | Commit[SourceToken]
-    | BrowseBlocks
-    | Drop
-    | Planned
-    | Deliver
-    | Wait
-    | Stop
-)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerState:
-    phase: Phase = Phase.APART
-    request: Plan | Read | None = None
-    id: str | None = None
-    """The stream whose lock is asked for or held."""
-
-    token: SourceToken | None = None
-    """As it was read or committed on this connection."""
-
-    received: int = 0
-    memory: Span = (0, 0)
-    """The engine has these messages in memory: the broker has confirmed their move, or they were browsed."""
-
-    cuts: tuple[int, ...] = ()
-    missing: tuple[Span, ...] = ()
-    """Numbers of ``memory`` that no block has; with failOnDataLoss=false."""
-
-
-class SourceOwner(Machine[OwnerState, Command]):
+class SourceOwner(OwnerSteps):
     """``new_name`` returns a name that nobody has used, for a stream or a token."""
 
-    table = OWNER
-
     def __init__(self, new_name: Callable[[], str], *, fail_on_data_loss: bool = True) -> None:
-        super().__init__(OwnerState())
-        self._new_name, self._fail_on_data_loss = new_name, fail_on_data_loss
+        super().__init__(new_name)
+        self._fail_on_data_loss = fail_on_data_loss
 
-    def _handlers(self) -> Mapping[type, Callable[..., Command]]:
+    def _handlers(self) -> Mapping[type, Callable[..., OwnerCommand]]:
         return {
             Plan: self._plan,
             Read: self._read,
@@ -124,7 +77,7 @@ class SourceOwner(Machine[OwnerState, Command]):
 
     # --- requests -------------------------------------------------------------------------------------
 
-    def _plan(self, plan: Plan) -> Command:
+    def _plan(self, plan: Plan) -> OwnerCommand:
         state, start = self.state, plan.start
         self._set(request=plan, memory=_above(state.memory, start.seq))
         if state.phase is Phase.APART:
@@ -138,7 +91,7 @@ class SourceOwner(Machine[OwnerState, Command]):
             return self._look()
         return self._proceed()
 
-    def _read(self, read: Read) -> Command:
+    def _read(self, read: Read) -> OwnerCommand:
         a, b = read.start.seq, read.end.seq
         known = self.state.memory[0] <= a and b <= self.state.memory[1]
         if a == b or known:
@@ -148,46 +101,9 @@ class SourceOwner(Machine[OwnerState, Command]):
             return self._lock()
         return self._proceed() if read.end.id == self.state.id else self._drop()
 
-    # --- R1: the lock ---------------------------------------------------------------------------------
-
-    def _lock(self) -> Command:
-        wanted = self._wanted_id()
-        if wanted is None and self.state.phase is not Phase.LOCKING:
-            wanted = self._new_name()
-        self._set(phase=Phase.LOCKING, id=wanted or self.state.id)
-        assert self.state.id is not None, "a stream has an id before its lock is asked for"
-        return Lock(self.state.id)
-
-    def _wanted_id(self) -> str | None:
-        """The stream that Spark names. None: Spark's log names none yet."""
-        request = self.state.request
-        return request.start.id if isinstance(request, Plan) else request.end.id if request else None
-
-    def _drop(self) -> Command:
-        self._set(phase=Phase.DROPPING)
-        return Drop()
-
-    def _lost(self) -> Command:
-        """R9: never assume what became of a lost command. Lock again, and read the token."""
-        self._set(token=None, received=0)
-        if self.state.request is None:
-            self._set(phase=Phase.APART)
-            return Wait()
-        return self._lock()
-
     # --- R3: the token --------------------------------------------------------------------------------
 
-    def _look(self) -> Command:
-        self._set(phase=Phase.LOOKING, token=None)
-        named = self._named()
-        return FindTokens(Patience.FULL if named else Patience.ONCE, named)
-
-    def _named(self) -> str | None:
-        """The token that Spark's offset log names."""
-        request = self.state.request
-        return request.start.token if isinstance(request, Plan) else request.end.token if request else None
-
-    def _tokens_seen(self, seen: TokensSeen[SourceToken]) -> Command:
+    def _tokens_seen(self, seen: TokensSeen[SourceToken]) -> OwnerCommand:
         if self.state.phase is Phase.RECHECKING:
             return self._rechecked(seen)
         named = self._named()
@@ -227,13 +143,7 @@ class SourceOwner(Machine[OwnerState, Command]):
             return None
         return self._stop(Loss(((token.next, start),), token.next, start))
 
-    def _create(self, *, next_: int, floor: int, name: str) -> Command:
-        assert self.state.id is not None
-        token = SourceToken(id=self.state.id, name=name, next=next_, floor=floor)
-        self._set(phase=Phase.CREATING, token=token)
-        return CreateToken(token)
-
-    def _answer_created(self) -> Command:
+    def _answer_created(self) -> OwnerCommand:
         """R2, R3: the token is used when Spark shows its name, not before. All that is staged is planned with it."""
         token, start = self._token(), self._start()
         self._set(memory=(start.seq, token.next))
@@ -241,7 +151,7 @@ class SourceOwner(Machine[OwnerState, Command]):
 
     # --- the move -------------------------------------------------------------------------------------
 
-    def _proceed(self) -> Command:
+    def _proceed(self) -> OwnerCommand:
         """The lock is held, and the tokens were read."""
         request, token, id_ = self.state.request, self.state.token, self.state.id
         assert id_ is not None
@@ -257,7 +167,7 @@ class SourceOwner(Machine[OwnerState, Command]):
         self._set(phase=Phase.RECEIVING)
         return Receive()
 
-    def _received(self, received: Received) -> Command:
+    def _received(self, received: Received) -> OwnerCommand:
         if received.deliveries >= MAX_SOURCE_DELIVERIES:
             return self._stop(PoisonLoop(received.deliveries))
         if not received.messages and self._token().floor >= self._start().seq:
@@ -265,7 +175,7 @@ class SourceOwner(Machine[OwnerState, Command]):
         self._set(phase=Phase.TAKING, received=received.messages)
         return TakeTokens()
 
-    def _tokens_taken(self, taken: TokensTaken[SourceToken]) -> Command:
+    def _tokens_taken(self, taken: TokensTaken[SourceToken]) -> OwnerCommand:
         """R4: the transaction accepts the token that was read, or there is none."""
         if stop := self._foreign(taken.tokens, mine=True):
             return stop
@@ -273,7 +183,7 @@ class SourceOwner(Machine[OwnerState, Command]):
             return self._drop()
         return self._take_finished()
 
-    def _take_finished(self) -> Command:
+    def _take_finished(self) -> OwnerCommand:
         """R6: after the token, never before it."""
         token, below = self._token(), self._start().seq
         if below == 0:
@@ -281,14 +191,14 @@ class SourceOwner(Machine[OwnerState, Command]):
         self._set(phase=Phase.FINISHING)
         return TakeFinished(token.id, below)
 
-    def _commit(self) -> Command:
+    def _commit(self) -> OwnerCommand:
         token, start = self._token(), self._start()
         first = max(token.next, start.seq)
         after = replace(token, next=first + self.state.received, floor=start.seq)
         self._set(phase=Phase.COMMITTING, token=after)
         return Commit(after, first)
 
-    def _committed(self, committed: Committed) -> Command:
+    def _committed(self, committed: Committed) -> OwnerCommand:
         token, start, received = self._token(), self._start(), self.state.received
         self._set(received=0)
         if not received:
@@ -298,12 +208,7 @@ class SourceOwner(Machine[OwnerState, Command]):
 
     # --- R7: whole batches ----------------------------------------------------------------------------
 
-    def _browse(self, start: int, end: int | None) -> Command:
-        assert self.state.id is not None
-        self._set(phase=Phase.BROWSING)
-        return BrowseBlocks(self.state.id, start, end)
-
-    def _blocks_seen(self, seen: BlocksSeen) -> Command:
+    def _blocks_seen(self, seen: BlocksSeen) -> OwnerCommand:
         start = self._start().seq
         end = self._end(seen.spans)
         cuts = tuple(first for first, _ in seen.spans if first > start)
@@ -319,7 +224,7 @@ class SourceOwner(Machine[OwnerState, Command]):
             return request.end.seq
         return token.next if token else max([self._start().seq, *(end for _, end in spans)])
 
-    def _rechecked(self, seen: TokensSeen[SourceToken]) -> Command:
+    def _rechecked(self, seen: TokensSeen[SourceToken]) -> OwnerCommand:
         """R8: another owner may have deleted the missing blocks, because Spark has committed them."""
         if stop := self._fenced(seen.tokens):
             return stop
@@ -327,7 +232,7 @@ class SourceOwner(Machine[OwnerState, Command]):
             return self._stop(Loss(self.state.missing, *self.state.memory))
         return self._whole()
 
-    def _whole(self) -> Command:
+    def _whole(self) -> OwnerCommand:
         """Every number is there, or failOnDataLoss=false accepts that some are missing."""
         request, token, (start, end) = self.state.request, self.state.token, self.state.memory
         if isinstance(request, Read):
@@ -336,27 +241,6 @@ class SourceOwner(Machine[OwnerState, Command]):
         if token is None:
             return self._create(next_=end, floor=start, name=self._new_name())
         return self._planned(Offset(id=token.id, token=token.name, seq=end, cuts=self.state.cuts))
-
-    # --- the state ------------------------------------------------------------------------------------
-
-    def _planned(self, offset: Offset) -> Command:
-        self._set(phase=Phase.OWNING, request=None, cuts=())
-        return Planned(offset)
-
-    def _stop(self, reason: Fenced | Loss | PoisonLoop | Shared) -> Stop:
-        self._set(phase=Phase.STOPPED, request=None)
-        return Stop(reason)
-
-    def _start(self) -> Offset:
-        assert self.state.request is not None
-        return self.state.request.start
-
-    def _token(self) -> SourceToken:
-        assert self.state.token is not None
-        return self.state.token
-
-    def _set(self, **changes: object) -> None:
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
 
 
 def _above(memory: Span, start: int) -> Span:
