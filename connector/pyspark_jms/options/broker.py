@@ -100,9 +100,10 @@ def require_staging(values: Mapping[str, Any]) -> None:
 
 
 def require_exactly_once_writes(values: Mapping[str, Any]) -> None:
-    if protocol_of(values) == "amqp":
-        amqp_refusals.refuse_exactly_once_writes()
-    if (dialect := _named(values)) is not None:
+    dialect = _named(values)
+    if dialect is not None and protocol_of(values) == "amqp":
+        amqp_refusals.require_register(dialect)
+    elif dialect is not None:
         stomp_refusals.require_duplicate_detection(dialect)
 
 

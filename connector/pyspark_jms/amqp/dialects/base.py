@@ -56,6 +56,10 @@ class Dialect:
     )
     """Why messages cannot be kept in a staging queue; empty if they can."""
 
+    no_register: str = ""
+    """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
+    broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
+
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
 

@@ -6,8 +6,8 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.errors import UnsupportedError
 
 __all__ = [
-    "refuse_exactly_once_writes",
     "refuse_journal",
+    "require_register",
     "require_staging",
     "require_transactions",
 ]
@@ -30,11 +30,13 @@ def require_staging(dialect: Dialect) -> None:
         )
 
 
-def refuse_exactly_once_writes() -> NoReturn:
-    raise UnsupportedError(
-        "deliveryGuarantee=exactly-once is given for a write over AMQP, and the commit ledger needs STOMP.",
-        "Leave it out, for at-least-once writes, or write over STOMP: stomp://HOST:61613.",
-    )
+def require_register(dialect: Dialect) -> None:
+    """For exactly-once writes, whose ledger is a value that one connection at a time may hold and replace."""
+    if dialect.no_register:
+        raise UnsupportedError(
+            f"deliveryGuarantee=exactly-once is given for a write over AMQP, and {dialect.name} {dialect.no_register}.",
+            "Leave it out, for at-least-once writes, or use Artemis.",
+        )
 
 
 def require_transactions(dialect: Dialect) -> None:

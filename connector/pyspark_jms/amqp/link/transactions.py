@@ -70,6 +70,16 @@ class Transactions:
 
     def commit(self) -> None:
         """Return when the broker has confirmed the transaction; otherwise raise, even if the outcome is unknown."""
+        try:
+            self.discharge()
+        except (ConnectionLostError, ReceiptTimeoutError) as error:
+            raise TransactionRolledBackError(
+                f"The broker did not confirm the transaction: {error.fact}",
+                "The broker may have committed nevertheless: a retry can then send these rows twice.",
+            ) from None
+
+    def discharge(self) -> None:
+        """As ``commit``, but a ``LinkError`` means that the outcome is unknown. Then the connection is closed."""
         if self._declared is None:
             return
         txn_id, coordinator = self.begin(), self._coordinator
@@ -79,12 +89,9 @@ class Transactions:
             with self._connection.core():
                 answer = coordinator.discharge(txn_id)
             self._connection.await_(lambda: answer.done, "the confirmation of the transaction")
-        except (ConnectionLostError, ReceiptTimeoutError) as error:
+        except (ConnectionLostError, ReceiptTimeoutError):
             self._connection.drop()
-            raise TransactionRolledBackError(
-                f"The broker did not confirm the transaction: {error.fact}",
-                "The broker may have committed nevertheless: a retry can then send these rows twice.",
-            ) from None
+            raise
         if answer.error is not None:
             refusal = error_of(self._connection.address, answer.error)
             raise TransactionRolledBackError(

@@ -72,6 +72,16 @@ def test_a_name_may_be_attached_again_after_its_end(peer):
     assert (first.state, second.is_ready) == (EndpointState.ENDED, True)
 
 
+def test_the_handle_of_an_ended_link_is_used_again(peer):
+    """Whoever waits for a lock attaches many times, and handles are few."""
+    first, second = receiver(peer, "a"), receiver(peer, "b")
+    first.detach()
+    assert receiver(peer, "c").handle == 2
+    peer.send(Detach(handle=0, closed=True))
+    third = receiver(peer, "a")
+    assert (third.handle, third.is_ready, second.is_ready) == (0, True, True)
+
+
 def test_an_echo_is_answered(peer):
     peer.flow(echo=True)
     [(flow, _)] = peer.sent()
