@@ -6,6 +6,8 @@ from streaming import access
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
 
 
@@ -28,3 +30,7 @@ def put(broker, name, *texts, kind="queue", **parts):
         producer.open(Target(address=name, capabilities=(kind,)))
         producer.send(block_of(messages))
         producer.commit()
+
+
+def asked(name, *, kind="queue", window_bytes=1 << 20, **more):
+    return Subscription(destination=Destination.parse(f"{kind}://{name}"), window_bytes=window_bytes, **more)

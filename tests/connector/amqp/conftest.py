@@ -3,10 +3,7 @@
 import contextlib
 
 import pytest
-from amqp_sending import put, settings_of
-
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
+from amqp_sending import asked, put, settings_of
 
 
 @pytest.fixture
@@ -17,10 +14,6 @@ def settings_for():
 @pytest.fixture(name="put")
 def _put():
     return put
-
-
-def asked(name, *, kind="queue", window_bytes=1 << 20, **more):
-    return Subscription(destination=Destination.parse(f"{kind}://{name}"), window_bytes=window_bytes, **more)
 
 
 @pytest.fixture(name="asked")

@@ -92,6 +92,8 @@ class Connection:
             raise unreachable(address, error) from None
         self._open()
         self.dialect: Dialect = self._dialect()
+        self.peer_idle_seconds = self._core.peer.idle_seconds if self._core.peer else None
+        """The idle time-out that the broker stated."""
         _log.info("= connected to %s, server %s", address, self.server)
 
     def _open(self) -> None:
@@ -137,11 +139,6 @@ class Connection:
     @property
     def capabilities(self) -> frozenset[str]:
         return self._core.peer.capabilities if self._core.peer else frozenset()
-
-    @property
-    def peer_idle_seconds(self) -> float | None:
-        """The idle time-out that the broker stated."""
-        return self._core.peer.idle_seconds if self._core.peer else None
 
     @property
     def session(self) -> Session:

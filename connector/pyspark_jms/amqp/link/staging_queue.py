@@ -134,7 +134,7 @@ class StagingQueue:
     def create_token(self, text: str) -> None:
         """In a confirmed send of its own."""
         self._send(self.names.tokens, "queue", block_of(token_message(text)))
-        self.transactions.commit()
+        self.transactions.discharge()
         self._known_tokens = (self._known_tokens or 0) + 1
 
     def renew_token(self, text: str) -> None:
@@ -210,7 +210,7 @@ class StagingQueue:
             ]
         )
         self._accept(accepted)
-        self.transactions.commit()
+        self.transactions.discharge()
         self._known_tokens = 1
         if self._known_blocks is not None:
             self._known_blocks += [first + count for first, count, _ in blocks]
@@ -222,7 +222,7 @@ class StagingQueue:
             address = self.connection.dialect.send.address(DestinationKind.QUEUE, letters.queue)
             self._send(address, "queue", letters.messages)
         self._accept([(receiver, ids)])
-        self.transactions.commit()
+        self.transactions.discharge()
 
     def _accept(self, accepted: Sequence[tuple[Receiver, list[bytes]]]) -> None:
         txn_id = self.transactions.begin()

@@ -3,7 +3,6 @@
 Everything here runs on the one thread that Spark's calls come on.
 """
 
-import contextlib
 import logging
 import time
 import uuid
@@ -275,10 +274,7 @@ class StreamOwner:
         try:
             link.move(token.text(), blocks, accepted)
         except TransactionRolledBackError as error:
-            with contextlib.suppress(JMSError):
-                link.check()
-                raise _refused(error) from None
-            raise
+            raise _refused(error) from None
         self.moved += number - first
         self.retired += token.floor - self._floor
         self.memory.add(runs)

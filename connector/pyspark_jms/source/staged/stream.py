@@ -59,7 +59,8 @@ class StagedSource:
         begin = _parsed(start)
         owner = self._open()
         self._order.asked(begin.seq)
-        planned = owner.plan(Plan(begin), restarted=begin.id is not None).offset
+        certain = begin.seq if self._draining else self._order.certain(begin.seq)
+        planned = owner.plan(Plan(begin, certain), restarted=begin.id is not None).offset
         owner.memory.forget_below(begin.seq)
         self._tasks.release(begin.seq)
         return _logged(planned)

@@ -95,3 +95,13 @@ def query(broker, queue):
 @pytest.fixture
 def put():
     return amqp_sending.put
+
+
+@pytest.fixture
+def settings_for():
+    return amqp_sending.settings_of
+
+
+@pytest.fixture
+def asked():
+    return amqp_sending.asked
