@@ -34,6 +34,6 @@ def test_a_batch_that_is_planned_before_the_commit_is_refused(committed):
     order.asked(15)
     if committed:
         order.committed(committed)
-    with pytest.raises(UnsupportedError, match="asyncProgressTrackingEnabled is on. Reason. .* or do that"):
+    with pytest.raises(UnsupportedError, match=r"asyncProgressTrackingEnabled is on\. Reason\. .* or do that"):
         order.require(15)
     assert not order.synchronous

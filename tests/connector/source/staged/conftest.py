@@ -18,7 +18,9 @@ class Query:
 
     def __init__(self, broker, **options):
         given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
-        self.options = SourceOptions.parse(given | {key: str(each) for key, each in options.items()})
+        self.options = SourceOptions.parse(
+            given | {key: str(each) for key, each in options.items() if each is not None}
+        )
         self.source = None
         self.log = []
         self.committed = 0
