@@ -13,7 +13,9 @@ __all__ = ["CommitOrder"]
 class CommitOrder:
     """``asked``, ``committed``, ``require`` follow ``latestOffset``, ``commit``, ``partitions``. Offsets are counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: str, instead: str) -> None:
+        """``why`` this source needs the order, and what a user may do ``instead``: for the error."""
+        self._why, self._instead = why, instead
         self._began: int | None = None
         self._committed = -1
         self.synchronous = False
@@ -26,6 +28,10 @@ class CommitOrder:
         """Whether this is where the run began: an offset that Spark read from its log."""
         return start == self._began
 
+    def certain(self, start: int) -> int:
+        """Up to here the commit log is certainly written when Spark asks for what follows ``start``."""
+        return start if self.synchronous or self._began is None or self.is_first(start) else self._began
+
     def committed(self, end: int) -> None:
         self._committed = max(self._committed, end)
 
@@ -35,9 +41,9 @@ class CommitOrder:
             return  # what a run begins with comes from the log
         if self._committed < start:
             raise UnsupportedError(
-                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on. A"
-                " journal deletes what the commit log holds, and with this setting a restart may need it again.",
-                "Leave asyncProgressTrackingEnabled out, or leave journalLocation out (at-least-once). Nothing was"
-                " deleted that the checkpoint may need.",
+                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on."
+                f" {self._why}",
+                f"Leave asyncProgressTrackingEnabled out, {self._instead}. Nothing was deleted that the checkpoint may"
+                " need.",
             )
         self.synchronous = True

@@ -169,7 +169,7 @@ class SourceOwner(OwnerSteps):
     def _received(self, received: Received) -> OwnerCommand:
         if received.deliveries >= MAX_SOURCE_DELIVERIES:
             return self._stop(PoisonLoop(received.deliveries))
-        if not received.messages and self._token().floor >= self._start().seq:
+        if not received.messages and self._token().floor >= self._finished():
             return self._planned(self._start())
         self._set(phase=Phase.TAKING, received=received.messages)
         return TakeTokens()
@@ -184,7 +184,7 @@ class SourceOwner(OwnerSteps):
 
     def _take_finished(self) -> OwnerCommand:
         """R6: after the token, never before it."""
-        token, below = self._token(), self._start().seq
+        token, below = self._token(), self._finished()
         if below == 0:
             return self._commit()
         self._set(phase=Phase.FINISHING)
@@ -193,7 +193,8 @@ class SourceOwner(OwnerSteps):
     def _commit(self) -> OwnerCommand:
         token, start = self._token(), self._start()
         first = max(token.next, start.seq)
-        after = replace(token, next=first + self.state.received, floor=start.seq)
+        floor = max(token.floor, self._finished())
+        after = replace(token, next=first + self.state.received, floor=floor)
         self._set(phase=Phase.COMMITTING, token=after)
         return Commit(after, first)
 

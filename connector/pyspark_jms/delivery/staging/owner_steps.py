@@ -148,6 +148,10 @@ class OwnerSteps(Machine[OwnerState, OwnerCommand]):
         assert self.state.request is not None
         return self.state.request.start
 
+    def _finished(self) -> int:
+        request = self.state.request
+        return request.finished if isinstance(request, Plan) else 0
+
     def _token(self) -> SourceToken:
         assert self.state.token is not None
         return self.state.token

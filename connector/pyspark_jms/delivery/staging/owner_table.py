@@ -44,6 +44,14 @@ class Plan:
     """``latestOffset(start)``: all before ``start`` is in Spark's commit log → ``Planned`` or ``Stop``."""
 
     start: Offset
+    certain: int | None = None
+    """Spark's commit log is certainly written up to this number, if not up to ``start``: only these blocks are
+    deleted.
+    """
+
+    @property
+    def finished(self) -> int:
+        return self.start.seq if self.certain is None else min(self.certain, self.start.seq)
 
 
 @dataclass(frozen=True, slots=True)
