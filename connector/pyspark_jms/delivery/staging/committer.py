@@ -13,6 +13,7 @@ from pyspark_jms.delivery.staging.machine import Machine
 from pyspark_jms.delivery.staging.sink_decision import (
     Already,
     Attempt,
+    Decision,
     Hold,
     Mismatch,
     Missing,
@@ -131,7 +132,7 @@ class PartitionCommit(Machine[CommitState, CommitCommand]):
         if not seen.tokens:
             return self._create()
         token = merged([sighting.token for sighting in seen.tokens])
-        decision = decide(token, self._attempt)
+        decision = self._decide(token)
         if not isinstance(decision, Swap):
             return self._finish(decision)
         if is_worn(seen.tokens):
@@ -159,11 +160,14 @@ class PartitionCommit(Machine[CommitState, CommitCommand]):
         if not taken.tokens:
             self._set(phase=CommitPhase.DROPPING)
             return Drop()
-        decision = decide(merged(taken.tokens), self._attempt)
+        decision = self._decide(merged(taken.tokens))
         if not isinstance(decision, Swap):
             return self._finish(decision)
         self._set(phase=CommitPhase.COMMITTING)
         return Commit(decision.token)
+
+    def _decide(self, token: SinkToken) -> Decision:
+        return decide(token, self._attempt)
 
     def _finish(self, decision: Already | Hold | Overtaken | Mismatch) -> CommitCommand:
         return self._done(decision) if isinstance(decision, Already | Hold) else self._refuse(decision)

@@ -145,8 +145,7 @@ class SourceOwner(OwnerSteps):
 
     def _answer_created(self) -> OwnerCommand:
         """R2, R3: the token is used when Spark shows its name, not before. All that is staged is planned with it."""
-        token, start = self._token(), self._start()
-        self._set(memory=(start.seq, token.next))
+        token = self._token()
         return self._planned(Offset(id=token.id, token=token.name, seq=token.next, cuts=self.state.cuts))
 
     # --- the move -------------------------------------------------------------------------------------
@@ -214,8 +213,12 @@ class SourceOwner(OwnerSteps):
         end = self._end(seen.spans)
         cuts = tuple(first for first, _ in seen.spans if first > start)
         self._set(cuts=cuts, memory=(start, end), missing=_gaps(seen.spans, start, end))
+        request, token = self.state.request, self.state.token
         if not self.state.missing:
             return self._whole()
+        if isinstance(request, Plan) and token is None:
+            self._set(memory=(0, 0))  # Spark's log decides whether this start is stale, and Read finds what is missing
+            return self._create(next_=end, floor=start, name=self._new_name())
         self._set(phase=Phase.RECHECKING)
         return FindTokens(Patience.FULL, self._named())
 

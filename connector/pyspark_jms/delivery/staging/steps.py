@@ -156,7 +156,7 @@ class Drop:
 @dataclass(frozen=True, slots=True)
 class Locked:
     existed: bool = True
-    """Whether the subscription existed before: asked with an attach without a source, before the lock."""
+    """Whether the subscription existed before: asked with an attach without a source, just before the lock."""
 
 
 @dataclass(frozen=True, slots=True)
