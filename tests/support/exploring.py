@@ -22,7 +22,9 @@ class Exploration:
 
     def __str__(self):
         found = "; ".join(f"{what} after {len(path)} moves" for what, path in self.violations.items()) or "none"
-        return f"{self.states:,} states, depth {self.depth}, {'complete' if self.complete else 'cut'}, violations: {found}"
+        return (
+            f"{self.states:,} states, depth {self.depth}, {'complete' if self.complete else 'cut'}, violations: {found}"
+        )
 
 
 def explore(start, moves, fault, *, canonical=lambda state: state, limit=10_000_000, enough=1):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from pyspark_jms.delivery.staging import steps
 from pyspark_jms.delivery.staging.committer import CommitState, PartitionCommit
-from pyspark_jms.delivery.staging.sink_decision import Already, Attempt, Hold, Mismatch, Missing
-from pyspark_jms.delivery.staging.sink_table import Begin, Done, Refuse, Sent
+from pyspark_jms.delivery.staging.sink_decision import Attempt, Hold, Missing
+from pyspark_jms.delivery.staging.sink_table import Begin, Done, Refuse
 from pyspark_jms.delivery.staging.tokens import Entry, Sighting, SinkToken
 from pyspark_jms.errors import JMSError
 
@@ -179,9 +179,7 @@ class SinkWorld:
 
     def _held(self, world, driver):
         layout = self.layouts[driver.layout]
-        return self._begin(
-            world, self._attempt(driver, layout[driver.outcomes.index("held")], whole=frozenset(layout))
-        )
+        return self._begin(world, self._attempt(driver, layout[driver.outcomes.index("held")], whole=frozenset(layout)))
 
     def _begin(self, world, attempt):
         task = Task(attempt, self._step(Task(attempt, 0), Begin()))

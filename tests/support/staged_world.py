@@ -16,7 +16,7 @@ from pyspark_jms.delivery.staging import steps
 from pyspark_jms.delivery.staging.offset import Offset
 from pyspark_jms.delivery.staging.owner import SourceOwner
 from pyspark_jms.delivery.staging.owner_steps import OwnerState
-from pyspark_jms.delivery.staging.owner_table import Deliver, Fenced, Loss, Plan, Planned, Read, Shared, Stop
+from pyspark_jms.delivery.staging.owner_table import Deliver, Fenced, Loss, Plan, Planned, Read, Stop
 from pyspark_jms.delivery.staging.tokens import Sighting, SourceToken
 from pyspark_jms.errors import JMSError
 
@@ -223,10 +223,13 @@ class StagedWorld:
         budget = world.budget
         for message in world.source if budget.rivals else ():
             if not message.holder:
-                yield f"! rival takes {message.id}", world._replace(
-                    source=tuple(m for m in world.source if m != message),
-                    gone=world.gone | {message.id},
-                    budget=budget._replace(rivals=budget.rivals - 1),
+                yield (
+                    f"! rival takes {message.id}",
+                    world._replace(
+                        source=tuple(m for m in world.source if m != message),
+                        gone=world.gone | {message.id},
+                        budget=budget._replace(rivals=budget.rivals - 1),
+                    ),
                 )
         for token in world.tokens:
             rest = _without(world.tokens, token)
@@ -393,7 +396,9 @@ class StagedWorld:
         values += [d for driver in world.drivers for d in (driver.start, driver.end)]
         values += [self.situations[d.situation] for d in world.drivers if d.situation >= 0]
         text = repr(values)
-        return next(name for name in _NAMES if f"'{name}'" not in text and not any(b.stream == name for b in world.blocks))
+        return next(
+            name for name in _NAMES if f"'{name}'" not in text and not any(b.stream == name for b in world.blocks)
+        )
 
     # --- commands -------------------------------------------------------------------------------------
 
@@ -402,8 +407,9 @@ class StagedWorld:
         what = f"{number} {type(command).__name__}"
         connection = next((c for c in world.connections if c.number == driver.connection), None)
         if driver.connection and connection is None:
-            yield f"{number} sees that its connection is gone", self._answer(
-                world, number, driver._replace(connection=0), steps.Lost()
+            yield (
+                f"{number} sees that its connection is gone",
+                self._answer(world, number, driver._replace(connection=0), steps.Lost()),
             )
             return
         if isinstance(command, steps.Lock):

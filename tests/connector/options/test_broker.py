@@ -26,10 +26,24 @@ def test_over_amqp_a_journal_is_refused(broker):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
 
 
-@pytest.mark.parametrize("broker", ["auto", "artemis"])
-def test_over_amqp_exactly_once_writes_are_refused(broker):
-    with pytest.raises(UnsupportedError, match=r"exactly-once.*AMQP.*stomp://"):
-        SinkOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "deliveryGuarantee": "exactly-once"})
+@pytest.mark.parametrize(
+    ("url", "broker", "reason"),
+    [
+        (AMQP, "artemis", None),
+        (AMQP, "auto", None),
+        (AMQP, "classic", "admits one connection with a container id"),
+        (AMQP, "amqp", "is no lock"),
+        (STOMP, "artemis", None),
+        (STOMP, "classic", "does not detect a repeated transaction"),
+    ],
+)
+def test_exactly_once_writes_are_refused_where_the_broker_is_named_and_cannot_keep_them(url, broker, reason):
+    asked = {"brokerUrl": url, "broker": broker, "queue": "q", "deliveryGuarantee": "exactly-once"}
+    if reason is None:
+        assert SinkOptions.parse(asked).exactly_once
+    else:
+        with pytest.raises(UnsupportedError, match=rf"exactly-once.*{reason}|{reason}.*exactly-once"):
+            SinkOptions.parse(asked)
 
 
 @pytest.mark.parametrize("broker", ["auto", "classic"])

@@ -114,11 +114,11 @@ def test_a_death_before_the_commit_changes_nothing(staging):
     assert [(block.first, block.end) for block in queue.blocks()] == [(0, 1)]
 
 
-def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, staging):
+def test_one_transaction_moves_what_sources_have(broker, queue, put, subscription_to, staging, settings_for):
     put(broker, queue, "one", "two", "three")
     staged = owner(staging)
     staged.create_token("a")
-    lane = Lane(staged.connection, asked(queue))
+    lane = Lane(staged.connection, subscription_to(queue), settings_for(broker))
     staged.connection.on_received = lane.grant
     assert lane.waiting() == (0, 0)
     lane.resume()
@@ -144,9 +144,9 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, stag
     assert lane.was_empty
 
 
-def test_the_reason_of_a_refused_commit(broker, queue, staging, asked):
+def test_the_reason_of_a_refused_commit(broker, queue, staging, subscription_to, settings_for):
     staged = owner(staging)
-    lane = Lane(staged.connection, asked(queue))
+    lane = Lane(staged.connection, subscription_to(queue), settings_for(broker))
     known = encode(Described(APPLICATION_PROPERTIES, {"_AMQ_DUPL_ID": queue})) + b"\x00\x53\x77\x40"
     letters = Outgoing(f"{queue}.dead", block_of(known))
     staged.divert(lane.receiver, [], letters)

@@ -62,13 +62,13 @@ def test_a_staging_queue_of_another_query_is_refused(broker, queue, put, query):
         second.texts(1)
 
 
-def test_a_message_near_the_limit_of_deliveries_stops_the_query(broker, queue, put, query, settings_for, asked):
+def test_a_message_near_the_limit_stops_the_query(broker, queue, put, query, settings_for, subscription_to):
     put(broker, queue, *numbered(3))
     for _ in range(40):
         if max(broker.delivery_counts(queue)) >= 5:
             break
         holder = Consumer(settings_for(broker))
-        holder.subscribe(asked(queue))
+        holder.subscribe(subscription_to(queue))
         wait_until(lambda link=holder: link.waiting()[0] == 3)
         [block] = holder.take()
         holder.prefetch.receiver.channel.send(_failed(block))
