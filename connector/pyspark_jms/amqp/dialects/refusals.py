@@ -8,6 +8,7 @@ from pyspark_jms.errors import UnsupportedError
 __all__ = [
     "refuse_journal",
     "require_register",
+    "require_staging",
     "require_transactions",
 ]
 
@@ -15,8 +16,18 @@ __all__ = [
 def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
-        "Remove the option, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
+        "Use deliveryGuarantee=exactly-once instead, which needs no folder, or read over STOMP: stomp://HOST:61613.",
     )
+
+
+def require_staging(dialect: Dialect) -> None:
+    """For a read that keeps its messages in a staging queue."""
+    if dialect.refuses_staging:
+        raise UnsupportedError(
+            f"deliveryGuarantee=exactly-once is given for a read from {dialect.name} over AMQP:"
+            f" {dialect.refuses_staging}.",
+            "Leave it out, for at-least-once reads, or read over STOMP with journalLocation, where the broker has it.",
+        )
 
 
 def require_register(dialect: Dialect) -> None:
