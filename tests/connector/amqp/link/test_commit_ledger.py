@@ -320,6 +320,7 @@ def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, name, point, r
         first.close()
     died, most = 0, 0
     for _ in range(25):
+        find_token(settings, name)  # as each attempt does that follows a failed one
         task = Committing(settings, name, queue, "1")
         die_at(task, point)
         try:
