@@ -41,7 +41,8 @@ sizes: $(READY)
 	$(BIN)/python tools/sizes.py
 
 reference: $(READY)
-	$(BIN)/python tools/reference.py --check
+	env -u JMS_BROKER_USER $(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/pictures.py --check
 
 $(SHARED): $(READY) tests/support/class_archive.py # optional: drivers then start with half the CPU
 	-$(BIN)/python tests/support/class_archive.py $@
@@ -70,7 +71,7 @@ soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a pla
 	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 docs: $(READY) ## build the documentation site into build/site; every warning and dead link is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 demo: $(READY) ## run the demo: a broker, a Spark job, orders in and out
 	$(BIN)/pyspark-jms demo
