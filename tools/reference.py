@@ -58,12 +58,10 @@ def errors_text() -> str:
     """An overview with links, and a section for each code: its heading is the anchor of the code."""
     errors = list(_raised(JMSError))
     rows = [
-        (f"[`{error.code}`](#{error.code.lower()})", f"`{jms}`" if jms else "", _yes(error.transient, ""), meaning)
-        for error in errors
-        for jms, meaning in (_meaning(error),)
+        (f"[`{error.code}`](#{error.code.lower()})", _yes(error.transient, ""), _meaning(error)[1]) for error in errors
     ]
     sections = (_error_section(error, *_meaning(error)) for error in errors)
-    return "\n\n".join([_table(("code", "JMS name", "transient", "cause"), rows), "## Every code", *sections])
+    return "\n\n".join([_table(("code", "transient", "cause"), rows), "## Every code", *sections])
 
 
 def _error_section(error: type[JMSError], jms: str, meaning: str) -> str:

@@ -21,25 +21,10 @@ def _parameters():
             yield pytest.param(page, marks=() if page in IN_MAKE_TEST else pytest.mark.deep)
 
 
-@pytest.fixture
-def working_directory(spark, tmp_path, monkeypatch):
-    """An empty folder that relative paths of blocks are below, in Python and in Spark."""
-    java = spark._jvm.org.apache.hadoop.fs
-    files = java.FileSystem.getLocal(spark._jsc.hadoopConfiguration()).getRawFileSystem()
-    local = java.FileSystem.get(spark._jsc.hadoopConfiguration())
-    before = local.getWorkingDirectory()
-    monkeypatch.chdir(tmp_path)
-    for system in (files, local):
-        system.setWorkingDirectory(java.Path(str(tmp_path)))
-    yield tmp_path
-    for system in (files, local):
-        system.setWorkingDirectory(before)
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", [*_parameters()])
-def test_every_block_of_the_page_runs(page, spark, fresh_broker, working_directory):
-    page_run = PageRunner(spark, fresh_broker(users=[User("spark", PASSWORD)]), working_directory)
+def test_every_block_of_the_page_runs(page, spark, fresh_broker, tmp_path):
+    page_run = PageRunner(spark, fresh_broker(users=[User("spark", PASSWORD)]), tmp_path)
     try:
         page_run.run(BLOCKS[page])
     finally:

@@ -1,9 +1,11 @@
 """Runs the blocks of a documentation page in order, as a reader does: one Python, one folder, one broker.
 
 Before a block runs, two kinds of text in it are replaced: ``stomp://localhost:61613``, ``amqp://broker:5672`` and other
-ports of these hosts by the address of the test's broker; ``/data/`` and ``/tmp/`` by the test's folder. A page's Python
-starts with the names ``spark``, ``access`` (URL, user, password) and, for setup and checks, ``broker``, ``java`` (a JMS
-client), ``folder`` and ``wait_until``. A shell has the password in JMS_PASSWORD.
+ports of these hosts by the address of the test's broker; folders below ``/data/``, ``/tmp/`` and ``out/`` by folders
+below the test's, because the Spark of the tests has another working directory.
+
+A page's Python starts with the names ``spark`` and ``access`` (URL, user, password). Setup and checks also have
+``broker``, ``java`` (a JMS client), ``folder`` and ``wait_until``. A shell has the password in JMS_PASSWORD.
 """
 
 import contextlib
@@ -20,7 +22,7 @@ from waiting import wait_until
 from pyspark_jms.testing import JmsClient
 
 _ADDRESS = re.compile(r"\b(?P<protocol>stomp|amqp)://(?:localhost|broker|127\.0\.0\.1):\d+")
-_FOLDER = re.compile(r"(?<![\w.])/(?:data|tmp)/")
+_FOLDER = re.compile(r"(?<![\w./])(?:/data/|/tmp/|(?=out/))")
 _SHELL_SECONDS = 240
 
 
