@@ -288,7 +288,7 @@ def test_what_a_broker_moved_to_its_dead_letter_queue_can_be_written_as_it_was_r
     (row,) = frame.collect()
     assert row.properties["n"] == "7"
     reported = stage.dialect.set_by_broker & row.properties.keys()
-    assert reported, "the broker says where it comes from"
+    assert reported, "the broker reports the original queue"
     again = spark.createDataFrame([row], frame.schema)
     again.write.format("jms").mode("append").options(**stage.sink, queue=queues[1]).save()
     with stage.client() as client:

@@ -1,4 +1,4 @@
-"""Every broker in under a minute: messages in, through Spark, out, and what it cannot do is said."""
+"""Every broker in under a minute: messages in, through Spark, out, and the refusals of what it cannot do."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
 
 
 def test_the_check_finds_no_problem(stage, capsys):
-    """And says what the table of docs/brokers.md says."""
+    """And agrees with the table of docs/brokers.md."""
     access = ["--broker-url", stage.broker.url, "--user", stage.broker.user]
     assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}

@@ -1,4 +1,4 @@
-"""Each row of the table of docs/brokers.md, on the broker it speaks of. What the row says decides what is expected."""
+"""Each row of the table in docs/brokers.md, tested on its broker. The cell decides the expected result."""
 
 import ast
 import threading
@@ -19,22 +19,22 @@ from pyspark_jms.testing import JmsClient
 slow = pytest.mark.slow
 
 
-def test_every_row_is_asked_of_the_brokers_or_named_as_not_tested():
-    """By ``said["…"]`` in a test of this folder."""
-    asked = {
+def test_every_row_is_tested_or_listed_as_not_tested():
+    """A test of this folder uses ``documented["…"]``."""
+    tested = {
         node.slice.value
         for path in Path(__file__).parent.glob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "documented"
     }
     rows = {fact for documented in brokers_page.table().values() for fact in documented}
-    assert asked | brokers_page.untested() == rows
-    assert not asked & brokers_page.untested()
+    assert tested | brokers_page.untested() == rows
+    assert not tested & brokers_page.untested()
 
 
 @slow
 def test_who_answers(stage, report):
-    """So that the last lines of a run say what it was run on."""
+    """The last lines of a run name the brokers and versions of the run."""
     found = identify_broker(settings(stage))
     assert found.dialect is stage.dialect
     report(f"{stage.name}: run on {found.server}, measured on {stage.dialect.tested_versions}")

@@ -112,7 +112,7 @@ def _all_committed(stage):
 def _before_ttl(stage):
     stage.sink.leave_open()
     batch = _hold_task(stage, DISCHARGE)
-    return f"rows of batch {batch} are sent, their discharge on the way; the broker will miss nobody"
+    return f"rows of batch {batch} are sent, their discharge on the way; the broker will detect no lost client"
 
 
 SINK = {

@@ -1,6 +1,6 @@
 """Format ``jms`` with places to halt at: before Spark's calls reach the reader, and in the middle of a task.
 
-The product does everything; this says where it is.
+The product does everything; this module shows where it is.
 """
 
 from halts import Halts

@@ -186,7 +186,7 @@ def _before_ttl(stage):
     stage.sink.leave_open()
     if stage.mode in TO_QUEUE:
         batch = hold_third(stage, ENTRY)
-        return f"rows of batch {batch} are sent, entry and COMMIT on the way; the broker will miss nobody"
+        return f"rows of batch {batch} are sent, entry and COMMIT on the way; the broker will detect no lost client"
     if stage.input.journal:
         return _durable(stage)
     return _received(stage)

@@ -46,7 +46,7 @@ class QueueInput:
     def consumers(self):
         return self._broker.consumer_count(self.queue)
 
-    # --- what the journal's folder tells -----------------------------------------------------------
+    # --- what the journal's folder shows -----------------------------------------------------------
 
     def started(self):
         return (self.journal / "books").exists()
@@ -142,7 +142,7 @@ class FolderOutput:
 
 
 class QueueOutput:
-    """A queue that format jms writes to; ``counted`` empties it, when nobody writes any more."""
+    """A queue that format jms writes to; ``counted`` empties it after all writers have ended."""
 
     def __init__(self, broker, proxy, queue, guarantee):
         self._broker, self._proxy, self.queue, self._guarantee = broker, proxy, queue, guarantee

@@ -126,7 +126,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
             queue,
             [([("channel", "web: 1"), ("correlation-id", name)], json.dumps(o)) for name, o in orders.items()],
         )
-        client.send(queue, [([("correlation-id", "octets")], b"\xff\0not JSON")])
+        client.send(queue, [([("correlation-id", "not JSON")], b"\xff\0not JSON")])
         # As stomp.py and many others send a text: with a content-length.
         binary = json.dumps(orders["review"]).encode()
         client.send(queue, [([("correlation-id", "bytes of JSON")], binary)])
@@ -139,7 +139,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
         assert json.loads(found[name][0].body) == order
         assert (headers["correlation-id"], headers["channel"]) == (name, "web: 1")
         assert headers.get("total") == totals.get(name)
-    assert (found["invalid"][1].headers["correlation-id"], found["invalid"][1].body) == ("octets", b"\xff\0not JSON")
+    assert (found["invalid"][1].headers["correlation-id"], found["invalid"][1].body) == ("not JSON", b"\xff\0not JSON")
     found["review"].sort(key=lambda message: message.headers["correlation-id"])
     assert (found["review"][0].body, found["review"][0].headers["total"]) == (binary, totals["review"])
 

@@ -198,7 +198,7 @@ def test_groups(send, java, queue):
 
 
 def test_properties_are_texts_to_java_and_their_types_are_beside_them(send, java, queue):
-    """Over STOMP Artemis knows no other property; JMS reads a text as whatever type is asked for."""
+    """Over STOMP Artemis knows no other property; JMS reads a text as the type that the caller requests."""
     values = {
         "b": ("true", "boolean"),
         "y": ("-128", "byte"),

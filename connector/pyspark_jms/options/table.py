@@ -275,8 +275,8 @@ OPTIONS: tuple[Option, ...] = (
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
            " they read messages from it, and not through the driver"),
-    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal does not contain what"
-           " the checkpoint asks for"),
+    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal does not contain the"
+           " messages that the checkpoint needs"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
            " each"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"

@@ -85,7 +85,7 @@ class SinkProtocol(Protocol):
         """``patience``: for how many seconds to retry the connection while the broker is away."""
 
     def commit_ledger(self, settings: ConnectionSettings, queue: str) -> "CommitLedger":
-        """The ledger in this queue. Connects when it is asked, not before."""
+        """The ledger in this queue. Connects with its first call."""
 
 
 # --- exactly-once writes by a commit ledger ---------------------------------------------------------------

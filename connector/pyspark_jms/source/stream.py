@@ -77,7 +77,7 @@ class StreamSource:
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
         """Acknowledge what is in Spark's commit log up to ``start``, then cut the next batch.
 
-        Spark asks for what follows ``start`` only when the batch that ends there is in its commit log.
+        Spark requests what follows ``start`` only when the batch that ends there is in its commit log.
         """
         receiver = self._open(start)
         self._acknowledge_up_to(receiver, sequence(start))
@@ -102,7 +102,7 @@ class StreamSource:
 
     def _acknowledge_up_to(self, receiver: Receiver, start: int) -> None:
         """A journal keeps the first batch until its commit is certain."""
-        self._order.asked(start)
+        self._order.requested(start)
         receiver.reached = start
         sure = self._options.journal is None or self._draining or self._order.synchronous
         if sure or self._order.is_first(start) or receiver.journal_is_full:
@@ -118,13 +118,13 @@ class StreamSource:
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
         first, last = sequence(start), sequence(end)
         if self._receiver is None:
-            self._is_new = False  # Spark repeats a batch before it asks for the next: its first one did not end
+            self._is_new = False  # Spark repeats a batch before it requests the next: its first one did not end
         if first == last:
             return []
         store = self._journal.require_belongs(start, end)
         if store is not None:
             self._order.require(first)
-        here = self._locality.look()
+        here = self._locality.tasks_run_here()
         tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
         question = self._locality.question()
         drops = self._drops.address() if self._may_drop() else None
@@ -136,7 +136,7 @@ class StreamSource:
         receiver = self._receiver
         batch = None if receiver is None else receiver.batch(first, last)
         if receiver is None or batch is None:
-            _log.warning("! batch [%d, %d) was received by an earlier process: read empty here", first, last)
+            _log.warning("! batch [%d, %d) was received by an earlier process and is empty in this one", first, last)
             return iter(())
         memory = self._memory if here and self._memory.begin(last) else None
         return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
@@ -154,7 +154,7 @@ class StreamSource:
             for dialect in dialects
         )
 
-    # --- done, and asked -----------------------------------------------------------------------
+    # --- done batches and figures -----------------------------------------------------------------------
 
     def commit(self, end: dict[str, Any]) -> None:
         """``end`` is in Spark's commit log. Never called for the last batch of a run."""
@@ -169,7 +169,7 @@ class StreamSource:
     def _dropped(self) -> int | str:
         """A number where tasks can report it: on this machine, or where there is nothing to report."""
         total = self._drops.total()
-        return total if total or not self._planned or self._locality.look() else _NOT_REPORTED
+        return total if total or not self._planned or self._locality.tasks_run_here() else _NOT_REPORTED
 
     def stop(self) -> None:
         """Give back what is not acknowledged, and leave."""

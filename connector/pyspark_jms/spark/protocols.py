@@ -1,4 +1,4 @@
-"""Options → the protocol of their broker. The only place that chooses one; the driver and the executors both ask here.
+"""Options → the protocol of their broker. The only place that chooses one; used by the driver and the executors.
 
 The scheme of ``brokerUrl`` decides: all addresses have the same.
 """

@@ -44,13 +44,13 @@ def _put():
     return put
 
 
-def asked(name, *, kind="queue", window_bytes=1 << 20, **more):
+def subscription_to(name, *, kind="queue", window_bytes=1 << 20, **more):
     return Subscription(destination=Destination.parse(f"{kind}://{name}"), window_bytes=window_bytes, **more)
 
 
-@pytest.fixture(name="asked")
-def _asked():
-    return asked
+@pytest.fixture(name="subscription_to")
+def _subscription_to():
+    return subscription_to
 
 
 @pytest.fixture

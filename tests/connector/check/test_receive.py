@@ -11,8 +11,8 @@ from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient
 
 
-def over_stomp(*asked):
-    return receive_findings(StompSource(), *asked, loses_bodies=True)
+def over_stomp(*arguments):
+    return receive_findings(StompSource(), *arguments, loses_bodies=True)
 
 
 @pytest.mark.broker

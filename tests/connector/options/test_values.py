@@ -255,25 +255,25 @@ def test_an_unknown_key_gets_the_nearest_name(key, nearest):
 
 
 def test_a_key_like_none_gets_the_list():
-    with pytest.raises(UnknownOptionError, match=r"no option xyzzy. The options are brokerUrl, user, .*heartbeat"):
+    with pytest.raises(UnknownOptionError, match=r"xyzzy.*brokerUrl, user, .*heartbeat"):
         SinkOptions.parse(URL | {"xyzzy": "1"})
 
 
 @pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
 def test_a_path_is_explained(parser):
-    with pytest.raises(UnknownOptionError, match=r"A path was given to load.*option queue or topic"):
+    with pytest.raises(UnknownOptionError, match=r"load\(\).*queue or topic"):
         parser.parse(SOURCE | {"path": "orders"})
 
 
 @pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "source"])
 def test_a_sink_refuses_what_is_for_reading(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for reading"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*read"):
         SinkOptions.parse(URL | {name.upper(): "1"})
 
 
 @pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "sink"])
 def test_a_source_refuses_what_is_for_writing(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for writing"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*writ"):
         SourceOptions.parse(SOURCE | {name: "1"})
 
 
@@ -319,5 +319,5 @@ def test_the_reference_says_something_about_every_option():
 
 
 def test_one_way_to_say_how_long_to_try():
-    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout are both given"):
+    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout"):
         SourceOptions.parse(SOURCE | {"reconnectTimeout": "forever", "reconnectAttempts": "3"})

@@ -47,7 +47,7 @@ def test_the_plan_of_a_task(known, planned, when_all_is_sent):
         ([entry("w/2", "before")], [entry(ME), entry(OTHER)], [0]),
         ([entry(ME, "before"), entry(OTHER, "before")], [], [0, 1]),
         ([entry(ME, "before"), entry(OTHER, "before", digest="1-b")], [entry(ME), entry(OTHER)], [1]),
-        # of two earlier runs, and one that was sent twice as asked
+        # of two earlier runs, and one that option onReplayMismatch=send sent twice
         ([entry(ME, "first"), entry(OTHER, "second")], [entry(ME), entry(OTHER), entry("w/2")], []),
         ([entry(ME, "first"), entry(ME, "second", digest="1-b")], [entry(ME)], [1]),
         # one that this run sent before a late entry of an earlier one was seen

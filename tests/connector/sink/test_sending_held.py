@@ -94,7 +94,7 @@ def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
     )
     with pytest.raises(ReplayMismatchError, match=reason):
         write.run(A + B, C + D)
-    with pytest.raises(ReplayMismatchError, match=r"the 1 partition of this run .*onReplayMismatch=send"):
+    with pytest.raises(ReplayMismatchError, match=r"1 partition .*onReplayMismatch=send"):
         write.run(A + B + C + D)
     assert bodies(broker, queue) == sorted(C + D)
 
@@ -102,7 +102,7 @@ def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
 def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
     write = Write(broker, queue)
     write.run(A, None, finish=False)
-    with pytest.raises(ReplayMismatchError, match=r"the rows of partition 0 \(2 rows\)\. None of these was sent"):
+    with pytest.raises(ReplayMismatchError, match=r"partition 0 \(2 rows\)"):
         write.run([], A + B)
     assert bodies(broker, queue) == A
 
@@ -110,7 +110,7 @@ def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
 def test_many_partitions_are_named_in_part(broker, queue):
     write = Write(broker, queue)
     write.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
-    with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) and 2 more\."):
+    with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) .*\b2\b"):
         write.run(A)
 
 
@@ -142,7 +142,7 @@ def test_without_a_look_up_nothing_is_sent(broker, queue):
     write = Write(broker, queue)
     write.run(None, B, finish=False)
     nowhere = options_of(broker, queue, brokerUrl="stomp://127.0.0.1:1")
-    with pytest.raises(CommitInDoubtError, match="Nothing was sent"):
+    with pytest.raises(CommitInDoubtError, match=r"Nothing .*sent"):
         write.run(A, B, options=nowhere)
     assert bodies(broker, queue) == B
 

@@ -204,12 +204,12 @@ def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(bro
     """With a constant writeId, these rows would be taken for those of the other batch, and skipped."""
     options, first = options_of(broker, queue), task(7)
     send_exactly_once(options, first, rows(1, 2))
-    for asked in (options, options_of(broker, queue, onReplayMismatch="send")):
+    for given in (options, options_of(broker, queue, onReplayMismatch="send")):
         reason = (
             rf"\[JMS_REPLAY_MISMATCH\] writeId {first.write} was used in batch 7 .* this is batch 8.*Put the batch id"
         )
         with pytest.raises(ReplayMismatchError, match=reason):
-            send_exactly_once(asked, again(first, batch=8), rows(1, 2))
+            send_exactly_once(given, again(first, batch=8), rows(1, 2))
     assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -249,9 +249,7 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"COMMIT\n")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(
-            CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*is not in queue .*looks into the ledger before"
-        ):
+        with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*not in queue pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
         assert broker.message_count(queue) == 0
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
@@ -264,9 +262,7 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
         proxy.to_client.before_cut = proxy.refuse
         proxy.to_client.cut_at(b"RECEIPT")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(
-            CommitInDoubtError, match=r"is not known whether .*Queue pyspark-jms.commits.* cannot be read"
-        ):
+        with pytest.raises(CommitInDoubtError, match=r"not known .*pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
@@ -277,7 +273,7 @@ def test_after_a_failed_look_up_nothing_is_sent(broker, queue):
     send_exactly_once(options_of(broker, queue), first, rows(1))
     ledger = broker.server.locateQueue(first.queue)
     ledger.pause()
-    with pytest.raises(CommitInDoubtError, match=r"not known whether .* was already sent.*Nothing was sent"):
+    with pytest.raises(CommitInDoubtError, match=r"not known .*sent"):
         send_exactly_once(options_of(broker, queue, receiptTimeout="1s"), again(first), rows(1))
     ledger.resume()
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1)) == 1
@@ -320,7 +316,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing(fresh_broker):
     with fresh_broker(address_settings=[full]) as broker:
         options, first = options_of(broker, "full"), task()
         for this in (first, again(first)):
-            with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
+            with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                 send_exactly_once(options, this, rows(*range(10)))
         assert broker.message_count("full") == 0
         assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
@@ -331,7 +327,7 @@ def test_a_broker_that_remembers_an_entry_that_is_gone_sends_nothing(broker, que
     options, first = options_of(broker, queue), task()
     send_exactly_once(options, first, rows(1))
     broker.purge(first.queue)
-    with pytest.raises(TransactionRolledBackError, match="older copy of its checkpoint"):
+    with pytest.raises(TransactionRolledBackError, match="checkpoint"):
         send_exactly_once(options, again(first), rows(1))
     assert bodies(broker, queue) == ["1"]
 
@@ -342,7 +338,7 @@ def test_without_permission_for_the_ledger_the_error_names_the_permissions(fresh
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     with fresh_broker(users=[limited]) as broker:
         options = options_of(broker, "q", user="limited", password="pw")
-        with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o needs the permissions send and consume"):
+        with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o .*send and consume"):
             send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
         assert broker.message_count("q") == 0
 
@@ -413,7 +409,7 @@ def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
         outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, some_bad("a", "b\0", None, "c", "\0"))
         assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
-    with pytest.raises(ReplayMismatchError, match=r"with 2 rows .* is repeated with 3 rows"):
+    with pytest.raises(ReplayMismatchError, match=r"\b2 rows .*\b3 rows"):
         send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0"))
 
 

@@ -390,7 +390,7 @@ def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_bro
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(fresh_broker, restarted):
-    """For a new query a wrong address is more likely, and is told at once."""
+    """For a new query a wrong address is more likely, so the error comes at once."""
     broker = fresh_broker()
     fill(broker, "q", 3)
     broker.kill()
@@ -439,7 +439,7 @@ def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delive
         bodies = ["small", "x" * 3_000_000, b"y" * 9_000_000, "small"]
         client.send(queue, [([("n", str(n))], body) for n, body in enumerate(bodies)])
     with (
-        pytest.raises(MessageTooLargeError, match=r"3,000,000 bytes exceeds maxMessageBytes \(2,097,152\)"),
+        pytest.raises(MessageTooLargeError, match=r"3,000,000 bytes .*maxMessageBytes \(2,097,152\)"),
         receiving(broker, queue, maxMessageBytes="2m") as receiver,
     ):
         read_until(receiver, 0, 4)

@@ -55,7 +55,7 @@ def test_every_row_is_sent(spark, broker, queue, options):
 
 def test_a_task_that_fails_sends_nothing(spark, broker, queue):
     frame = spark.range(0, 40, 1, 1).selectExpr("concat('row ', id) text", "int(if(id = 30, 77, 4)) JMSPriority")
-    with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 of the task has a JMSPriority"):
+    with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 .*JMSPriority"):
         write(frame, broker, queue=queue)
     assert broker.message_count(queue) == 0
 
@@ -109,7 +109,7 @@ def test_the_driver_counts_what_was_dropped(caplog):
 
 def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spark):
     frame = rows(spark, 1).selectExpr("text", "decimal(1) price")
-    with pytest.raises(AnalysisException, match=r"\[JMS_SCHEMA\] Column price .*decimal.* Cast it to boolean"):
+    with pytest.raises(AnalysisException, match=r"\[JMS_SCHEMA\] Column price .*decimal.*boolean"):
         write(frame, Nowhere, queue="q", propertyColumns="price")
 
 
@@ -140,7 +140,7 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
     with pytest.raises(PythonException, match="JMSPriority"):
         write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", half), broker, queue=queue, **this)
     wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
-    with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\] .* in other partitions.*partition 1 \(5 rows\)"):
+    with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\] .*partition 1 \(5 rows\)"):
         write(rows(spark, 10, 1), broker, queue=queue, **this)
     assert broker.message_count(queue) == 5
     priority = "int(4) JMSPriority"

@@ -141,7 +141,7 @@ def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
     with EmbeddedArtemis(users=[limited]) as broker:
         broker.create_queue("closed")
         frame = rows(spark, tmp_path).select("text")
-        with pytest.raises(StreamingQueryException, match=r"\[JMS_.*may not send") as caught:
+        with pytest.raises(StreamingQueryException, match=r"\[JMS_\w+\].*AMQ339011") as caught:
             write(frame, broker, tmp_path, queue="closed", user="limited", password="pw")
         assert "row 1" not in str(caught.value)
         assert broker.message_count("closed") == 0
@@ -210,7 +210,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
     once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
     write(frame.select("text"), broker, tmp_path, **once)
     uncommit(tmp_path / "checkpoint")
-    with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 was already sent with 5"):
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 .*\b5\b"):
         write(frame.where("n > 0").select("text"), broker, tmp_path, **once)
     assert broker.message_count(queue) == 5
     write(frame.where("n > 0").select("text"), broker, tmp_path, **once, onReplayMismatch="send")
@@ -368,7 +368,7 @@ def half_sent(tmp_path, broker, queue):
 
 
 def ended(tmp_path, proxy, broker, queue, master, **settings):
-    """Its exit code, and what it said."""
+    """Its exit code and its output."""
     with job(tmp_path, proxy, broker, queue, master, files=FILES, **settings) as running:
         code = running.wait(120)
     return code, (tmp_path / "job.log").read_text()

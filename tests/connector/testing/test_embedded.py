@@ -1,4 +1,4 @@
-"""The embedded broker's promises, asked of it over a raw socket."""
+"""The embedded broker's promises, tested over a raw socket."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def _gone(pid):
 
 @pytest.fixture(scope="module")
 def configured():
-    """One broker with every kind of setting at once; what it is asked does not change it."""
+    """One broker with every kind of setting at once; no test changes its state."""
     with EmbeddedArtemis(
         users=[
             User("limited", "pw", at={"no.read": {"send"}, "no.write": {"consume"}}),

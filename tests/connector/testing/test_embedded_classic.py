@@ -1,4 +1,4 @@
-"""The embedded Classic's promises, asked of it over a raw socket."""
+"""The embedded Classic's promises, tested over a raw socket."""
 
 import os
 

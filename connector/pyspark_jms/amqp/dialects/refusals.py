@@ -15,14 +15,14 @@ __all__ = [
 def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
-        "Leave it out, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
+        "Remove the option, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
     )
 
 
 def refuse_exactly_once_writes() -> NoReturn:
     raise UnsupportedError(
         "deliveryGuarantee=exactly-once is given for a write over AMQP, and the commit ledger needs STOMP.",
-        "Leave it out, for at-least-once writes, or write over STOMP: stomp://HOST:61613.",
+        "Remove the option, for at-least-once writes, or write over STOMP: stomp://HOST:61613.",
     )
 
 

@@ -42,7 +42,7 @@ def decode(
     """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
 
     An index that the bytes do not bear out is an ``IllegalStateError``.
-    A message that cannot be read becomes a row whose ``body_error`` says why; none raises.
+    A message that cannot be read becomes a row whose ``body_error`` states the reason; none raises.
     """
     frames = FrameBounds.of(block)
     rows = len(frames)

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyspark_jms.amqp.columns.byte_reader import STRIP, ByteReader, TooNearTheEndError
 from pyspark_jms.amqp.columns.heads import Heads
-from pyspark_jms.amqp.columns.octets import STRIP, Octets, TooNearTheEndError
 
 DATA = np.random.default_rng(1).integers(0, 256, 1000).astype(np.uint8).tobytes()
-OCTETS = Octets(pa.py_buffer(DATA))
+OCTETS = ByteReader(pa.py_buffer(DATA))
 
 
 def words_at(places):
@@ -51,8 +51,8 @@ def test_bytes_that_all_rows_have(rows):
     each = bytearray(range(80)) * rows
     different = len(each) - 80 + 20
     each[different] += rows > 1
-    octets = Octets(pa.py_buffer(bytes(each) + bytes(STRIP)))
-    heads = Heads(octets, np.arange(rows) * 80)
+    reader = ByteReader(pa.py_buffer(bytes(each) + bytes(STRIP)))
+    heads = Heads(reader, np.arange(rows) * 80)
     assert heads.constant(20) == bytes(range(20))
     assert heads.constant(21) == (bytes(range(21)) if rows == 1 else None)
     heads.move(heads.at + 21, 21)

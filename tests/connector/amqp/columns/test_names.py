@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.inside import Entry, Field
 from pyspark_jms.amqp.columns.names import names_of
-from pyspark_jms.amqp.columns.octets import Octets
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 
-OCTETS = Octets(pa.py_buffer(b"abcab\xff"))
+OCTETS = ByteReader(pa.py_buffer(b"abcab\xff"))
 FIELD = Field(np.array([0, 1, 2]), 0x40, np.zeros(3, np.int64), np.zeros(3, np.int64))
 
 

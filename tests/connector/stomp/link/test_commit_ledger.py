@@ -210,7 +210,7 @@ def test_look_up_times(broker, queue, report):
     for batch in range(4):
         write(settings, queue, *[entry(batch, partition) for partition in range(5_000)])
     write(settings, queue, *[entry(4, partition) for partition in range(200)])
-    for name, asked in (("no entry", "absent"), ("200 entries", "x/4"), ("5,000 entries", "x/3")):
+    for name, write_name in (("no entry", "absent"), ("200 entries", "x/4"), ("5,000 entries", "x/3")):
         start = time.perf_counter()
-        find_entries(settings, queue, write_selector(asked))
+        find_entries(settings, queue, write_selector(write_name))
         report(f"look-up of {name} in a ledger of 20,200: {(time.perf_counter() - start) * 1000:.0f} ms")

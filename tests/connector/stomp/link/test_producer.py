@@ -105,7 +105,7 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
                 with pytest.raises(BrokerError):
                     producer.try_commit()
             else:
-                with pytest.raises(TransactionRolledBackError, match="No row of this transaction was sent"):
+                with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                     producer.commit()
     assert broker.message_count(queue) == 2
 
@@ -129,9 +129,7 @@ def test_a_killed_broker_has_nothing_of_an_open_transaction(fresh_broker, queue)
     with Producer(settings_of(broker)) as producer:
         producer.send(row(queue, b"x" * 1000) * 1000)
         broker.kill()
-        with pytest.raises(
-            TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*did not confirm the COMMIT"
-        ):
+        with pytest.raises(TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*COMMIT"):
             producer.commit()
     broker.start()
     assert broker.message_count(queue) == 0
@@ -141,7 +139,7 @@ def test_a_killed_broker_has_nothing_of_an_open_transaction(fresh_broker, queue)
 def test_a_user_who_may_not_send(secured, queue, settings_for, user):
     secured.create_queue(queue)
     with Producer(settings_for(secured, user=user)) as producer:
-        with pytest.raises((BrokerError, TransactionRolledBackError), match="may not send to the destination") as error:
+        with pytest.raises((BrokerError, TransactionRolledBackError), match="AMQ339011") as error:
             send_and_commit(producer, row(queue, b"SECRET-BODY", card="SECRET-CARD"))
         assert "SECRET" not in f"{error.value} {error.value!r}"
     assert secured.message_count(queue) == 0
@@ -191,6 +189,6 @@ def test_a_user_who_may_not_create(secured, queue, settings_for):
 def test_a_queue_that_may_not_be_created(secured, queue, settings_for):
     with (
         Producer(settings_for(secured)) as producer,
-        pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*Create the address"),
+        pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"),
     ):
         send_and_commit(producer, row(f"closed.{queue}", b"x"))
