@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
-WIDEST = 7.6
-"""Pixels of a character of the text, more than a wide font of 13 pixels needs on average."""
+WIDEST = 7.2
+"""Pixels of a character, a little more than a wide font of this size needs on average."""
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,8 @@ def test_a_page_without_markers_is_an_error(reference):
 
 
 def test_the_schema_page_has_every_column_in_order_and_knows_what_the_sink_ignores():
-    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", (ROOT / "docs/schema.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs/schema.md").read_text().partition("## A sample row")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == [*COLUMNS, *SINK_ONLY]
     assert {name for name, written in rows if written == "ignored"} == IGNORED_BY_SINK
 
