@@ -4,6 +4,7 @@ The pages README.md, ARCHITECTURE.md and so on are read where they are, so the s
 to another file of the repository becomes a link to that file in the site; a link to a folder becomes its text.
 """
 
+import argparse
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -68,6 +69,19 @@ def links_rewritten(page: str, markdown: str, root: Path = ROOT) -> str:
     return outside_fences(lambda part: _LINK.sub(rewrite, part), markdown)
 
 
+def links_absolute(page: str, markdown: str, base: str, root: Path = ROOT) -> str:
+    """The text of the page with links to the published site: the package index resolves no relative links."""
+
+    def rewrite(match: re.Match[str]) -> str:
+        there = place(linked(page, match["target"]), root)
+        if there is None:
+            return match["text"]
+        address = f"{there.removesuffix('index.md').removesuffix('.md')}/" if there.endswith(".md") else there
+        return f"{match['before']}{base.rstrip('/')}/{address.lstrip('/')}{match['anchor'] or ''})"
+
+    return outside_fences(lambda part: _LINK.sub(rewrite, part), markdown)
+
+
 def linked_files(page: str, markdown: str, root: Path = ROOT) -> Iterator[str]:
     """The files of the repository that the page links to and that are not pages of the site."""
     for number, part in enumerate(_FENCE.split(markdown)):
@@ -98,7 +112,8 @@ def navigation(nav: list[Any], pages: list[str]) -> list[Any]:
         if pattern == "*":
             return [page for page in free if not page.startswith(tuple(folders))]
         if pattern.endswith("/*"):
-            return [page for page in free if page.startswith(pattern.removesuffix("*"))]
+            found = [page for page in free if page.startswith(pattern.removesuffix("*"))]
+            return sorted(found, key=lambda page: not page.endswith("/index.md"))
         return [pattern] if pattern in pages else []
 
     def filled(entries: list[Any]) -> Iterator[Any]:
@@ -155,3 +170,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origins = {uri: origin for origin, uri in PAGES.items()}
     uri = page.file.src_uri
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description="Print README.md with links to the published site, for the index.")
+    arguments.add_argument("url", help="where the site is published")
+    print(links_absolute("README.md", (ROOT / "README.md").read_text(encoding="utf-8"), arguments.parse_args().url))

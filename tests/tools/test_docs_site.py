@@ -45,6 +45,16 @@ def test_links(site, repository, page, markdown, expected):
     assert site.links_rewritten(page, markdown, repository) == expected
 
 
+def test_links_for_the_package_index_are_absolute(site, repository):
+    page = (
+        "[a](docs/a.md#x) ![p](docs/p.svg) [r](README.md) [j](jobs/job.py) [jobs](jobs) [there](https://example.org/)"
+    )
+    assert site.links_absolute("README.md", page, "https://site.example/", repository) == (
+        "[a](https://site.example/a/#x) ![p](https://site.example/p.svg) [r](https://site.example/)"
+        " [j](https://site.example/source/jobs/job.py) jobs [there](https://example.org/)"
+    )
+
+
 def test_files_of_the_repository_that_a_page_links_to(site, repository):
     page = "[j](../jobs/job.py) [a](a.md) [r](../README.md) [f](../jobs) [g](../gone.py)\n```\n[x](../LICENSE)\n```\n"
     assert list(site.linked_files("docs/a.md", page, repository)) == ["jobs/job.py"]
@@ -63,10 +73,10 @@ def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist(site
         {"Guides": [{"Recipes": "recipes/*"}, "*", {"None yet": ["planned2.md"]}]},
         {"Notes": ["notes/first.md", "notes/*"]},
     ]
-    pages = ["index.md", "a.md", "b.md", "recipes/r.md", "notes/first.md", "notes/second.md"]
+    pages = ["index.md", "a.md", "b.md", "recipes/a.md", "recipes/index.md", "notes/first.md", "notes/second.md"]
     assert site.navigation(nav, pages) == [
         {"Start": ["index.md", {"A": "a.md"}]},
-        {"Guides": [{"Recipes": ["recipes/r.md"]}, "b.md"]},
+        {"Guides": [{"Recipes": ["recipes/index.md", "recipes/a.md"]}, "b.md"]},
         {"Notes": ["notes/first.md", "notes/second.md"]},
     ]
 
