@@ -30,6 +30,7 @@ _FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _MOVE = re.compile(r"^ *(?P<start>\w+) --> (?P<end>\w+): (?P<event>.+)$", re.MULTILINE)
+_ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
 _COMMENT = re.compile(r"^ *%% (?P<text>.+)$", re.MULTILINE)
 
 Links = Callable[[re.Match[str]], str]
@@ -170,6 +171,11 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origins = {uri: origin for origin, uri in PAGES.items()}
     uri = page.file.src_uri
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Docstrings name functions as Sphinx does; Markdown knows no roles."""
+    return _ROLE.sub("", html)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from pyspark_jms.testing import JmsClient
 
 _ADDRESS = re.compile(r"\b(?P<protocol>stomp|amqp)://(?:localhost|broker|127\.0\.0\.1):\d+")
 _FOLDER = re.compile(r"(?<![\w./])(?:/data/|/tmp/|(?=out/))")
-_SHELL_SECONDS = 240
+_SECONDS = 240
+"""For a shell block, and for the work of a query."""
 
 
 class PageRunner:
@@ -31,7 +32,7 @@ class PageRunner:
         self.broker, self.folder, self.spark = broker, folder, spark
         access = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
         self.names = {"__name__": "__main__", "spark": spark, "access": access}
-        self.ours = {"broker": broker, "folder": folder, "wait_until": wait_until}
+        self.ours = {"broker": broker, "folder": folder, "wait_until": self._wait_until}
         self.queries = {}
         (folder / "jobs").symlink_to(ROOT / "jobs")
 
@@ -70,7 +71,7 @@ class PageRunner:
             ["bash", "-euo", "pipefail", "-c", self._replaced(block.code)],
             capture_output=True,
             text=True,
-            timeout=_SHELL_SECONDS,
+            timeout=_SECONDS,
             check=False,
             cwd=self.folder,
             env=os.environ | {"PATH": path, "JMS_PASSWORD": self.broker.password, "PYSPARK_PYTHON": sys.executable},
@@ -86,9 +87,25 @@ class PageRunner:
     def _queries_did_their_work(self):
         """Each query had a trigger, and none ended with an error."""
         for query in self.queries.values():
-            wait_until(lambda query=query: query.lastProgress is not None or not query.isActive, seconds=240)
-            assert query.exception() is None, f"a query failed: {query.exception()}"
+            wait_until(lambda query=query: query.lastProgress is not None or not query.isActive, _SECONDS)
+            _did_not_fail(query)
+
+    def _wait_until(self, true):
+        """Wait for the work of a query; a query that fails ends the wait."""
+
+        def true_or_failed():
+            self._remember_queries()
+            for query in self.queries.values():
+                _did_not_fail(query)
+            return true()
+
+        wait_until(true_or_failed, _SECONDS)
 
     def stop_queries(self):
         for query in self.spark.streams.active:
             query.stop()
+
+
+def _did_not_fail(query):
+    error = query.exception()
+    assert error is None, f"a query failed: {error}"
