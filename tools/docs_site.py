@@ -26,6 +26,9 @@ PAGES = {
 FILES = "source"
 """The folder of the site with the files of the repository that pages link to."""
 
+FOUND_FIRST = {"options.md", "schema.md", "errors.md"}
+"""Whoever searches a name looks for its reference."""
+
 _FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -170,6 +173,8 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origins = {uri: origin for origin, uri in PAGES.items()}
     uri = page.file.src_uri
+    if uri in FOUND_FIRST:
+        page.meta["search"] = {"boost": 3}
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
 
 

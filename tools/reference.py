@@ -203,8 +203,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.A
 
 def _command_section(name: str, parser: argparse.ArgumentParser) -> str:
     rows = [_argument_row(action) for action in parser._actions if action.dest != "help"]  # noqa: SLF001
-    usage = re.sub(r"\s+", " ", parser.format_usage()).strip()
-    parts = [f"### pyspark-jms {name}", parser.description or "", f"```\n{usage}\n```"]
+    parts = [f"### pyspark-jms {name}", parser.description or ""]
     parts += [_table(("argument", "default", "meaning"), rows)] if rows else []
     return "\n\n".join([*parts, *([parser.epilog] if parser.epilog else [])])
 
