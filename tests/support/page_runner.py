@@ -5,7 +5,7 @@ ports of these hosts by the address of the test's broker; folders below ``/data/
 below the test's, because the Spark of the tests has another working directory.
 
 A page's Python starts with the names ``spark`` and ``access`` (URL, user, password). Setup and checks also have
-``broker``, ``java`` (a JMS client), ``folder`` and ``wait_until``. A shell has the password in JMS_PASSWORD.
+``broker``, ``java`` (a JMS client), ``Typed``, ``folder`` and ``wait_until``. A shell has the password in JMS_PASSWORD.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from page_blocks import ROOT, matches
 from waiting import wait_until
 
-from pyspark_jms.testing import JmsClient
+from pyspark_jms.testing import JmsClient, Typed
 
 _ADDRESS = re.compile(r"\b(?P<protocol>stomp|amqp)://(?:localhost|broker|127\.0\.0\.1):\d+")
 _FOLDER = re.compile(r"(?<![\w./])(?:/data/|/tmp/|(?=out/))")
@@ -32,7 +32,7 @@ class PageRunner:
         self.broker, self.folder, self.spark = broker, folder, spark
         access = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
         self.names = {"__name__": "__main__", "spark": spark, "access": access}
-        self.ours = {"broker": broker, "folder": folder, "wait_until": self._wait_until}
+        self.ours = {"broker": broker, "folder": folder, "wait_until": self._wait_until, "Typed": Typed}
         self.queries = {}
         (folder / "jobs").symlink_to(ROOT / "jobs")
 

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.errors import JMSSecurityError, MessageFormatError, UnsupportedError
@@ -40,14 +41,14 @@ def test_a_row_that_cannot_be_sent_stops_all(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     with pytest.raises(MessageFormatError):
         send_at_least_once(AMQP_SINK, options(broker, queue=queue), rows)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     sent = send_at_least_once(AMQP_SINK, options(broker, queue=queue, onBadRow="drop"), rows)
     assert (sent.rows, sent.dropped) == (1, 1)
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_a_user_who_may_not_send(fresh_broker):

@@ -1,6 +1,6 @@
 """The SEND frames of a task in, one short text out that is the same for the same rows in any order.
 
-Refuses to know columns, ledgers and what a difference means.
+Does not know columns, ledgers and what a difference means.
 
 The digest, version 1, of frames f1 … fn: each frame's SHA-256, its NUL excluded, is read as four little-endian
 64-bit numbers; these are added up over all frames, modulo 2**64 each; the 32 bytes of the sums and n as eight
