@@ -120,10 +120,20 @@ def test_other_transactions(spark, broker, queue, over_amqp, transaction):
     await_count(broker, queue, 1_000)
 
 
-def test_exactly_once_is_refused_before_anything_connects(spark, broker, queue, over_amqp):
-    rows = spark.range(1).selectExpr("'x' text")
-    write = rows.write.format("jms").mode("append").options(**over_amqp, queue=queue)
-    with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*stomp://"):
-        write.options(deliveryGuarantee="exactly-once", writeId="w").save()
+def test_a_batch_write_is_sent_once(spark, broker, queue, over_amqp):
+    """Also when it has ended, and has one entry for all of its tasks."""
+    once = over_amqp | {"queue": queue, "deliveryGuarantee": "exactly-once"}
+    rows = spark.range(0, 100, 1, 4).selectExpr("CAST(id AS STRING) text")
+    for _ in range(3):
+        rows.write.format("jms").mode("append").options(**once, writeId=queue).save()
+    await_count(broker, queue, 100)
+    for others in (rows.limit(50), rows.coalesce(1)):
+        with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\].*already sent with 100 rows.*another writeId"):
+            others.write.format("jms").mode("append").options(**once, writeId=queue).save()
+    rows.write.format("jms").mode("append").options(**once, writeId=f"{queue}-2").save()
+    await_count(broker, queue, 200)
+
+
+def test_a_journal_is_refused_before_anything_connects(spark, queue, over_amqp):
     with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*journalLocation"):
         spark.readStream.format("jms").options(**over_amqp, queue=queue, journalLocation="/tmp/x").load()

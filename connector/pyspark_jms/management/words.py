@@ -106,6 +106,9 @@ class Management:
     queue: QueueAttributes
     """The attributes of a queue."""
 
+    queue_names: str
+    """The attribute of the broker with the names of all queues."""
+
     delete_queue: str
     """The operation of the broker that deletes a queue."""
 
@@ -166,6 +169,7 @@ ARTEMIS_MANAGEMENT = Management(
         address="address",
         filter="filter",
     ),
+    queue_names="queueNames",
     delete_queue="destroyQueue",
     address_settings="getAddressSettingsAsJSON",
     list_messages="listMessages",

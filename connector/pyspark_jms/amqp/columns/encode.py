@@ -39,7 +39,7 @@ def encode(
     defaults: SendDefaults,
     property_columns: Sequence[str],
     now_ms: int,
-    message_id_prefix: str,
+    message_id_prefix: str | None,
     first_row: int = 0,
     numbers: Int64s | None = None,
     max_message_bytes: int,
@@ -48,8 +48,8 @@ def encode(
 
     A row that cannot be sent raises before anything is returned. ``first_row`` is the number of the first row in the
     task, or ``numbers`` has each row's, when they do not follow each other: errors name it, and it ends the message-id.
-    ``now_ms`` is the creation time, and what a time to live counts from; ``property_columns`` are sent as properties
-    of the columns' types.
+    Without a prefix, all messages have the same message-id. ``now_ms`` is the creation time, and what a time to live
+    counts from; ``property_columns`` are sent as properties of the columns' types.
     """
     identity = Identity(message_id_prefix, now_ms)
     limit = min(max_message_bytes, MAX_ROW_BYTES)
