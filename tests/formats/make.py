@@ -2,8 +2,8 @@
 
     .venv/bin/python tests/formats/make.py tests/formats/0.1.0
 
-Each folder has the checkpoint of a query, copied in the middle of its last batch: the batch is in the offset log, and not
-in the commit log. ``journal`` has the query's journal too, copied at the same time.
+Each folder has the checkpoint of a query, copied in the middle of its last batch: the batch is in the offset log, and
+not in the commit log. ``journal`` has the query's journal too, copied at the same time.
 """
 
 import shutil
@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from rawstomp import RawStomp  # noqa: E402 - after the path
-from streaming import read, run_available  # noqa: E402
+from rawstomp import RawStomp
+from streaming import read, run_available
 
-from pyspark_jms.testing import EmbeddedArtemis  # noqa: E402
+from pyspark_jms.testing import EmbeddedArtemis
 
 QUERIES = {
     "queue": {"queue": "orders"},

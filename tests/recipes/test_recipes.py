@@ -1,0 +1,98 @@
+"""Each recipe runs as its page says, and prints what the page shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pages
+import pytest
+from rawstomp import RawStomp
+from session import kill_session
+from waiting import wait_until
+
+pytestmark = [pytest.mark.slow]
+
+RECIPES = Path(__file__).parent
+
+
+def own(stdout, lines):
+    """The last lines: Spark prints before them where it resolves packages."""
+    return "".join(f"{line}\n" for line in stdout.splitlines()[-lines:])
+
+
+def prints(run, page, program, *arguments, **options):
+    expected = pages.output(page, program)
+    assert own(run(program, *arguments, **options), len(expected.splitlines())) == expected
+
+
+def test_json_dead_letters(run, recipes_broker):
+    recipes_broker.purge("orders.dead")
+    prints(run, "json-dead-letters.md", "json_dead_letters.py")
+
+
+def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
+    """Killed after both writes of its batch: nothing is lost, and no row and no dead letter comes twice."""
+    recipes_broker.purge("orders.dead")
+    killed = start(sys.executable, RECIPES / "json_dead_letters.py")
+    wait_until(lambda: dead_letters(recipes_broker) == 3, 200, "the first batch's dead letters")
+    kill_session(killed.pid)
+    assert (tmp_path / "data/orders/batch=0/_SUCCESS").exists()
+    again = run("json_dead_letters.py")  # sends the examples again, too
+    assert again.count("order 1: ada 12.50") == again.count("order 5: ada 7.25") == 2, again
+    assert again.count("dead letter: ") == dead_letters(recipes_broker) == 6, again
+
+
+def dead_letters(broker):
+    return broker.message_count("orders.dead") if broker.has_queue("orders.dead") else 0
+
+
+def test_late_rows(run):
+    prints(run, "late-rows.md", "late_rows.py")
+
+
+def test_several_queues(run):
+    prints(run, "several-queues.md", "several_queues.py")
+
+
+def test_blue_green(run):
+    prints(run, "blue-green.md", "blue_green.py")
+
+
+def test_request_reply(run, start, recipes_broker):
+    start(sys.executable, RECIPES / "request_reply.py")
+    wait_until(lambda: recipes_broker.has_queue("prices"), 200, "the service")
+    prints(run, "request-reply.md", "request_reply_ask.py")
+
+
+def test_spark_connect(run, start, tmp_path):
+    (script,) = [name for name in pages.files("spark-connect.md") if name.endswith(".sh")]
+    log = tmp_path / "server"
+    start("bash", pages.ROOT / script, log="server", PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    wait_until(lambda: "Spark Connect server started" in log.read_text(), 200, "the server")
+    prints(run, "spark-connect.md", "connect_client.py")
+
+
+def test_pipelines(environment, recipes_broker, tmp_path):
+    folder = tmp_path / "pipeline"
+    subprocess.run(["cp", "-r", str(RECIPES / "pipeline"), str(folder)], check=True)
+    spec = folder / "spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
+    orders = ['{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}']
+    with RawStomp(recipes_broker) as client:
+        client.send("pipeline.orders", [([], order) for order in orders])
+    ended = subprocess.run(
+        [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        cwd=folder,
+        env=environment(JMS_PASSWORD=recipes_broker.password),
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    assert "Run is COMPLETED." in ended.stdout + ended.stderr
+    with RawStomp(recipes_broker) as client:
+        large = client.read("pipeline.large", wanted=2)
+    bodies = "".join(sorted(f"{message.body.decode()}\n" for message in large))
+    assert bodies == pages.output("pipelines.md", "pipeline.large")
+    assert recipes_broker.message_count("pipeline.orders") == 0
