@@ -13,9 +13,11 @@ spark = SparkSession.builder.appName("blue and green").getOrCreate()
 
 
 def start(colour, text, **trigger):
-    """The query of one colour: its own code, checkpoint and output."""
-    messages = spark.readStream.format("jms").options(**access, queue="events", windowBytes="64k").load()
-    rows = messages.selectExpr("CAST(properties['n'] AS BIGINT) AS n", f"{text} AS text")
+    """The query of one colour: its own code, checkpoint, journal and output."""
+    messages = spark.readStream.format("jms").options(
+        **access, queue="events", journalLocation=f"{data}/journal-{colour}"
+    )
+    rows = messages.load().selectExpr("CAST(properties['n'] AS BIGINT) AS n", f"{text} AS text")
     files = rows.writeStream.format("parquet").option("path", f"{data}/{colour}")
     return files.option("checkpointLocation", f"{data}/checkpoint-{colour}").trigger(**trigger).start()
 
@@ -34,8 +36,8 @@ blue = start("blue", "text", processingTime="1 second")
 while len(blue.recentProgress) < 5:
     time.sleep(0.2)
 
-# The switch. 1. Stop blue: a batch may be interrupted. 2. Let blue finish: it completes that batch, reads what was sent
-# until now, acknowledges everything, and ends. 3. Start green.
+# The switch. 1. Stop blue: a batch may be interrupted, and messages may be in blue's journal. 2. Let blue finish: it
+# completes that batch, reads what is in its journal and what was sent until now, and ends. 3. Start green.
 blue.stop()
 start("blue", "text", availableNow=True).awaitTermination()
 green = start("green", "upper(text)", processingTime="1 second")

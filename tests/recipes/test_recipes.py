@@ -1,5 +1,6 @@
 """Each recipe runs as its page says, and prints what the page shows."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from rawstomp import RawStomp
 from session import kill_session
 from waiting import wait_until
+
+from pyspark_jms.testing.ports import free_port
 
 pytestmark = [pytest.mark.slow]
 
@@ -67,9 +70,13 @@ def test_request_reply(run, start, recipes_broker):
 def test_spark_connect(run, start, tmp_path):
     (script,) = [name for name in pages.files("spark-connect.md") if name.endswith(".sh")]
     log = tmp_path / "server"
-    start("bash", pages.ROOT / script, log="server", PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.connect.grpc.binding.port {(port := free_port('127.0.0.1'))}\n"
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    start("bash", pages.ROOT / script, log="server", PATH=path, SPARK_CONF_DIR=str(tmp_path))
     wait_until(lambda: "Spark Connect server started" in log.read_text(), 200, "the server")
-    prints(run, "spark-connect.md", "connect_client.py")
+    prints(run, "spark-connect.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
 
 
 def test_pipelines(environment, recipes_broker, tmp_path):
