@@ -1,4 +1,4 @@
-"""docs/permissions.md on Artemis: these permissions are enough for a feature, and each of them is needed."""
+"""docs/operations/permissions.md on Artemis: these permissions are enough for a feature, and each of them is needed."""
 
 import re
 import uuid
@@ -13,7 +13,7 @@ from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
 
-PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "permissions.md"
 LEDGER = "pyspark-jms.commits.#"
 
 

@@ -1,4 +1,4 @@
-"""docs/log-lines.md has every log line of level WARNING and above, and no other."""
+"""docs/operations/log-lines.md has every log line of level WARNING and above, and no other."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "log-lines.md"
+PAGE = ROOT / "docs" / "operations" / "log-lines.md"
 LEVELS = {"warning", "error", "critical", "exception", "warn", "log"}
 
 

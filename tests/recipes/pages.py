@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recipes"
 _FILE = re.compile(r"<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_OUTPUT = re.compile(r"<!-- output: (\S+) -->\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_OUTPUT = re.compile(r"<!-- printed by: (\S+) -->\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def names():
