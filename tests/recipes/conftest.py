@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="module")
 def recipes_broker():
     """A broker without other queues: the recipes name their queues."""
-    with EmbeddedArtemis() as broker:
+    with EmbeddedArtemis(start_timeout=180) as broker:
         yield broker
 
 
