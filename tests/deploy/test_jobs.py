@@ -66,7 +66,7 @@ def test_the_job_with_a_journal(artemis, job, tmp_path):
         files = (tmp_path / "out").glob("*.parquet")
         return Counter(text for file in files for text in pq.read_table(file, columns=["text"])["text"].to_pylist())
 
-    wait_until(lambda: sum(texts().values()) >= 50, 200, "the files")
+    wait_until(lambda: sum(texts().values()) >= 50, 400, "the files")
     assert texts() == Counter(f"text {n}" for n in range(50))
     wait_until(lambda: artemis.message_count("orders") == 0, what="the acknowledgement")
     assert (tmp_path / "data/journal/orders/journal").exists()
@@ -75,5 +75,5 @@ def test_the_job_with_a_journal(artemis, job, tmp_path):
 def test_the_job_without_a_volume(artemis, job, tmp_path):
     fill(artemis, "orders", 50)
     job("no-volume.yaml", artemis.amqp_url, CHECKPOINT=str(tmp_path / "checkpoint"))
-    wait_until(lambda: artemis.has_queue("answers") and artemis.message_count("answers") >= 50, 200, "the answers")
+    wait_until(lambda: artemis.has_queue("answers") and artemis.message_count("answers") >= 50, 400, "the answers")
     assert in_queue(artemis, "answers") == Counter(range(50))

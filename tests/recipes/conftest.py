@@ -45,7 +45,7 @@ def environment(recipes_broker):
 def run(environment, tmp_path):
     """``run(name, *arguments, **variables)``: the lines that the recipe printed."""
 
-    def run(name, *arguments, python=sys.executable, seconds=280, **variables):
+    def run(name, *arguments, python=sys.executable, seconds=550, **variables):
         ended = subprocess.run(
             [str(python), str(FOLDER / name), *map(str, arguments)],
             capture_output=True,

@@ -12,7 +12,7 @@ import pytest
 from pyspark_jms.testing import InstalledRabbit
 from pyspark_jms.testing.ports import free_port
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 PROGRAMS = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"))), None)
 

@@ -13,7 +13,7 @@ from waiting import wait_until
 
 from pyspark_jms.testing.ports import free_port
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 RECIPES = Path(__file__).parent
 
@@ -37,7 +37,7 @@ def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
     """Killed after both writes of its batch: nothing is lost, and no row and no dead letter comes twice."""
     recipes_broker.purge("orders.dead")
     killed = start(sys.executable, RECIPES / "json_dead_letters.py")
-    wait_until(lambda: dead_letters(recipes_broker) == 3, 200, "the first batch's dead letters")
+    wait_until(lambda: dead_letters(recipes_broker) == 3, 400, "the first batch's dead letters")
     kill_session(killed.pid)
     assert (tmp_path / "data/orders/batch=0/_SUCCESS").exists()
     again = run("json_dead_letters.py")  # sends the examples again, too
@@ -63,7 +63,7 @@ def test_blue_green(run):
 
 def test_request_reply(run, start, recipes_broker):
     start(sys.executable, RECIPES / "request_reply.py")
-    wait_until(lambda: recipes_broker.has_queue("prices"), 200, "the service")
+    wait_until(lambda: recipes_broker.has_queue("prices"), 400, "the service")
     prints(run, "request-reply.md", "request_reply_ask.py")
 
 
@@ -75,7 +75,7 @@ def test_spark_connect(run, start, tmp_path):
     )
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     start("bash", pages.ROOT / script, log="server", PATH=path, SPARK_CONF_DIR=str(tmp_path))
-    wait_until(lambda: "Spark Connect server started" in log.read_text(), 200, "the server")
+    wait_until(lambda: "Spark Connect server started" in log.read_text(), 400, "the server")
     prints(run, "spark-connect.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
 
 
@@ -91,7 +91,7 @@ def test_pipelines(environment, recipes_broker, tmp_path):
         [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=550,
         check=False,
         cwd=folder,
         env=environment(JMS_PASSWORD=recipes_broker.password),
