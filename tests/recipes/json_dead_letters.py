@@ -48,5 +48,5 @@ query.trigger(availableNow=True).start().awaitTermination()
 for row in spark.read.parquet(f"{data}/orders").orderBy("id").collect():
     print(f"order {row.id}: {row.customer} {row.amount}")
 dead_letters = spark.read.format("jms").options(**access, queue="orders.dead").load()
-for row in dead_letters.orderBy("sequence").collect():
+for row in dead_letters.orderBy("text").collect():
     print(f"dead letter: {row.properties['spark_jms_error']}: {row.text}")
