@@ -1,6 +1,7 @@
 """Each recipe runs as its page says, and prints what the page shows."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,27 +85,39 @@ def test_spark_connect(run, start, tmp_path):
     prints(run, "spark-connect.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
 
 
-def test_pipelines(environment, recipes_broker, tmp_path):
-    folder = tmp_path / "pipeline"
-    subprocess.run(["cp", "-r", str(RECIPES / "pipeline"), str(folder)], check=True)
+@pytest.fixture
+def pipeline(environment, recipes_broker, tmp_path):
+    """``pipeline()``: one run of the pipeline."""
+    folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
-    orders = ['{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}']
-    with RawStomp(recipes_broker) as client:
-        client.send("pipeline.orders", [([], order) for order in orders])
-    ended = subprocess.run(
-        [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
-        capture_output=True,
-        text=True,
-        timeout=550,
-        check=False,
-        cwd=folder,
-        env=environment(JMS_PASSWORD=recipes_broker.password),
-    )
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-    assert "Run is COMPLETED." in ended.stdout + ended.stderr
-    with RawStomp(recipes_broker) as client:
-        large = client.read("pipeline.large", wanted=2)
-    bodies = "".join(sorted(f"{message.body.decode()}\n" for message in large))
-    assert bodies == pages.output("pipelines.md", "pipeline.large")
-    assert recipes_broker.message_count("pipeline.orders") == 0
+
+    def pipeline():
+        ended = subprocess.run(
+            [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
+            capture_output=True,
+            text=True,
+            timeout=550,
+            check=False,
+            cwd=folder,
+            env=environment(JMS_PASSWORD=recipes_broker.password),
+        )
+        assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-6000:]
+        assert "Run is COMPLETED." in ended.stdout + ended.stderr
+
+    return pipeline
+
+
+@pytest.mark.timeout(1200)
+def test_pipelines(pipeline, recipes_broker):
+    def run_with(*orders):
+        with RawStomp(recipes_broker) as client:
+            client.send("pipeline.orders", [([], order) for order in orders])
+        pipeline()
+        assert recipes_broker.message_count("pipeline.orders") == 0
+        with RawStomp(recipes_broker) as client:
+            return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
+
+    large = run_with('{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}')
+    assert "".join(large) == pages.output("pipelines.md", "pipeline.large")
+    assert run_with('{"id": 4, "amount": 500.00}') == ['{"id":4,"amount":500.00}\n']
