@@ -14,6 +14,7 @@ builder = (
     SparkSession.builder.appName("orders to Delta")
     .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    .config("spark.databricks.delta.snapshotPartitions", 2)  # a small table; the default is 50
 )
 spark = configure_spark_with_delta_pip(builder).getOrCreate()
 
@@ -24,7 +25,7 @@ def send():
 
 
 def read():
-    orders = spark.readStream.format("jms").options(**access, queue="orders.delta", maxMessagesPerTrigger=100)
+    orders = spark.readStream.format("jms").options(**access, queue="orders.delta", maxMessagesPerTrigger=200)
     orders = orders.option("journalLocation", f"{data}/journal").load()
     rows = orders.selectExpr("CAST(properties['n'] AS BIGINT) AS n", "text", "JMSTimestamp", "delivery_id")
     table = rows.writeStream.format("delta").option("checkpointLocation", f"{data}/checkpoint")
