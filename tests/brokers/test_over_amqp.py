@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from pyspark.errors import StreamingQueryException
 from streaming import batches_done, run_available
 from waiting import wait_until
 
@@ -130,3 +131,23 @@ def test_the_check_finds_no_problem(stage, capsys):
     dialect = {"broker-j": "amqp", "artemis 2.44": "artemis"}.get(stage.name, stage.name)
     assert findings["dialect"]["value"] == dialect
     assert findings["transactions"]["verdict"] == "fine"
+
+
+@pytest.mark.deep
+def test_an_exactly_once_read_is_kept_in_a_staging_queue_or_refused(spark, stage, queue, tmp_path):
+    stage.put(queue, 100)
+    stream = stage.stream(spark, queue=queue, deliveryGuarantee="exactly-once", maxMessagesPerTrigger="40")
+    if not stage.name.startswith("artemis"):
+        with pytest.raises(
+            StreamingQueryException, match=r"\[JMS_UNSUPPORTED\] deliveryGuarantee=exactly-once is given"
+        ):
+            run_available(stream, tmp_path / "checkpoint", "noop")
+        assert stage.broker.message_count(queue) == 100
+        return
+    run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+    stage.broker.kill()
+    stage.broker.start()
+    stage.put(queue, 5)
+    run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+    assert numbers_in(spark, tmp_path / "out") == sorted([*range(100), *range(5)])
+    assert stage.broker.message_count(queue) == 0

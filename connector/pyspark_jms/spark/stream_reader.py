@@ -62,7 +62,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
             raise UnsupportedError(
-                "Trigger.Once runs one batch, and the first batch of an exactly-once read only names its staging queue.",
+                "Trigger.Once runs one batch, and the first batch of an exactly-once read is empty.",
                 "Use trigger(availableNow=True).",
             )
         if isinstance(limit, ReadAllAvailable) and self._options.journal is None:
