@@ -138,9 +138,7 @@ def test_an_exactly_once_read_is_kept_in_a_staging_queue_or_refused(spark, stage
     stage.put(queue, 100)
     stream = stage.stream(spark, queue=queue, deliveryGuarantee="exactly-once", maxMessagesPerTrigger="40")
     if not stage.name.startswith("artemis"):
-        with pytest.raises(
-            StreamingQueryException, match=r"\[JMS_UNSUPPORTED\] deliveryGuarantee=exactly-once is given"
-        ):
+        with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\] deliveryGuarantee="):
             run_available(stream, tmp_path / "checkpoint", "noop")
         assert stage.broker.message_count(queue) == 100
         return
