@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from broker_j import EmbeddedBrokerJ
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
@@ -44,14 +45,14 @@ def test_a_row_that_cannot_be_sent_stops_all(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     with pytest.raises(MessageFormatError):
         send_at_least_once(AMQP_SINK, options(broker, queue=queue), rows)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     sent = send_at_least_once(AMQP_SINK, options(broker, queue=queue, onBadRow="drop"), rows)
     assert (sent.rows, sent.dropped) == (1, 1)
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_a_user_who_may_not_send(fresh_broker):
@@ -85,7 +86,7 @@ def committed(ledger, queue, entry, *texts):
 def test_entries_are_found_by_task_write_and_execution(broker, queue, ledger):
     for each in (entry("w/0"), entry("w/1", execution="f"), entry("w/x/0"), entry("w/0", digest="other")):
         committed(ledger, queue, each, "row")
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
     assert [each.task for each in ledger.find_for_write("w")] == ["w/0", "w/1"]
     assert [each.task for each in ledger.find_for_task("w/7", write="w", execution="e")] == ["w/1"]
     assert [each.digest for each in ledger.find_late("w/0", may_arrive=True)] == ["a1-0"]
@@ -121,7 +122,7 @@ def test_blocks_of_another_link_are_sent_to_the_destinations_they_name(broker, q
         for block in held:
             link.send(block)
         link.commit_with_entry(entry("w/0"), again=False, admit=lambda _: True)
-    assert broker.message_count(f"{queue}.1") == 2
+    await_count(broker, f"{queue}.1", 2)
 
 
 def test_what_the_ledger_needs_is_named(ledger):

@@ -1,7 +1,7 @@
 import uuid
 
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.staging import AmqpStagedLink
@@ -44,7 +44,7 @@ def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, s
     link.subscribe([subscription_to(f"{queue}.topic", kind="topic", durable=durable)])
     link.take_tokens()
     link.commit("b", [(0, 1, b"data")])
-    assert broker.message_count(f"{durable.client_id}.{queue}.staging") == 1
+    await_count(broker, f"{durable.client_id}.{queue}.staging", 1)
     assert broker.has_queue(str(durable))
     link.close()
     assert broker.has_queue(str(durable))

@@ -4,7 +4,7 @@ import uuid
 import pytest
 from amqp_sending import settings_of
 from streaming import left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms import cli
 from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
@@ -53,7 +53,7 @@ def test_a_queue_that_no_query_uses_is_listed_and_not_deleted(command, staged, b
     assert (code, own) == (0, {"name": staged, "blocks": 1, "tokens": 1, "owned": False})
     _, output = command("list", "--prefix", staged)
     assert output.out == f"{staged}  1 blocks, 1 tokens, no query uses it\n"
-    assert broker.message_count(f"{staged}.owner") == 1
+    await_count(broker, f"{staged}.owner", 1)
 
 
 def test_what_a_queue_has(command, staged):

@@ -9,7 +9,7 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
@@ -108,7 +108,7 @@ def test_the_same_rows_again_in_any_order_are_not_sent_again(over, broker, queue
     for _ in range(3):
         parts = iter([*rows(*range(499, 250, -1)), *rows(*range(251))])
         assert send_exactly_once(options, repeated, parts) == 500
-    assert broker.message_count(queue) == 500
+    await_count(broker, queue, 500)
     assert len(entries_of(options, first)) == 1
 
 
@@ -117,7 +117,7 @@ def test_a_time_to_live_counted_from_now_does_not_make_other_rows(over, broker, 
     for this in (first, again(first)):
         batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_000], pa.int64())})
         assert send_exactly_once(options, this, iter([batch])) == 2
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
     batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_001], pa.int64())})
     with pytest.raises(ReplayMismatchError):
         send_exactly_once(options, again(first), iter([batch]))
@@ -274,7 +274,7 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
         options = options_of(broker, queue, brokerUrl=proxy.url)
         with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*not in queue pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
-        assert broker.message_count(queue) == 0
+        await_count(broker, queue, 0)
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -327,7 +327,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_b
             killer.join()
             assert send_exactly_once(options, again(first), rows(*range(100))) == 100
         killer.join()
-        assert broker.message_count("q") == 100
+        await_count(broker, "q", 100)
 
 
 def replace_timeout(options, seconds):
@@ -341,7 +341,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing(fresh_broker):
         for this in (first, again(first)):
             with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                 send_exactly_once(options, this, rows(*range(10)))
-        assert broker.message_count("full") == 0
+        await_count(broker, "full", 0)
         assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
@@ -363,7 +363,7 @@ def test_without_permission_for_the_ledger_the_error_names_the_permissions(fresh
         options = options_of(broker, "q", user="limited", password="pw")
         with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o .*send and consume"):
             send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
@@ -376,7 +376,7 @@ def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
         for _ in range(30):
             with pytest.raises(CommitInDoubtError):
                 send_exactly_once(options, task(), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, queue):
@@ -415,10 +415,10 @@ def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_les
     """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
     options, first = options_of(broker, queue), task()
     assert 100 in at_once(options, [first, first])
-    assert broker.message_count(queue) == 100 * broker.message_count(first.queue)
+    await_count(broker, queue, 100 * broker.message_count(first.queue))
     count = broker.message_count(queue)
     assert send_exactly_once(options, again(first), rows(*range(100))) == 100
-    assert broker.message_count(queue) == count
+    await_count(broker, queue, count)
 
 
 @pytest.mark.parametrize("later_run", [False, True])
@@ -426,7 +426,7 @@ def test_over_amqp_attempts_at_the_same_time_send_the_rows_once(broker, queue, l
     """A speculative attempt; and a zombie of an earlier run beside the same task of a later one."""
     options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
     assert at_once(options, [first, first, again(first) if later_run else first]) == [100, 100, 100]
-    assert broker.message_count(queue) == 100
+    await_count(broker, queue, 100)
 
 
 def test_over_amqp_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
@@ -437,7 +437,7 @@ def test_over_amqp_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
     assert all(end == 100 or isinstance(end, CommitInDoubtError) for end in ends)
     known = entries_of(options, first)
     assert len({entry.execution for entry in known}) == 1
-    assert broker.message_count(queue) == 100 * len(known)
+    await_count(broker, queue, 100 * len(known))
     for each in (replace(first, may_be_repeated=True), *later):
         outcome = sending_once.send_exactly_once(sink_of(options), options, each, rows(*range(100)))
         assert bool(outcome.held) is (each.name not in {entry.task for entry in known})

@@ -15,7 +15,7 @@ from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
@@ -102,7 +102,7 @@ def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, bro
     frame = rows(spark, tmp_path).selectExpr("text", column)
     with pytest.raises(StreamingQueryException, match=reason):
         write(frame, broker, tmp_path, queue=queue)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_bad_rows_are_dropped_and_typed_columns_sent(spark, broker, queue, tmp_path):
@@ -145,7 +145,7 @@ def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
         with pytest.raises(StreamingQueryException, match=r"\[JMS_\w+\].*AMQ339011") as caught:
             write(frame, broker, tmp_path, queue="closed", user="limited", password="pw")
         assert "row 1" not in str(caught.value)
-        assert broker.message_count("closed") == 0
+        await_count(broker, "closed", 0)
 
 
 def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
@@ -207,9 +207,9 @@ def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, 
     for _ in range(3):
         write(frame, broker, tmp_path, **once(broker, protocol, queue))
         uncommit(tmp_path / "checkpoint")
-    assert broker.message_count(queue) == 500
+    await_count(broker, queue, 500)
     token = {"stomp": "", "amqp": ".token"}[protocol]
-    assert broker.message_count(ledger_of(tmp_path / "checkpoint") + token) == 1
+    await_count(broker, ledger_of(tmp_path / "checkpoint") + token, 1)
 
 
 def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark, broker, queue, tmp_path):
@@ -218,7 +218,7 @@ def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark
     write(frame, broker, tmp_path, queue=queue)
     uncommit(tmp_path / "checkpoint")
     write(frame, broker, tmp_path, queue=queue)
-    assert broker.message_count(queue) == 20
+    await_count(broker, queue, 20)
 
 
 @PROTOCOLS
@@ -228,7 +228,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
     uncommit(tmp_path / "checkpoint")
     with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 .*\b5\b"):
         write(frame.where("n > 0").select("text"), broker, tmp_path, **options)
-    assert broker.message_count(queue) == 5
+    await_count(broker, queue, 5)
     write(frame.where("n > 0").select("text"), broker, tmp_path, **options, onReplayMismatch="send")
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
 
@@ -239,7 +239,7 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
     write(frame.selectExpr("value text"), broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
     assert texts(broker, queue) == sorted(f"{n}-{i}" for n in range(TIDY_EVERY + 3) for i in range(2))
-    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
+    await_count(broker, ledger_of(tmp_path / "checkpoint"), 3)  # of the batches 16, 17 and 18
 
 
 @pytest.mark.deep
@@ -252,14 +252,14 @@ def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queu
         options = once(broker, protocol, queue) | {"brokerUrl": proxy.url}
         write(frame.selectExpr("value text"), broker, tmp_path, **options)
         assert proxy.accepted == 4 + 1 + (protocol == "stomp")
-    assert broker.message_count(queue) == 12
+    await_count(broker, queue, 12)
 
 
 def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 5).select("text")
     for name in ("a", "b"):
         write(frame, broker, tmp_path / name, queue=queue, deliveryGuarantee="exactly-once")
-    assert broker.message_count(queue) == 10
+    await_count(broker, queue, 10)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
         proxy.to_broker.cut_at(b"batch < 0")
         with job(tmp_path, proxy, broker, queue):
             assert proxy.to_broker.cut_done.wait(90)
-        assert broker.message_count(queue) == 50
+        await_count(broker, queue, 50)
         assert not (tmp_path / "checkpoint" / "commits" / "0").exists()
         with job(tmp_path, proxy, broker, queue) as second:
             assert second.wait(120) == 0
@@ -404,7 +404,7 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
     with half_sent(tmp_path, broker, queue, protocol) as proxy:
         code, reason = ended(tmp_path, proxy, broker, queue, "local[2]")
-        assert broker.message_count(queue) == FILES * LINES // 2
+        await_count(broker, queue, FILES * LINES // 2)
         assert code
         assert "[JMS_REPLAY_MISMATCH]" in reason
         assert re.search(
@@ -429,7 +429,7 @@ def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_
         proxy.to_broker.cut_at(COMMIT[protocol], nth=2)
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
             assert proxy.to_broker.cut_done.wait(90)
-        assert broker.message_count(queue) == FILES * LINES * 3 // 4
+        await_count(broker, queue, FILES * LINES * 3 // 4)
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()

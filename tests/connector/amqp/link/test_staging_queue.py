@@ -2,7 +2,7 @@ import uuid
 
 import numpy as np
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
@@ -131,7 +131,7 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, subscriptio
     staged.commit("b", [(0, 1, data)], [(lane.receiver, block.ids[:1])])
     staged.divert(lane.receiver, block.ids[1:2], Outgoing(f"{queue}.dead", block_of(block.message(1))))
     wait_until(lambda: broker.message_count(queue) == 1)
-    assert broker.message_count(f"{queue}.dead") == 1
+    await_count(broker, f"{queue}.dead", 1)
     [seen] = staged.blocks()
     assert (seen.block.messages.data, seen.block.messages.ends) == (block.slice(0, 1).data, block.ends[:1])
     assert lane.was_empty
@@ -152,4 +152,4 @@ def test_the_reason_of_a_refused_commit(broker, queue, staging, subscription_to,
     staged.divert(lane.receiver, [], letters)
     with pytest.raises(TransactionRolledBackError, match="Duplicate message detected"):
         staged.divert(lane.receiver, [], letters)
-    assert broker.message_count(f"{queue}.dead") == 1
+    await_count(broker, f"{queue}.dead", 1)
