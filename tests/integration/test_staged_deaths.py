@@ -11,25 +11,33 @@ from pathlib import Path
 
 import pytest
 from amqp_sending import put, settings_of
-from staged_driver import POINTS
+from staged_driver import FENCED, OVERTAKEN, POINTS
 from streaming import access, left
+from waiting import wait_until
 
 DRIVER = Path(__file__).parent.parent / "support" / "staged_driver.py"
 COUNT = 60
 
 
-@pytest.fixture
-def run(broker, queue, tmp_path):
+def start(broker, queue, folder, kill_at="never", nth=1):
     settings_of(broker)  # skips without AMQP
     given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
     given |= {"maxMessagesPerTrigger": "25", "idleTimeout": "200ms", "partitionBytes": "1k"}
+    command = [sys.executable, str(DRIVER), str(folder), kill_at, str(nth), json.dumps(given)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+
+def end(process, *expected):
+    _, errors = process.communicate(timeout=200)
+    assert process.returncode in {0, *expected}, errors
+    return process.returncode
+
+
+@pytest.fixture
+def run(broker, queue, tmp_path):
     def run(kill_at="never", nth=1):
         """Returns whether the process was killed."""
-        command = [sys.executable, str(DRIVER), str(tmp_path), kill_at, str(nth), json.dumps(given)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
-        assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
-        return ended.returncode != 0
+        return end(start(broker, queue, tmp_path, kill_at, nth), -signal.SIGKILL) != 0
 
     return run
 
@@ -75,3 +83,38 @@ def test_many_deaths_at_random_points(broker, queue, tmp_path, run, report):
     assert not run()
     report(f"staged reads: seed {seed}, {deaths} deaths, {sent} messages")
     require_each_once(broker, queue, tmp_path, sent)
+
+
+@pytest.mark.slow
+def test_two_drivers_of_one_checkpoint(broker, queue, tmp_path, run, report):
+    seed = random.randrange(1 << 32)
+    rng = random.Random(seed)
+    sent, codes = 0, Counter()
+    for _ in range(15):
+        put(broker, queue, *(f"text {number}" for number in range(sent, sent + 40)))
+        sent += 40
+        both = [start(broker, queue, tmp_path, rng.choice(POINTS), rng.choice((1, 2, 3, 9))) for _ in range(2)]
+        codes.update(end(each, -signal.SIGKILL, FENCED, OVERTAKEN) for each in both)
+    assert not run()
+    report(f"two drivers: seed {seed}, ends {dict(codes)}, {sent} messages")
+    require_each_once(broker, queue, tmp_path, sent)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("point", ["before discharge", "at discharge", "planned", "rows"])
+def test_a_frozen_driver_that_wakes_beside_the_next_one(fresh_broker, tmp_path, point):
+    """The broker ends the frozen connection after its idle time-out; then the next driver goes on."""
+    broker = fresh_broker(acceptor_options={"amqpIdleTimeout": "3000"})
+    put(broker, "q", *(f"text {number}" for number in range(COUNT)))
+    frozen = start(broker, "q", tmp_path, f"freeze:{point}", 2)
+    wait_until(lambda: _is_stopped(frozen.pid), 100, "the freeze")
+    assert end(start(broker, "q", tmp_path)) == 0
+    put(broker, "q", *(f"text {number}" for number in range(COUNT, COUNT + 10)))
+    frozen.send_signal(signal.SIGCONT)
+    assert end(frozen, FENCED, OVERTAKEN) in {FENCED, OVERTAKEN}
+    assert end(start(broker, "q", tmp_path)) == 0
+    require_each_once(broker, "q", tmp_path, COUNT + 10)
+
+
+def _is_stopped(pid):
+    return "\nState:\tT" in Path(f"/proc/{pid}/status").read_text()

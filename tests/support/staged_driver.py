@@ -2,8 +2,9 @@
 
     python staged_driver.py FOLDER KILL_AT NTH OPTIONS
 
-FOLDER has ``offsets``, ``commits`` and ``sink``. The process dies by kill -9 when it passes KILL_AT the NTH time. It
-ends by itself when the source is drained.
+FOLDER has ``offsets``, ``commits`` and ``sink``. The process dies by kill -9 when it passes KILL_AT the NTH time; with
+``freeze:KILL_AT`` it stops there until it gets SIGCONT. It ends by itself when the source is drained. Its exit code is
+FENCED or OVERTAKEN when another driver of the same logs has gone on.
 """
 
 import json
@@ -16,10 +17,12 @@ from pathlib import Path
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.staging import AmqpStagedLink
+from pyspark_jms.errors import SourceFencedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.source.task_inputs import read_task
 
+FENCED, OVERTAKEN = 3, 4
 POINTS = (
     "lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks", "before discharge",
     "at discharge", "after discharge", "latest", "planned", "rows", "sunk", "committed",
@@ -28,7 +31,9 @@ POINTS = (
 
 class Driver:
     def __init__(self, folder, kill_at, nth, options):
-        self.folder, self._kill_at, self._left = Path(folder), kill_at, nth
+        self.folder, self._left = Path(folder), nth
+        self._signal = signal.SIGSTOP if kill_at.startswith("freeze:") else signal.SIGKILL
+        self._kill_at = kill_at.removeprefix("freeze:")
         for name in ("offsets", "commits", "sink"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.options = SourceOptions.parse(options)
@@ -40,7 +45,7 @@ class Driver:
         if point == self._kill_at:
             self._left -= 1
             if not self._left:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), self._signal)
 
     def _wrap(self):
         for name in ("lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks"):
@@ -80,9 +85,17 @@ class Driver:
 
     def _write(self, log, batch, value):
         path = self.folder / log / str(batch)
-        draft = path.with_name(f".{batch}")
+        draft = path.with_name(f".{batch}.{os.getpid()}")
         draft.write_text(json.dumps(value))
-        draft.replace(path)
+        if log != "offsets":
+            draft.replace(path)
+            return
+        try:
+            os.link(draft, path)  # as Spark's log: only one of two drivers writes an entry
+        except FileExistsError:
+            sys.exit(OVERTAKEN)
+        finally:
+            draft.unlink()
 
     def _offset(self, batch):
         if batch < 0:
@@ -124,4 +137,7 @@ class Driver:
 
 
 if __name__ == "__main__":
-    Driver(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])).run()
+    try:
+        Driver(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])).run()
+    except SourceFencedError:
+        sys.exit(FENCED)
