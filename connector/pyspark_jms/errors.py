@@ -18,9 +18,9 @@
     │   ├── JMSSecurityError          [JMS_SECURITY]            JMSSecurityException
     │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION] InvalidDestinationException
     │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
-    │   ├── BrokerError               [JMS_BROKER_ERROR]        an ERROR frame with another reason
+    │   ├── BrokerError               [JMS_BROKER_ERROR]        an error of the broker with another reason
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
-    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2
+    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2 or AMQP 1.0
     ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered messages that do not match
     ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
     ├── MessageError                  one message or row
@@ -139,7 +139,7 @@ class ConnectionLostError(LinkError):
 
 
 class ReceiptTimeoutError(LinkError):
-    """The broker did not send a receipt within receiptTimeout."""
+    """The broker did not confirm an operation within receiptTimeout."""
 
     code = "JMS_RECEIPT_TIMEOUT"
     transient = True
@@ -175,7 +175,7 @@ class SubscriptionInUseError(LinkError):
 
 
 class BrokerError(LinkError):
-    """An ERROR frame with a reason that no other class stands for. The broker's log has more about it."""
+    """The broker reported an error (STOMP: an ERROR frame) that no other class stands for. See the broker's log."""
 
     code = "JMS_BROKER_ERROR"
 
@@ -187,7 +187,7 @@ class UnknownBrokerError(LinkError):
 
 
 class MalformedFrameError(LinkError):
-    """The bytes are not STOMP 1.2: the port has another protocol, or a proxy changed the bytes."""
+    """The bytes are not STOMP 1.2 or AMQP 1.0: the port has another protocol, or a proxy changed the bytes."""
 
     code = "JMS_MALFORMED_FRAME"
 

@@ -32,5 +32,5 @@ def put(broker, name, *texts, kind="queue", **parts):
         producer.commit()
 
 
-def asked(name, *, kind="queue", window_bytes=1 << 20, **more):
+def subscription_to(name, *, kind="queue", window_bytes=1 << 20, **more):
     return Subscription(destination=Destination.parse(f"{kind}://{name}"), window_bytes=window_bytes, **more)

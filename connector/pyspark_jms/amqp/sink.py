@@ -1,4 +1,4 @@
-"""AMQP 1.0 for the sink's engine: what ``sink.links`` asks of a protocol, answered by ``link`` and ``columns``."""
+"""AMQP 1.0 for the sink's engine: the Protocols of ``sink.links``, implemented with ``link`` and ``columns``."""
 
 import uuid
 from collections.abc import Sequence

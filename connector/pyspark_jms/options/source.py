@@ -73,8 +73,8 @@ class SourceOptions:
     durable: DurableSubscription | None
     selector: Selector | None
     journal: Journal | None
-    staged: bool
-    """Whether messages are kept in a staging queue of the broker."""
+    exactly_once: bool
+    """Whether messages are kept in a staging queue of the broker: deliveryGuarantee=exactly-once."""
     staging_queue: str | None
     fail_on_data_loss: bool
     max_messages: int | None
@@ -107,7 +107,7 @@ class SourceOptions:
             durable=_durable(values),
             selector=_selector(values),
             journal=_journal(values),
-            staged=_staged(values),
+            exactly_once=_exactly_once(values),
             staging_queue=values["stagingQueue"],
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
@@ -229,7 +229,7 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
     )
 
 
-def _staged(values: Mapping[str, Any]) -> bool:
+def _exactly_once(values: Mapping[str, Any]) -> bool:
     exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
     if values["stagingQueue"] is not None and not exactly_once:
         raise OptionConflictError(

@@ -149,7 +149,7 @@ def _resolve_failed_commit(
         raise CommitInDoubtError(
             f"The broker did not confirm the commit of {task.name}: {error.fact} Its entry is not in queue"
             f" {ledger.queue}.",
-            "The next attempt looks into the ledger before it sends.",
+            "The next attempt reads the ledger before it sends.",
         )
     raise TransactionRolledBackError(
         f"The broker did not commit {task.name}: {error.fact}",
@@ -166,7 +166,7 @@ def _find_late(ledger: CommitLedger, task: LedgerTask, error: LinkError) -> tupl
         raise CommitInDoubtError(
             f"It is not known whether the broker committed {task.name}: {error.fact}"
             f" Queue {ledger.queue} cannot be read: {reason.fact}",
-            f"The next attempt looks into the ledger before it sends. {reason.remedy}"
+            f"The next attempt reads the ledger before it sends. {reason.remedy}"
             f" {_requirements(ledger, reason)}".rstrip(),
         ) from None
 

@@ -85,8 +85,8 @@ class SinkProtocol(Protocol):
         """``patience``: for how many seconds to retry the connection while the broker is away."""
 
     def commit_ledger(self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None) -> "CommitLedger":
-        """The ledger of this name. Connects when it is asked, not before. ``keep_ms``: how long the ledger of all batch
-        writes keeps an entry; None for the ledger of a query, which keeps those of its current batch.
+        """The ledger of this name. Connects with its first call. ``keep_ms``: how long the ledger of all batch writes
+        keeps an entry; None for the ledger of a query, which keeps those of its current batch.
         """
 
 

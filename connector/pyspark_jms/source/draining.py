@@ -11,12 +11,12 @@ __all__ = ["LONGEST_MS", "Drain"]
 _log = logging.getLogger("pyspark_jms.source")
 
 _CLOCKS_DIFFER_MS = 1_000
-"""A timestamp so long after the start ends the reading, one so long after now tells nothing: there are two clocks."""
+"""A timestamp so long after the start ends the reading, one so long after now is ignored: there are two clocks."""
 
 LONGEST_MS = 600_000
 """A lane ends at the first message without a usable timestamp that is read so long after the start.
 
-Such messages do not tell whether they were sent before the start. A producer that goes on sending them would keep the
+Such messages do not show whether they were sent before the start. A producer that goes on sending them would keep the
 run open for ever. What is left waits for the next run.
 """
 
@@ -50,7 +50,7 @@ class Drain:
         if self._overdue(now_ms):
             _log.warning(
                 "! AvailableNow ends the reading of lane %d after %d minutes: its messages have no timestamp, or one in"
-                " the future, so nothing tells what was sent before the start. The next run reads the rest",
+                " the future, so nothing shows what was sent before the start. The next run reads the rest",
                 lane,
                 LONGEST_MS // 60_000,
             )

@@ -177,7 +177,7 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     def await_receipt(self, receipt: str) -> None: ...
 
     def probe(self) -> str:
-        """Ask for a sign of life; its receipt does not say that no message is on its way."""
+        """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
@@ -187,7 +187,7 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
 
 
 class SourceProtocol(Protocol):
-    """One value for each protocol: what is asked of it before, beside and after a connection."""
+    """One value for each protocol: its functions before, beside and after a connection."""
 
     def arrivals(self) -> Arrivals: ...
 
@@ -214,7 +214,7 @@ class SourceProtocol(Protocol):
         """The same for a journal, which cannot do without: ``UnsupportedError``."""
 
     def fingerprints(self, segment: Segment) -> list[bytes]:
-        """Of each stored message, what ``Recognition.fingerprint`` says when it is redelivered."""
+        """Of each stored message, the value of ``Recognition.fingerprint`` for its redelivery."""
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object: ...
 

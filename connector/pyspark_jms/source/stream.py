@@ -56,7 +56,7 @@ class StreamSource:
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
         """Acknowledge what is in Spark's commit log up to ``start``, then cut the next batch.
 
-        Spark asks for what follows ``start`` only when the batch that ends there is in its commit log.
+        Spark requests what follows ``start`` only when the batch that ends there is in its commit log.
         """
         receiver = self._open(start)
         self._acknowledge_up_to(receiver, sequence(start))
@@ -81,7 +81,7 @@ class StreamSource:
 
     def _acknowledge_up_to(self, receiver: Receiver, start: int) -> None:
         """A journal keeps the first batch until its commit is certain."""
-        self._order.asked(start)
+        self._order.requested(start)
         receiver.reached = start
         sure = self._options.journal is None or self._draining or self._order.synchronous
         if sure or self._order.is_first(start) or receiver.journal_is_full:
@@ -96,7 +96,7 @@ class StreamSource:
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
         first, last = sequence(start), sequence(end)
         if self._receiver is None:
-            self._is_new = False  # Spark repeats a batch before it asks for the next: its first one did not end
+            self._is_new = False  # Spark repeats a batch before it requests the next: its first one did not end
         if first == last:
             return []
         store = self._journal.require_belongs(start, end)
@@ -111,7 +111,7 @@ class StreamSource:
         receiver = self._receiver
         batch = None if receiver is None else receiver.batch(first, last)
         if receiver is None or batch is None:
-            _log.warning("! batch [%d, %d) was received by an earlier process: read empty here", first, last)
+            _log.warning("! batch [%d, %d) was received by an earlier process and is empty in this one", first, last)
             return iter(())
         memory = self._tasks.memory_for(last) if here else None
         return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
@@ -120,7 +120,7 @@ class StreamSource:
         assert self._options.journal is not None
         return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
 
-    # --- done, and asked -----------------------------------------------------------------------
+    # --- done batches and figures -----------------------------------------------------------------------
 
     def commit(self, end: dict[str, Any]) -> None:
         """``end`` is in Spark's commit log. Never called for the last batch of a run."""

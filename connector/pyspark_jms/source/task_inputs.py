@@ -44,7 +44,7 @@ class TaskInputs:
 
     def are_here(self) -> bool:
         """Whether tasks run on the runner's machine, as far as one has answered."""
-        return self._locality.look()
+        return self._locality.tasks_run_here()
 
     def memory_for(self, end: int) -> SharedMemory | None:
         """Memory for the batch that ends there, if the machine has such memory."""
@@ -69,7 +69,7 @@ class TaskInputs:
     def dropped(self) -> int | str:
         """A number where tasks can report it: on this machine, or where there is nothing to report."""
         total = self._drops.total()
-        return total if total or not self._may_have_dropped or self._locality.look() else _NOT_REPORTED
+        return total if total or not self._may_have_dropped or self._locality.tasks_run_here() else _NOT_REPORTED
 
     def release(self, through: int) -> None:
         """Every batch below ``through`` is done."""

@@ -1,4 +1,4 @@
-"""Options → the protocol of their broker. The only place that chooses one; the driver and the executors both ask here.
+"""Options → the protocol of their broker. The only place that chooses one; used by the driver and the executors.
 
 The scheme of ``brokerUrl`` decides: all addresses have the same.
 """
@@ -21,7 +21,7 @@ __all__ = ["sink_protocol", "source_engine", "source_protocol"]
 
 def source_engine(options: SourceOptions) -> SourceEngine:
     """For the driver: one of the two ways to read a stream."""
-    if options.staged:
+    if options.exactly_once:
         return StagedSource(options, AmqpSource())
     return StreamSource(options, source_protocol(options))
 

@@ -1,6 +1,6 @@
-"""``DataSourceStreamReader``: Spark's calls → ``source.stream``. One object, two lives.
+"""``DataSourceStreamReader``: Spark's calls → ``source.stream``.
 
-In the streaming runner it owns the engine; the copy that executors get knows only the options, and decodes.
+The object in the streaming runner owns the engine. The copies for executors have only the options, and decode.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if isinstance(limit, ReadAllAvailable) and self._options.journal is None:
             raise UnsupportedError(
-                "Trigger.Once never says when its batch is done: without a journal nothing could be acknowledged.",
+                "Trigger.Once does not report that its batch is done: without a journal nothing could be acknowledged.",
                 "Use trigger(availableNow=True), or journalLocation.",
             )
         return self._engine().latest_offset(start)

@@ -1,4 +1,4 @@
-"""STOMP for the sink's engine: what ``sink.links`` asks of a protocol, answered by ``link`` and ``columns``.
+"""STOMP for the sink's engine: the Protocols of ``sink.links``, implemented with ``link`` and ``columns``.
 
 The one place of the STOMP sink that knows both. Decides nothing: which task sends what is the engine's business.
 """

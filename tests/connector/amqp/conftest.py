@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from amqp_sending import asked, put, settings_of
+from amqp_sending import put, settings_of, subscription_to
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def _put():
     return put
 
 
-@pytest.fixture(name="asked")
-def _asked():
-    return asked
+@pytest.fixture(name="subscription_to")
+def _subscription_to():
+    return subscription_to
 
 
 @pytest.fixture

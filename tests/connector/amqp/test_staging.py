@@ -1,7 +1,7 @@
 import uuid
 
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.staging import AmqpStagedLink
@@ -19,10 +19,10 @@ def link(broker, settings_for, opened):
     return link
 
 
-def test_messages_of_two_sources_move_in_one_transaction(broker, queue, put, asked, link):
+def test_messages_of_two_sources_move_in_one_transaction(broker, queue, put, subscription_to, link):
     put(broker, queue, "a", "b")
     put(broker, f"{queue}.2", "c")
-    link.subscribe([asked(queue), asked(f"{queue}.2")])
+    link.subscribe([subscription_to(queue), subscription_to(f"{queue}.2")])
     accepted = []
     for number, lane in enumerate(link.lanes):
         lane.resume()
@@ -35,16 +35,16 @@ def test_messages_of_two_sources_move_in_one_transaction(broker, queue, put, ask
     assert [token.text for token in link.tokens()] == ["b"]
 
 
-def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, asked, settings_for, opened):
+def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, subscription_to, settings_for, opened):
     durable = DurableSubscription("sub", f"client-{queue}")
     names = Names(f"{queue}.staging", "s", durable.client_id)
     link = opened(AmqpStagedLink(settings_for(broker), names, Arrivals()))
     link.lock()
     link.create_token("a")
-    link.subscribe([asked(f"{queue}.topic", kind="topic", durable=durable)])
+    link.subscribe([subscription_to(f"{queue}.topic", kind="topic", durable=durable)])
     link.take_tokens()
     link.commit("b", [(0, 1, b"data")])
-    assert broker.message_count(f"{durable.client_id}.{queue}.staging") == 1
+    await_count(broker, f"{durable.client_id}.{queue}.staging", 1)
     assert broker.has_queue(str(durable))
     link.close()
     assert broker.has_queue(str(durable))

@@ -9,13 +9,14 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
     ReplayMismatchError,
+    SinkFencedError,
     TransactionRolledBackError,
 )
 from pyspark_jms.options.sink import SinkOptions
@@ -107,7 +108,7 @@ def test_the_same_rows_again_in_any_order_are_not_sent_again(over, broker, queue
     for _ in range(3):
         parts = iter([*rows(*range(499, 250, -1)), *rows(*range(251))])
         assert send_exactly_once(options, repeated, parts) == 500
-    assert broker.message_count(queue) == 500
+    await_count(broker, queue, 500)
     assert len(entries_of(options, first)) == 1
 
 
@@ -116,7 +117,7 @@ def test_a_time_to_live_counted_from_now_does_not_make_other_rows(over, broker, 
     for this in (first, again(first)):
         batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_000], pa.int64())})
         assert send_exactly_once(options, this, iter([batch])) == 2
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
     batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_001], pa.int64())})
     with pytest.raises(ReplayMismatchError):
         send_exactly_once(options, again(first), iter([batch]))
@@ -223,12 +224,12 @@ def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(ove
     """With a constant writeId, these rows would be taken for those of the other batch, and skipped."""
     options, first = options_of(broker, queue, **over), task(7)
     send_exactly_once(options, first, rows(1, 2))
-    for asked in (options, options_of(broker, queue, **over, onReplayMismatch="send")):
+    for given in (options, options_of(broker, queue, **over, onReplayMismatch="send")):
         reason = (
             rf"\[JMS_REPLAY_MISMATCH\] writeId {first.write} was used in batch 7 .* this is batch 8.*Put the batch id"
         )
         with pytest.raises(ReplayMismatchError, match=reason):
-            send_exactly_once(asked, again(first, batch=8), rows(1, 2))
+            send_exactly_once(given, again(first, batch=8), rows(1, 2))
     assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -271,11 +272,9 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"COMMIT\n")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(
-            CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*is not in queue .*looks into the ledger before"
-        ):
+        with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*not in queue pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
-        assert broker.message_count(queue) == 0
+        await_count(broker, queue, 0)
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -286,9 +285,7 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
         proxy.to_client.before_cut = proxy.refuse
         proxy.to_client.cut_at(b"RECEIPT")
         options = options_of(broker, queue, brokerUrl=proxy.url)
-        with pytest.raises(
-            CommitInDoubtError, match=r"is not known whether .*Queue pyspark-jms.commits.* cannot be read"
-        ):
+        with pytest.raises(CommitInDoubtError, match=r"not known .*pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
@@ -299,7 +296,7 @@ def test_after_a_failed_look_up_nothing_is_sent(broker, queue):
     send_exactly_once(options_of(broker, queue), first, rows(1))
     ledger = broker.server.locateQueue(first.queue)
     ledger.pause()
-    with pytest.raises(CommitInDoubtError, match=r"not known whether .* was already sent.*Nothing was sent"):
+    with pytest.raises(CommitInDoubtError, match=r"not known .*sent"):
         send_exactly_once(options_of(broker, queue, receiptTimeout="1s"), again(first), rows(1))
     ledger.resume()
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1)) == 1
@@ -330,7 +327,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_b
             killer.join()
             assert send_exactly_once(options, again(first), rows(*range(100))) == 100
         killer.join()
-        assert broker.message_count("q") == 100
+        await_count(broker, "q", 100)
 
 
 def replace_timeout(options, seconds):
@@ -342,9 +339,9 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing(fresh_broker):
     with fresh_broker(address_settings=[full]) as broker:
         options, first = options_of(broker, "full"), task()
         for this in (first, again(first)):
-            with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
+            with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                 send_exactly_once(options, this, rows(*range(10)))
-        assert broker.message_count("full") == 0
+        await_count(broker, "full", 0)
         assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
@@ -353,7 +350,7 @@ def test_a_broker_that_remembers_an_entry_that_is_gone_sends_nothing(broker, que
     options, first = options_of(broker, queue), task()
     send_exactly_once(options, first, rows(1))
     broker.purge(first.queue)
-    with pytest.raises(TransactionRolledBackError, match="older copy of its checkpoint"):
+    with pytest.raises(TransactionRolledBackError, match="checkpoint"):
         send_exactly_once(options, again(first), rows(1))
     assert bodies(broker, queue) == ["1"]
 
@@ -364,9 +361,9 @@ def test_without_permission_for_the_ledger_the_error_names_the_permissions(fresh
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     with fresh_broker(users=[limited]) as broker:
         options = options_of(broker, "q", user="limited", password="pw")
-        with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o needs the permissions send and consume"):
+        with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o .*send and consume"):
             send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
@@ -379,7 +376,7 @@ def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
         for _ in range(30):
             with pytest.raises(CommitInDoubtError):
                 send_exactly_once(options, task(), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, queue):
@@ -396,27 +393,63 @@ def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, 
     assert bodies(broker, queue) == ["1"]
 
 
-def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
-    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
-    options, first = options_of(broker, queue), task()
+def at_once(options, tasks):
+    """Carry the tasks out at the same time; the rows of each, or its error."""
     ends = []
 
-    def attempt():
+    def attempt(this):
         try:
-            ends.append(send_exactly_once(options, first, rows(*range(100))))
-        except TransactionRolledBackError as error:
+            ends.append(send_exactly_once(options, this, rows(*range(100))))
+        except JMSError as error:
             ends.append(error)
 
-    attempts = [threading.Thread(target=attempt) for _ in range(2)]
+    attempts = [threading.Thread(target=attempt, args=(this,)) for this in tasks]
     for each in attempts:
         each.start()
     for each in attempts:
         each.join()
-    assert 100 in ends
-    assert broker.message_count(queue) == 100 * broker.message_count(first.queue)
+    return ends
+
+
+def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
+    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
+    options, first = options_of(broker, queue), task()
+    assert 100 in at_once(options, [first, first])
+    await_count(broker, queue, 100 * broker.message_count(first.queue))
     count = broker.message_count(queue)
     assert send_exactly_once(options, again(first), rows(*range(100))) == 100
-    assert broker.message_count(queue) == count
+    await_count(broker, queue, count)
+
+
+@pytest.mark.parametrize("later_run", [False, True])
+def test_over_amqp_attempts_at_the_same_time_send_the_rows_once(broker, queue, later_run):
+    """A speculative attempt; and a zombie of an earlier run beside the same task of a later one."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    assert at_once(options, [first, first, again(first) if later_run else first]) == [100, 100, 100]
+    await_count(broker, queue, 100)
+
+
+def test_over_amqp_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
+    """An earlier run is alive and has one partition, the later one has two. Both send all partitions or ask."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    later = [again(first, partition=1), again(first, partition=2)]
+    ends = at_once(options, [first, *(replace(each, may_be_repeated=False, execution="b") for each in later)])
+    assert all(end == 100 or isinstance(end, CommitInDoubtError) for end in ends)
+    known = entries_of(options, first)
+    assert len({entry.execution for entry in known}) == 1
+    await_count(broker, queue, 100 * len(known))
+    for each in (replace(first, may_be_repeated=True), *later):
+        outcome = sending_once.send_exactly_once(sink_of(options), options, each, rows(*range(100)))
+        assert bool(outcome.held) is (each.name not in {entry.task for entry in known})
+
+
+def test_over_amqp_a_late_attempt_is_fenced(broker, queue):
+    """Its batch is over: a later one has written."""
+    options, owner = options_of(broker, queue, brokerUrl=broker.amqp_url), uuid.uuid4().hex
+    send_exactly_once(options, task(5, owner=owner), rows(2))
+    with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\]"):
+        send_exactly_once(options, task(4, owner=owner), rows(1))
+    assert bodies(broker, queue) == ["2"]
 
 
 # --- rows that are dropped ---------------------------------------------------------------------------
@@ -436,7 +469,7 @@ def test_a_replay_drops_the_same_rows(over, broker, queue, by_the_clock):
         outcome = sending_once.send_exactly_once(sink_of(options), options, this, some_bad("a", "b\0", None, "c", "\0"))
         assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
-    with pytest.raises(ReplayMismatchError, match=r"with 2 rows .* is repeated with 3 rows"):
+    with pytest.raises(ReplayMismatchError, match=r"\b2 rows .*\b3 rows"):
         send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0"))
 
 

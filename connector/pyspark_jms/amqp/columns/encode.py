@@ -1,6 +1,6 @@
 """A RecordBatch of the sink's rows in, bare AMQP 1.0 messages out, in a few blocks (AMQP 1.0 §3.2; AMQP-JMS binding).
 
-A Java consumer reads them as the messages of a Java producer. Refuses to know connections, transactions and the
+A Java consumer reads them as the messages of a Java producer. Does not know connections, transactions and the
 broker's answers.
 """
 

@@ -1,4 +1,4 @@
-"""How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
+"""How each broker's AMQP differs from the others', as data. Does not know sockets, Arrow and Spark."""
 
 from dataclasses import replace
 

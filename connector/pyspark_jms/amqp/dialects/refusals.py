@@ -35,7 +35,7 @@ def require_register(dialect: Dialect) -> None:
     if dialect.no_register:
         raise UnsupportedError(
             f"deliveryGuarantee=exactly-once is given for a write over AMQP, and {dialect.name} {dialect.no_register}.",
-            "Leave it out, for at-least-once writes, or use Artemis.",
+            "Remove the option, for at-least-once writes, or use Artemis.",
         )
 
 

@@ -76,7 +76,7 @@ class Prefetch:
         """Nothing arrives, and perhaps the broker has lost the credit.
 
         Artemis takes credit for a message that it then cannot convert, moves the message to its dead-letter queue, and
-        says nothing. It delivers again when it is granted more than it has lost.
+        sends no notice. It delivers again when it is granted more than it has lost.
         """
         receiver = self.receiver
         if receiver.credit and receiver.is_ready and not receiver.is_draining:

@@ -45,7 +45,7 @@ def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
     given = (echoed.filter if echoed is not None else None) or {}
     if sent.filter and not any(_is_selector(each) for each in given.values()):
         raise InvalidSelectorError(
-            f"{address} did not take the selector over: it would deliver every message.",
+            f"{address} ignored the selector and would deliver every message.",
             "Remove option selector, and filter the DataFrame.",
         )
     if sent.distribution_mode and (echoed is None or echoed.distribution_mode != sent.distribution_mode):
@@ -53,13 +53,13 @@ def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
 
 
 def require_kind(address: Address, sent: Source, echoed: Source | None) -> None:
-    """A broker may take a topic for a queue that it creates, or the other way round, and say so (Broker-J)."""
-    asked = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
+    """Broker-J may attach a queue in place of a topic, or a topic in place of a queue; its reply shows that."""
+    wanted = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
     given = set(_KINDS).intersection((echoed.capabilities if echoed is not None else None) or ())
-    if given and asked not in given:
+    if given and wanted not in given:
         raise InvalidDestinationError(
-            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {asked}.",
-            "Use option queue or topic as the broker has it.",
+            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {wanted}.",
+            "Use the option, queue or topic, that the broker's address needs.",
         )
 
 

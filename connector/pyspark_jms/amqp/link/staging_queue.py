@@ -153,6 +153,12 @@ class StagingQueue:
         self._taken_tokens = pull.exactly(known, _TAKE_SECONDS) if known else pull.everything()
         return [seen_token(self._taken_tokens.message(index)).text for index in range(len(self._taken_tokens))]
 
+    def delete_tokens(self) -> None:
+        """For the end of the stream. The broker deletes the empty queue."""
+        self.take_tokens()
+        self._accept(self._taken())
+        self.transactions.discharge()
+
     # --- the blocks ----------------------------------------------------------------------------
 
     def blocks(self) -> list[SeenBlock]:
@@ -202,19 +208,19 @@ class StagingQueue:
             ]
             self._send(self._topic(), "topic", block_of(*messages))
         self._send(self.names.tokens, "queue", block_of(token_message(token)))
-        self._accept(
-            [
-                (pull.receiver, [each for each in taken.ids if each is not None])
-                for pull, taken in ((self._tokens, self._taken_tokens), (self._lock, self._finished))
-                if pull is not None
-            ]
-        )
-        self._accept(accepted)
+        self._accept([*self._taken(), *accepted])
         self.transactions.discharge()
         self._known_tokens = 1
         if self._known_blocks is not None:
             self._known_blocks += [first + count for first, count, _ in blocks]
         self._taken_tokens, self._finished = MessageBlock(), MessageBlock()
+
+    def _taken(self) -> list[tuple[Receiver, list[bytes]]]:
+        return [
+            (pull.receiver, [each for each in taken.ids if each is not None])
+            for pull, taken in ((self._tokens, self._taken_tokens), (self._lock, self._finished))
+            if pull is not None
+        ]
 
     def divert(self, receiver: Receiver, ids: list[bytes], letters: Outgoing | None) -> None:
         """In a transaction of its own: accept messages that are not staged, and send dead letters for them."""

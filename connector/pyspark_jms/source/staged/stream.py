@@ -58,7 +58,7 @@ class StagedSource:
         """Spark asks for what follows ``start`` only when the batch that ends there is in its commit log."""
         begin = _parsed(start)
         owner = self._open()
-        self._order.asked(begin.seq)
+        self._order.requested(begin.seq)
         certain = begin.seq if self._draining else self._order.certain(begin.seq)
         planned = owner.plan(Plan(begin, certain), restarted=begin.id is not None).offset
         owner.memory.forget_below(begin.seq)

@@ -25,7 +25,7 @@ def require_stable_ids(dialect: Dialect) -> str:
         raise UnsupportedError(
             f"{dialect.name} gives a message a new id at each delivery, so a journal could not recognise a"
             " redelivered message.",
-            "Leave journalLocation out: this broker allows at-least-once reads only.",
+            "Remove option journalLocation: this broker allows at-least-once reads only.",
         )
     return dialect.stable_id_separator
 
@@ -60,7 +60,7 @@ def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
         raise UnsupportedError(
             f"minMessagesPerTrigger is {least}, but {dialect.name} delivers at most {most} messages before one is"
             " acknowledged: every batch would wait for maxTriggerDelay.",
-            f"Set it to at most {most}, or leave it out.",
+            f"Set it to at most {most}, or remove the option.",
         )
 
 
@@ -79,6 +79,6 @@ def require_duplicate_detection(dialect: Dialect) -> str:
     if dialect.duplicate_id_header is None:
         raise UnsupportedError(
             f"{dialect.name} does not detect a repeated transaction, so deliveryGuarantee=exactly-once is impossible.",
-            "Leave it out, for at-least-once writes, or send through Artemis.",
+            "Remove the option, for at-least-once writes, or send through Artemis.",
         )
     return dialect.duplicate_id_header

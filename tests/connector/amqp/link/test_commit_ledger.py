@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
 from rawstomp import RawStomp
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link import commit_ledger
 from pyspark_jms.amqp.link.commit_ledger import TokenLedger, find_token, finish_write, token_address
@@ -85,7 +85,7 @@ def test_rows_and_token_are_committed_together(broker, queue, settings, name, co
         assert committing("row").commit(entry(f"q/0/{number}"), lambda known: seen.append(known) or True)
     assert [[each.task for each in known] for known in seen] == [[], ["q/0/0"], ["q/0/0", "q/0/1"]]
     assert tasks(settings, name) == ["q/0/0", "q/0/1", "q/0/2"]
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
 
 
 @pytest.mark.parametrize("raises", [False, True])
@@ -105,7 +105,7 @@ def test_what_is_not_admitted_is_not_sent_and_the_token_stays(broker, queue, set
         assert not refused.commit(entry("q/0/1"), admit)
     assert tasks(settings, name) == ["q/0/0"]
     refused.close()
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_an_earlier_batch_is_fenced(broker, queue, settings, name, committing):
@@ -114,7 +114,7 @@ def test_an_earlier_batch_is_fenced(broker, queue, settings, name, committing):
     with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\].*written batch 5.*q/4/1 is of batch 4"):
         committing("late").commit(entry("q/4/1", 4))
     assert tasks(settings, name) == ["q/5/0"]
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
 def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, settings, name, committing):
@@ -135,7 +135,7 @@ def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, 
     assert entered.is_set()
     waits.join(60)
     assert seen == [1, 2]
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
 
 
 def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, name):
@@ -150,7 +150,7 @@ def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, name):
         few = Committing(settings, name, "full", "1")
         assert few.commit(entry("q/0/0"))
         few.close()
-        assert broker.message_count("full") == 1
+        await_count(broker, "full", 1)
 
 
 def test_without_permission_nothing_is_sent(fresh_broker, settings_for, name):
@@ -162,7 +162,7 @@ def test_without_permission_nothing_is_sent(fresh_broker, settings_for, name):
         with pytest.raises((TransactionRolledBackError, JMSSecurityError), match="AMQ229"):
             task.commit(entry("q/0/0"))
         task.close()
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 # --- a token that is missing, foreign or worn ---------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, 
     for _ in range(2):
         with pytest.raises(TokenMissingError, match=rf"\[JMS_TOKEN_MISSING\] .*{name} has no token.*dead-letter"):
             committing("row").commit(entry("q/4/0", 4))
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
@@ -197,7 +197,7 @@ def test_the_ledger_of_all_batch_writes_never_begins_again(broker, queue, settin
     broker.purge(f"{name}.token")
     with pytest.raises(TokenMissingError):
         committing("row", keep_ms=1_000).commit(entry("w/0"))
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, committing):
@@ -210,7 +210,7 @@ def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, c
         committing("row").commit(entry("q/0/1"))
     with pytest.raises(TokenMissingError):
         find_token(settings, name)
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, settings_for, name):
@@ -235,8 +235,8 @@ def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, setting
                 alive = Committing(settings, name, "q", "row")
                 assert alive.commit(entry(f"q/0/{number}"))
                 alive.close()
-        assert broker.message_count("DLQ") == 0
-        assert broker.message_count("q") == 5
+        await_count(broker, "DLQ", 0)
+        await_count(broker, "q", 5)
 
 
 # --- the ledger of all batch writes ---------------------------------------------------------------------

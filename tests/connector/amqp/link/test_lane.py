@@ -7,11 +7,11 @@ from pyspark_jms.errors import MessageTooLargeError
 
 
 @pytest.fixture
-def lane_of(broker, settings_for, asked, opened):
+def lane_of(broker, settings_for, subscription_to, opened):
     def attach(name, **options):
         settings = settings_for(broker, **options)
         connection = opened(connect(settings))
-        lane = Lane(connection, asked(name, window_messages=10), settings)
+        lane = Lane(connection, subscription_to(name, window_messages=10), settings)
         connection.on_received = lane.grant
         return lane
 

@@ -1,5 +1,5 @@
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import Pull, browse, drain
@@ -24,7 +24,7 @@ def test_a_browse_shows_each_message_once_and_leaves_all(broker, queue, put, con
         seen = list(browse(connection, queue))
         assert len(seen) == 3_000
         assert [delivery_count(message) for message in seen] == [0] * 3_000
-    assert broker.message_count(queue) == 3_000
+    await_count(broker, queue, 3_000)
     assert broker.consumer_count(queue) == 0
 
 

@@ -2,7 +2,7 @@ import uuid
 
 import numpy as np
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
@@ -114,11 +114,11 @@ def test_a_death_before_the_commit_changes_nothing(staging):
     assert [(block.first, block.end) for block in queue.blocks()] == [(0, 1)]
 
 
-def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, staging):
+def test_one_transaction_moves_what_sources_have(broker, queue, put, subscription_to, staging, settings_for):
     put(broker, queue, "one", "two", "three")
     staged = owner(staging)
     staged.create_token("a")
-    lane = Lane(staged.connection, asked(queue))
+    lane = Lane(staged.connection, subscription_to(queue), settings_for(broker))
     staged.connection.on_received = lane.grant
     assert lane.waiting() == (0, 0)
     lane.resume()
@@ -131,7 +131,7 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, stag
     staged.commit("b", [(0, 1, data)], [(lane.receiver, block.ids[:1])])
     staged.divert(lane.receiver, block.ids[1:2], Outgoing(f"{queue}.dead", block_of(block.message(1))))
     wait_until(lambda: broker.message_count(queue) == 1)
-    assert broker.message_count(f"{queue}.dead") == 1
+    await_count(broker, f"{queue}.dead", 1)
     [seen] = staged.blocks()
     assert (seen.block.messages.data, seen.block.messages.ends) == (block.slice(0, 1).data, block.ends[:1])
     assert lane.was_empty
@@ -144,12 +144,12 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, asked, stag
     assert lane.was_empty
 
 
-def test_the_reason_of_a_refused_commit(broker, queue, staging, asked):
+def test_the_reason_of_a_refused_commit(broker, queue, staging, subscription_to, settings_for):
     staged = owner(staging)
-    lane = Lane(staged.connection, asked(queue))
+    lane = Lane(staged.connection, subscription_to(queue), settings_for(broker))
     known = encode(Described(APPLICATION_PROPERTIES, {"_AMQ_DUPL_ID": queue})) + b"\x00\x53\x77\x40"
     letters = Outgoing(f"{queue}.dead", block_of(known))
     staged.divert(lane.receiver, [], letters)
     with pytest.raises(TransactionRolledBackError, match="Duplicate message detected"):
         staged.divert(lane.receiver, [], letters)
-    assert broker.message_count(f"{queue}.dead") == 1
+    await_count(broker, f"{queue}.dead", 1)

@@ -105,5 +105,5 @@ def settings_for():
 
 
 @pytest.fixture
-def asked():
-    return amqp_sending.asked
+def subscription_to():
+    return amqp_sending.subscription_to

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from streaming import left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import ConnectionLostError, DataLossError, PoisonLoopError, SourceFencedError
@@ -48,7 +48,7 @@ def test_a_driver_that_another_one_has_passed_is_fenced(broker, queue, put, quer
     put(broker, queue, *numbered(8, 10))
     with pytest.raises(SourceFencedError, match="Another run of this query has finished the messages up to 8"):
         second.texts(1)
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
 def test_a_staging_queue_of_another_query_is_refused(broker, queue, put, query):
@@ -62,13 +62,13 @@ def test_a_staging_queue_of_another_query_is_refused(broker, queue, put, query):
         second.texts(1)
 
 
-def test_a_message_near_the_limit_of_deliveries_stops_the_query(broker, queue, put, query, settings_for, asked):
+def test_a_message_near_the_limit_stops_the_query(broker, queue, put, query, settings_for, subscription_to):
     put(broker, queue, *numbered(3))
     for _ in range(40):
         if max(broker.delivery_counts(queue)) >= 5:
             break
         holder = Consumer(settings_for(broker))
-        holder.subscribe(asked(queue))
+        holder.subscribe(subscription_to(queue))
         wait_until(lambda link=holder: link.waiting()[0] == 3)
         [block] = holder.take()
         holder.prefetch.receiver.channel.send(_failed(block))

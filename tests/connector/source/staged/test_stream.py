@@ -1,4 +1,5 @@
 from streaming import left
+from waiting import await_count
 
 
 def numbered(*numbers):
@@ -13,7 +14,7 @@ def test_the_first_batch_is_empty_and_names_the_stream(broker, queue, put, query
     assert (first["seq"], first["cuts"]) == (0, [])
     assert first["id"]
     assert running.rows() == []
-    assert broker.message_count(queue) == 1  # nothing moves before Spark shows the stream
+    await_count(broker, queue, 1)  # nothing moves before Spark shows the stream
     assert running.texts(1) == ["one"]
     assert left(broker, queue) == 0
 
