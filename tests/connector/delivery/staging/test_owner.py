@@ -5,6 +5,7 @@ them; the tests compare the page with the model.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
