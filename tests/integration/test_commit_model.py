@@ -1,8 +1,8 @@
 """The commits of a query over AMQP, in a model of a broker and Spark whose small worlds are explored to their end.
 
 What is committed is decided by ``sink.replay`` and ``delivery.commit_token``; the steps are those of
-``amqp.link.commit_ledger``. ``docs/internals-exactly-once.md`` has the worlds with their numbers of states, and the rules
-with what is found without them; the tests compare the page with the model.
+``amqp.link.commit_ledger``. ``docs/internals-exactly-once.md`` has the worlds with their numbers of states, and the
+rules with what is found without them; the tests compare the page with the model.
 """
 
 import re
