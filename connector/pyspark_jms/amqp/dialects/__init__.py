@@ -27,6 +27,7 @@ ARTEMIS = Dialect(
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
 )
@@ -38,6 +39,7 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
     send=CLASSIC_RULES,
 )
 
