@@ -1,6 +1,6 @@
 """The tables of the reference pages, written from the code: options from ``OPTIONS``, errors from the error tree.
 
-``python tools/reference.py`` rewrites them between their markers; ``--check`` only says what is out of date.
+``python tools/reference.py`` rewrites them between their markers; ``--check`` only reports what is out of date.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def errors_table() -> str:
 
 
 def _raised(group: type[JMSError]) -> Iterator[type[JMSError]]:
-    """What a user can meet, in the order of the file: not a class that only stands for others and says no more."""
+    """The classes that a user can meet, in the order of the file, without those that are only bases of others."""
     for error in group.__subclasses__():
         if error.__doc__ or not error.__subclasses__():
             yield error
@@ -138,7 +138,7 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
 
 def brokers_table() -> str:
     dialects = list(DIALECTS.values())
-    rows = [(fact, *(say(dialect) for dialect in dialects)) for fact, say in _CAPABILITIES]
+    rows = [(fact, *(describe(dialect) for dialect in dialects)) for fact, describe in _CAPABILITIES]
     return _table(("", *(f"`{dialect.name}`" for dialect in dialects)), rows)
 
 

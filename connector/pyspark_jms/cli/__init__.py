@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pyspark_jms import __version__
-from pyspark_jms.cli import broker, check, demo, move, peek, send, subscribe, unsubscribe
+from pyspark_jms.cli import broker, check, demo, move, peek, send, staging, subscribe, unsubscribe
 from pyspark_jms.cli.command import Command
 from pyspark_jms.errors import JMSError
 
@@ -21,6 +21,7 @@ _COMMANDS: tuple[Command, ...] = (
     subscribe.COMMAND,
     unsubscribe.COMMAND,
     move.COMMAND,
+    staging.COMMAND,
 )
 """In the order of ``pyspark-jms --help``."""
 

@@ -1,4 +1,4 @@
-"""How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
+"""How each broker's AMQP differs from the others', as data. Does not know sockets, Arrow and Spark."""
 
 from dataclasses import replace
 
@@ -30,6 +30,7 @@ ARTEMIS = Dialect(
     origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
+    refuses_staging="",
 )
 
 CLASSIC = Dialect(
@@ -40,6 +41,7 @@ CLASSIC = Dialect(
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
     added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
+    no_register="admits one connection with a container id, so that only one task of a query could write at a time",
     send=CLASSIC_RULES,
 )
 
@@ -47,6 +49,8 @@ AMQP = Dialect(
     name="amqp",
     tested_versions="Qpid Broker-J 9.2.1",
     selector_dialect="amqp",
+    no_register="may let a connection take a durable subscription over from another one that reads it (Qpid Broker-J"
+    " does), so that the subscription is no lock",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 
