@@ -81,12 +81,13 @@ def test_the_rules_are_valid_and_fire_when_they_should(tools, command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-@pytest.fixture(params=["stomp with a journal", "amqp"])
+@pytest.fixture(params=["stomp with a journal", "amqp", "amqp exactly-once"])
 def read(request, broker, queue, tmp_path):
-    if request.param == "amqp":
+    if request.param.startswith("amqp"):
         if not hasattr(broker, "amqp_url"):
             pytest.skip("needs an embedded broker")
-        return access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}
+        guarantee = request.param.removeprefix("amqp").strip() or "at-least-once"
+        return access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": guarantee}
     return access(broker) | {"queue": queue, "journalLocation": str(tmp_path / "journal")}
 
 
@@ -116,16 +117,19 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
         assert value("pyspark_jms_query_up") == 1
         assert 0 < value("pyspark_jms_received_messages_total") <= sent
         (guarantee,) = ask("query", query="pyspark_jms_guarantee_info")["result"]
-        with_journal = "journalLocation" in read
-        assert guarantee["metric"]["guarantee"] == ("exactly-once into Spark" if with_journal else "at-least-once")
+        with_journal, is_staged = "journalLocation" in read, read.get("deliveryGuarantee") == "exactly-once"
+        exactly_once = with_journal or is_staged
+        assert guarantee["metric"]["guarantee"] == ("exactly-once into Spark" if exactly_once else "at-least-once")
         assert guarantee["metric"]["query"] == "orders"
         assert value("pyspark_jms_lag_messages") is not None
         assert (value("pyspark_jms_journal_bytes") is not None) == with_journal
         for expression in dashboard_expressions():
             ask("query", query=expression)  # an error is an HTTP error
         empty = {each for each in dashboard_expressions() if value(each) is None and "[1m]" not in each}
-        only = ("lost_credit",) if with_journal else ("oldest_age", "journal", "backlog")
-        assert all(any(part in each for part in only) for each in empty), empty
+        absent = {"oldest_age", "journal", "backlog"}
+        if exactly_once:
+            absent = {"lost_credit", "journal", "in_flight", "oldest_age", "stuck"} if is_staged else {"lost_credit"}
+        assert all(any(part in each for part in absent) for each in empty), empty
         rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]
         assert len(rules) == len(rule_expressions())
         wait_until(
