@@ -67,7 +67,9 @@ def user(number):
 @pytest.fixture(scope="module")
 def artemis():
     ledger = [number for number, case in enumerate(CASES) if case[0].startswith("write with")]
-    with EmbeddedArtemis(users=[user(number) for number in range(len(CASES)) if number not in ledger]) as broker:
+    with EmbeddedArtemis(
+        users=[user(number) for number in range(len(CASES)) if number not in ledger], start_timeout=180
+    ) as broker:
         yield broker
 
 
