@@ -123,12 +123,14 @@ def reading(options):
         source.stop()
 
 
-def write(options, *, exactly_once):
+def write(options, *, exactly_once, batch=1):
     once = {"deliveryGuarantee": "exactly-once"} if exactly_once else {}
     parsed, rows = SinkOptions.parse(options | once), iter([pa.record_batch({"text": ["hello"]})])
     if exactly_once:
         ledger, execution = "pyspark-jms.commits.q", uuid.uuid4().hex
-        task = LedgerTask(queue=ledger, write="q/0", partition=0, batch=0, execution=execution, may_be_repeated=True)
+        task = LedgerTask(
+            queue=ledger, write=f"q/{batch}", partition=0, batch=batch, execution=execution, may_be_repeated=True
+        )
         send_exactly_once(sink_protocol(parsed), parsed, task, rows)
     else:
         send_at_least_once(sink_protocol(parsed), parsed, rows)
@@ -166,7 +168,7 @@ def test_permissions(artemis, number, request):
         if exists:
             admin = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
             broker.create_queue("another")
-            write(admin | {"queue": "another"}, exactly_once=True)
+            write(admin | {"queue": "another"}, exactly_once=True, batch=0)
     if enough:
         use(broker, number)
         return
