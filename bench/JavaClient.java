@@ -55,17 +55,17 @@ public final class JavaClient {
                 send(job[1], Integer.parseInt(job[2]), Integer.parseInt(job[3]), Integer.parseInt(job[4]),
                     Boolean.parseBoolean(job[5]));
             }
-            say("done");
+            print("done");
         }
     }
 
-    private static void say(String word) {
+    private static void print(String word) {
         System.out.println(word);
         System.out.flush();
     }
 
     private void awaitGo() throws Exception {
-        say("ready");
+        print("ready");
         in.readLine();
     }
 
@@ -82,7 +82,7 @@ public final class JavaClient {
                 if (message == null) {
                     throw new IllegalStateException(messages - i + 1 + " messages did not arrive");
                 }
-                look(message);
+                read(message);
                 if (!transacted) {
                     message.acknowledge();
                 } else if (i % TRANSACTED == 0 || i == messages) {
@@ -92,7 +92,7 @@ public final class JavaClient {
         }
     }
 
-    private void look(Message message) throws JMSException {
+    private void read(Message message) throws JMSException {
         if (message instanceof TextMessage text) {
             seen += text.getText().length();
         } else if (message instanceof BytesMessage bytes) {

@@ -28,7 +28,7 @@ def _stem(path: Path) -> str:
 
 
 def _has_code(path: Path) -> bool:
-    """Whether a package's ``__init__`` does more than say what the package is."""
+    """Whether a package's ``__init__`` has more than a docstring."""
     if path.name != "__init__.py":
         return True
     return any(line.startswith(("def ", "class ", "if ")) for line in path.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""The same tests on every broker: one at a time, started when its first test asks and gone after its last."""
+"""The same tests on every broker. One broker runs at a time: from its first test to its last."""
 
 import itertools
 import os
@@ -56,13 +56,13 @@ def own_stage(request, stage):
 
 @pytest.fixture
 def documented(stage):
-    """What the table of docs/brokers.md says of this broker, by the first cell of the row."""
+    """The column of this broker in the table of docs/brokers.md, by the first cell of the row."""
     return brokers_page.table()[stage.name]
 
 
 @pytest.fixture
 def queues():
-    """Two names nobody used before."""
+    """Two queue names that no other test uses."""
     return f"in.{uuid.uuid4().hex[:8]}", f"out.{uuid.uuid4().hex[:8]}"
 
 
@@ -77,7 +77,7 @@ class Stage:
 
     @property
     def sink(self):
-        """What a sink must say on this broker, beside the access."""
+        """The options of a sink on this broker: the access, and what its dialect needs."""
         return self.access if self.dialect.transactions else self.access | {"transaction": "none"}
 
     def client(self):
@@ -85,12 +85,12 @@ class Stage:
 
     def in_flight(self, queue, total):
         """Messages with a client and not acknowledged, of so many that were sent."""
-        asked = getattr(self.broker, "delivering_count", None)
-        return total - self.broker.message_count(queue) if asked is None else asked(queue)
+        delivering_count = getattr(self.broker, "delivering_count", None)
+        return total - self.broker.message_count(queue) if delivering_count is None else delivering_count(queue)
 
 
 class Client(rawstomp.RawStomp):
-    """A raw STOMP client that spells destinations as the broker wants them. Shares nothing with the connector."""
+    """A raw STOMP client that spells destinations in the form of this broker. Shares no code with the connector."""
 
     def __init__(self, stage, timeout=60):
         self._stage = stage

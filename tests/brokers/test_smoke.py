@@ -1,10 +1,10 @@
-"""Every broker in under a minute: messages in, through Spark, out, and what it cannot do is said."""
+"""Every broker in under a minute: messages in, through Spark, out, and the refusals of what it cannot do."""
 
 import json
 
 import pytest
 from streaming import run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms import cli
 
@@ -28,7 +28,7 @@ def test_every_message_goes_through_spark(spark, stage, queues, tmp_path):
     run_available(stream, tmp_path / "checkpoint", "jms", **stage.sink, queue=target)
 
     wait_until(lambda: stage.broker.message_count(source) == 0, what="the last acknowledgement")
-    assert stage.broker.message_count(target) == COUNT
+    await_count(stage.broker, target, COUNT)
     with stage.client() as client:
         found = client.get(target, COUNT)
     wanted = {body: dict(headers) for headers, body in texts()}
@@ -56,7 +56,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
 
 
 def test_the_check_finds_no_problem(stage, capsys):
-    """And says what the table of docs/brokers.md says."""
+    """And agrees with the table of docs/brokers.md."""
     access = ["--broker-url", stage.broker.url, "--user", stage.broker.user]
     assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}

@@ -1,4 +1,4 @@
-"""Each row of the table of docs/brokers.md, on the broker it speaks of. What the row says decides what is expected."""
+"""Each row of the table in docs/brokers.md, tested on its broker. The cell decides the expected result."""
 
 import ast
 import threading
@@ -9,7 +9,7 @@ import brokers_page
 import pytest
 from proxy import Proxy
 from streaming import run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
@@ -19,22 +19,22 @@ from pyspark_jms.testing import JmsClient
 slow = pytest.mark.slow
 
 
-def test_every_row_is_asked_of_the_brokers_or_named_as_not_tested():
-    """By ``said["…"]`` in a test of this folder."""
-    asked = {
+def test_every_row_is_tested_or_listed_as_not_tested():
+    """A test of this folder uses ``documented["…"]``."""
+    tested = {
         node.slice.value
         for path in Path(__file__).parent.glob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "documented"
     }
     rows = {fact for documented in brokers_page.table().values() for fact in documented}
-    assert asked | brokers_page.untested() == rows
-    assert not asked & brokers_page.untested()
+    assert tested | brokers_page.untested() == rows
+    assert not tested & brokers_page.untested()
 
 
 @slow
 def test_who_answers(stage, report):
-    """So that the last lines of a run say what it was run on."""
+    """The last lines of a run name the brokers and versions of the run."""
     found = identify_broker(settings(stage))
     assert found.dialect is stage.dialect
     report(f"{stage.name}: run on {found.server}, measured on {stage.dialect.tested_versions}")
@@ -92,7 +92,7 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, do
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     wait_until(lambda: stage.broker.message_count(queue) > 0, what="rows of the task without a transaction")
-    assert stage.broker.message_count(refused) == 0
+    await_count(stage.broker, refused, 0)
 
 
 @slow
@@ -107,8 +107,8 @@ def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, docume
         write.options(queue=by_task, transaction="task").save()
     own_stage.broker.kill()
     own_stage.broker.start()
-    assert own_stage.broker.message_count(by_row) == 1_300
-    assert own_stage.broker.message_count(by_task) == (1_300 if together else 0)
+    await_count(own_stage.broker, by_row, 1_300)
+    await_count(own_stage.broker, by_task, (1_300 if together else 0))
 
 
 @slow
@@ -128,7 +128,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, document
             write.save()
         assert proxy.to_client.cut_done.is_set() is each
     if not each:
-        assert stage.broker.message_count(queue) == 100
+        await_count(stage.broker, queue, 100)
 
 
 @slow
@@ -230,7 +230,7 @@ def test_a_delay_works_or_is_refused(spark, stage, queues, documented, by):
     if documented["delivery delay"] == "no":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*delivery_delay"):
             write.save()
-        assert stage.broker.message_count(queue) == 0
+        await_count(stage.broker, queue, 0)
         return
     write.save()
     with stage.client() as client:

@@ -152,7 +152,7 @@ def test_queries_that_share_a_subscription_have_each_message_once(spark, stage, 
 
 
 def instead(spark, stage, topic, folder):
-    """What the refusal says to do: a virtual topic."""
+    """The remedy in the refusal: a virtual topic."""
     queue = f"Consumer.GROUP.VirtualTopic.{topic}"
     stage.broker.create_queue(queue)
     publish(stage, f"VirtualTopic.{topic}", "one", "two")

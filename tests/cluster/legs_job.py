@@ -52,7 +52,7 @@ def started(spark, leg):
 
 
 def held(gate, at):
-    """The number it is given; at one of them it waits for ``gate/open``, and ``gate/PID`` tells which worker does."""
+    """The number it is given; at one of them it waits for ``gate/open``, and ``gate/PID`` names the worker."""
 
     def hold(n):
         if n == at and not Path(gate, "open").exists():

@@ -1,4 +1,4 @@
-"""Containers, where there is a Docker engine; the last lines of a run say when there was none."""
+"""Containers, where there is a Docker engine; the last lines of a run report a missing engine."""
 
 import os
 

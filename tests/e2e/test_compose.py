@@ -73,7 +73,7 @@ class Project:
         return sorted(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split())
 
     def depth(self, queue):
-        """Told by the broker: a consumer that says nothing for a minute is thrown out."""
+        """The broker reports it: it ends a consumer that sends nothing for a minute."""
         command = [str(Path(sys.executable).with_name("pyspark-jms")), "check", "--broker-url", self.broker.url]
         command += ["--user", self.broker.user, "--password-env", "COMPOSED", "--queue", queue, "--json"]
         environment = os.environ | {"COMPOSED": self.broker.password}

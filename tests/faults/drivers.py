@@ -78,7 +78,7 @@ class Driver:
         return self.answer()
 
     def send(self, do, **arguments):
-        """An order whose answer nobody waits for yet."""
+        """An order whose answer is not awaited yet."""
         print(json.dumps({"do": do} | arguments), file=self._lines, flush=True)
 
     def answer(self):

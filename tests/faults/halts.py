@@ -1,4 +1,4 @@
-"""Places in a job where it stops and waits, when it is asked to: how a fault hits the point it is meant for.
+"""Places in a job where it stops and waits, on request, so that a fault hits its point.
 
     in the job:   halts.here("partitions", 400)      goes on, unless somebody wants it to halt here
     outside:      halts.want("partitions", 400)      from 400 on

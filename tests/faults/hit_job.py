@@ -1,4 +1,4 @@
-"""The job that faults hit: a driver under spark-submit that starts and stops queries as it is told.
+"""The job that faults hit: a driver under spark-submit that starts and stops queries by orders.
 
     spark-submit hit_job.py SOCKET
 
@@ -78,7 +78,7 @@ def main():
             order = json.loads(line)
             try:
                 answer = {"done": getattr(job, order.pop("do"))(**order)}
-            except Exception as error:  # noqa: BLE001 - whatever it is, who ordered it is told
+            except Exception as error:  # noqa: BLE001 - any error goes to the sender of the order
                 answer = {"failed": f"{type(error).__name__}: {error}"}
             print(json.dumps(answer), file=lines, flush=True)
 

@@ -64,24 +64,24 @@ def run(wanted, jobs):
 
 
 def main():
-    asked = arguments()
+    options = arguments()
     chosen = [
         cell
         for cell in cells()
-        if cell.mode in (asked.mode or MODES) and cell.fault in (asked.fault or FAULTS)
-        and cell.point in (asked.point or POINTS)
+        if cell.mode in (options.mode or MODES) and cell.fault in (options.fault or FAULTS)
+        and cell.point in (options.point or POINTS)
     ]  # fmt: skip
     wanted = [cell for cell in chosen if cell.reason is None]
-    if asked.list:
+    if options.list:
         for cell in chosen:
             say(f"{cell.name:<40} {cell.reason or 'run'}")
         say(f"{len(wanted)} cells to run, {len(chosen) - len(wanted)} skipped")
         return 0
     began = time.monotonic()
     say_row("mode", "fault", "point", "sent", "seen", "lost", "twice", "left", "dead", "time", "")
-    results = run(wanted, asked.jobs)
-    if asked.markdown:
-        in_docs.write(asked.markdown, results)
+    results = run(wanted, options.jobs)
+    if options.markdown:
+        in_docs.write(options.markdown, results)
     bad = [result for result in results if not result.ok]
     took, skipped = time.monotonic() - began, len(chosen) - len(wanted)
     say(f"{len(results)} cells in {took:.0f} s, {len(bad)} failed, {skipped} skipped")

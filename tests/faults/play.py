@@ -92,7 +92,7 @@ def _play(stage, cell, result):
 
 
 def count(stage, result):
-    """What the sink has, against what was sent; nobody reads or writes any more."""
+    """Compares the messages at the sink with those that were sent, after all readers and writers have ended."""
     if stage.mode not in FROM_FILES:
         wait_until(lambda: not stage.input.consumers(), _END_SECONDS, "the end of the subscription")
         result.delivering = stage.input.in_delivery()

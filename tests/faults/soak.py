@@ -50,7 +50,7 @@ class Leg:
     options: dict
     hits: list
     quiet: bool
-    """The broker does not hear of a client's end, and misses it only when its time to live ends."""
+    """The broker does not see the end of a client, and detects it only when its time to live ends."""
     fault: str = "random"
 
     @property
@@ -195,17 +195,17 @@ def main():
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--mode", action="append", choices=MODES)
-    asked = parser.parse_args()
-    modes = asked.mode or list(MODES)
-    say(f"make soak N={asked.kills} SEED={asked.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
-    results = Soak(asked.seed, plan(asked.seed, asked.kills, modes)).run()
+    options = parser.parse_args()
+    modes = options.mode or list(MODES)
+    say(f"make soak N={options.kills} SEED={options.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
+    results = Soak(options.seed, plan(options.seed, options.kills, modes)).run()
     bad = [result for result in results if not result.ok]
     once = sum(result.duplicated for result in results if result.cell.mode in EXACTLY_ONCE)
     say(
-        f"{asked.kills} kills in {len(results)} legs: {sum(result.sent for result in results)} messages sent,"
+        f"{options.kills} kills in {len(results)} legs: {sum(result.sent for result in results)} messages sent,"
         f" {sum(result.lost for result in results)} lost, {once} twice where exactly once is promised,"
         f" {sum(result.duplicated for result in results) - once} elsewhere;"
-        f" seed {asked.seed}: {'FAILED' if bad else 'ok'}"
+        f" seed {options.seed}: {'FAILED' if bad else 'ok'}"
     )
     return bool(bad)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
-from streams import AmqpInput, FilesInput, FolderOutput, QueueInput, QueueOutput
+from streams import AmqpInput, FilesInput, FolderOutput, QueueInput, QueueOutput, StagedInput
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -22,12 +22,12 @@ _ASK_SECONDS = 1.0
 _AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
 """After so many ms the broker misses a client: over AMQP the client's ``heartbeat`` does not decide it."""
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
-"""Spark 4.3, killed while it wrote the offset of its first batch, asks for another checkpoint."""
+"""Spark 4.3, killed while it wrote the offset of its first batch, needs another checkpoint."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
 
 
 class NotReachedError(Exception):
-    """A cell did not get to its point: it says nothing about the product."""
+    """A cell did not get to its point: it proves nothing about the product."""
 
 
 def _settings(cell):
@@ -59,7 +59,7 @@ class Stage:
     def __init__(self, slot, cell):
         self.broker, self.mode = slot.broker, cell.mode
         self.quiet_death = cell.point == "before-ttl"
-        """Whether the broker does not hear of a client's end."""
+        """Whether the broker does not see the end of a client."""
         self._settings = _settings(cell)
         self._drivers = slot.drivers
         self._exits = contextlib.ExitStack()
@@ -83,7 +83,7 @@ class Stage:
             self.input = FilesInput(self.folder / "files")
         else:
             journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
-            kind = AmqpInput if protocol == "amqp" else QueueInput
+            kind = {"amqp": AmqpInput, "amqp-once": StagedInput}.get(self.mode, QueueInput)
             self.input = kind(self.broker, self.source, f"in.{name}", journal)
         if self.mode in TO_QUEUE:
             guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"
@@ -105,7 +105,7 @@ class Stage:
         self._start({"processingTime": "0 seconds"}, options)
 
     def start_until(self, place, number, **options):
-        """Start it, and wait until it stands there: asked for before, or a quick job would have passed."""
+        """Start it, and wait until it has stopped at the point, which is set before the start of the job."""
         self._need_driver()
         self.driver.halts.want(place, number)
         self.start(**options)
@@ -140,7 +140,7 @@ class Stage:
     def _note(self, error):
         self.errors.append(error)
         self.endings.append((_OURS.search(error) or _SPARKS.search(error) or [error])[0])
-        if _NO_FIRST_OFFSET in error:  # as it says itself, and as docs/guarantees.md does
+        if _NO_FIRST_OFFSET in error:  # a documented limit: docs/guarantees.md
             shutil.rmtree(self.checkpoint)
             self.endings[-1] = "new checkpoint"
 
@@ -164,10 +164,10 @@ class Stage:
 
     def until(self, true, what, seconds=_PATIENCE_SECONDS):
         deadline = time.monotonic() + seconds
-        asked = time.monotonic()
+        checked = time.monotonic()
         while not true():
-            if time.monotonic() > asked + _ASK_SECONDS:
-                asked = time.monotonic()
+            if time.monotonic() > checked + _ASK_SECONDS:
+                checked = time.monotonic()
                 if self.ended():
                     raise NotReachedError(f"the query ended before {what}: {self.endings}")
             if time.monotonic() > deadline:

@@ -46,7 +46,7 @@ class QueueInput:
     def consumers(self):
         return self._broker.consumer_count(self.queue)
 
-    # --- what the journal's folder tells -----------------------------------------------------------
+    # --- what the journal's folder shows -----------------------------------------------------------
 
     def started(self):
         return (self.journal / "books").exists()
@@ -79,6 +79,13 @@ class AmqpInput(QueueInput):
             producer.open(Target(address=self.queue, capabilities=("queue",)))
             producer.send(block_of([_message(n, self.queue) for n in numbers]))
             producer.commit()
+
+
+class StagedInput(AmqpInput):
+    """Read exactly once by a staging queue."""
+
+    def source(self, **options):
+        return super().source(deliveryGuarantee="exactly-once", **options)
 
 
 def _message(number, queue):
@@ -142,7 +149,7 @@ class FolderOutput:
 
 
 class QueueOutput:
-    """A queue that format jms writes to; ``counted`` empties it, when nobody writes any more."""
+    """A queue that format jms writes to; ``counted`` empties it after all writers have ended."""
 
     def __init__(self, broker, proxy, queue, guarantee):
         self._broker, self._proxy, self.queue, self._guarantee = broker, proxy, queue, guarantee

@@ -8,7 +8,7 @@ import time
 import session
 
 FROZEN_SECONDS = 20
-"""How long the broker's process is stopped (SIGSTOP, then SIGCONT): its sockets stay, nobody answers."""
+"""How long the broker's process is stopped (SIGSTOP, then SIGCONT): its sockets stay open, without an answer."""
 STALLED_SECONDS = 6
 """More than both ends wait with heart-beats of a second."""
 _BEFORE_RELEASE_SECONDS = 0.3
@@ -20,7 +20,7 @@ def strike(stage, cell):
 
 
 def _lost(stage, *proxies):
-    """What a dead process had on its way is lost with it, unless the broker does not hear of its death."""
+    """What a dead process had on its way is lost with it, unless the broker does not see its end."""
     if stage.quiet_death:
         stage.driver.halts.release()
         return

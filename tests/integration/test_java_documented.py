@@ -161,11 +161,11 @@ def test_what_each_body_is_an_instance_of(java, queue, send, documented):
     }
     send(*bodies.values())
 
-    def look(message):
+    def facts(message):
         marker = message.getStringProperty("spark_jms_body")
         return documented("instancesOf", message), message.getClass().getSimpleName(), marker
 
-    found = {name: java.receive_as(look, queue) for name in bodies}
+    found = {name: java.receive_as(facts, queue) for name in bodies}
     text, raw = ("TextMessage", "ActiveMQTextMessage"), ("BytesMessage", "ActiveMQBytesMessage")
     assert found == {
         "text": (*text, None),
@@ -189,7 +189,7 @@ PROPERTY_GETTERS = {
 }
 
 
-def test_jms_converts_properties_for_who_asks(java, queue, send):
+def test_jms_converts_properties_to_the_requested_type(java, queue, send):
     send(
         {
             "text": "t",
@@ -198,11 +198,11 @@ def test_jms_converts_properties_for_who_asks(java, queue, send):
         }
     )
 
-    def ask(message):
+    def read_properties(message):
         return {kind: getattr(message, getter)(kind) for kind, (_, getter, _) in PROPERTY_GETTERS.items()}
 
     wanted = {kind: value for kind, (_, _, value) in PROPERTY_GETTERS.items()}
-    got = java.receive_as(ask, queue)
+    got = java.receive_as(read_properties, queue)
     # py4j hands a float over by its shortest text
     assert float_bits(got.pop("float")) == float_bits(wanted.pop("float"))
     assert got == wanted
@@ -215,13 +215,13 @@ def test_jms_converts_properties_for_who_asks(java, queue, send):
 def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
     """What Java sends goes through a query to Java: texts, bytes, headers and properties as they were."""
 
-    def look(message):
+    def facts(message):
         return documented("reported", message), message.getJMSExpiration() - message.getJMSTimestamp()
 
     onward = f"{queue}.onward"
     sent = {
         "text": ("héllo\n😀", {"correlation_id": "c-1", "type": "kind", "priority": 7}),
-        "octets": (b"\0\xff", {"reply_to": f"queue://{queue}.r", "delivery_mode": DeliveryMode.NON_PERSISTENT}),
+        "bytes": (b"\0\xff", {"reply_to": f"queue://{queue}.r", "delivery_mode": DeliveryMode.NON_PERSISTENT}),
         "envelope": ('{"stream":[{"type":"short","value":"7"}]}', {"time_to_live": 3_600_000}),
     }
     with JmsClient(broker) as java:
@@ -231,7 +231,7 @@ def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
         run_available(read(spark, broker, queue=queue), tmp_path, sink="jms", queue=onward, **access(broker))
         assert left(broker, queue) == 0
         found = [java.receive(onward, selector="spark_jms_body IS NULL") for _ in range(2)]
-        reported, expires = java.receive_as(look, onward)
+        reported, expires = java.receive_as(facts, onward)
     assert opened(reported) == [("0", "Integer", "Short", as_reported("Short", 7))]
     assert 0 < expires <= 3_600_000
     raw, text = sorted(found, key=lambda message: message.properties["name"].value)

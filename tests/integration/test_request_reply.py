@@ -1,4 +1,4 @@
-"""jobs/jms_request_reply.py under ``spark-submit``, asked by a Java client at temporary and at fixed reply queues."""
+"""jobs/jms_request_reply.py under ``spark-submit``, called by a Java client with temporary and fixed reply queues."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Neither the password nor what messages say is where it does not belong: all that a job leaves behind is searched."""
+"""A search of all files of a job finds neither its password nor the content of messages."""
 
 import contextlib
 import json
@@ -127,7 +127,7 @@ def with_locals(spark):
 @pytest.mark.deep
 def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, tmp_path):
     password = f"pw{uuid.uuid4().hex}"
-    # Behind the password in every order that Spark may give them: the last one is in a variable of Spark's own.
+    # After the password in every order that Spark may give them: the last one is in a variable of Spark's own.
     access = {"brokerUrl": broker.url, "user": broker.user, "password": password, "queue": "q", "receiptTimeout": "9s"}
     spark, rows = with_locals, with_locals.range(1).selectExpr("'x' text")
 

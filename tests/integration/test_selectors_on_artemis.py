@@ -1,7 +1,7 @@
 """What a running Artemis delivers for a pushed selector is what the ``artemis`` evaluator says.
 
 Messages come from a Java JMS client, with every type of property, and over STOMP, where all are strings.
-Every selector is a real SUBSCRIBE; a sentinel behind all messages tells when the broker has sent the last.
+Every selector is a real SUBSCRIBE; a sentinel after all messages shows when the broker has sent the last.
 """
 
 from datetime import UTC, datetime

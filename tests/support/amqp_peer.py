@@ -74,15 +74,15 @@ class Peer:
     def attach(self, link, *, handle=None, source="there", target="there", credit=None):
         """Answer the attach of a link of ours; grant credit to a sender."""
         handle = link.handle if handle is None else handle
-        [(asked, _)] = [each for each in self.sent() if isinstance(each[0], Attach)]
+        [(attach, _)] = [each for each in self.sent() if isinstance(each[0], Attach)]
         self.send(
             Attach(
-                name=asked.name,
+                name=attach.name,
                 handle=handle,
-                role=not asked.role,
-                source=asked.source if source == "there" else source,
-                target=asked.target if target == "there" else target,
-                initial_delivery_count=0 if asked.role else None,
+                role=not attach.role,
+                source=attach.source if source == "there" else source,
+                target=attach.target if target == "there" else target,
+                initial_delivery_count=0 if attach.role else None,
             )
         )
         if credit is not None:

@@ -6,7 +6,7 @@
 
 Power failures as POSIX allows them: an entry of the folder that was made or removed since the folder was last
 synced may be either way, and of a file that grew any part beyond what was synced may be missing. ``choose(n)``
-says 0 to n.
+counts 0 to n.
 """
 
 import contextlib

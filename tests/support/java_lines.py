@@ -54,7 +54,7 @@ public class Documented {
     }
 }
 """
-"""A class around the lines of the documentation, which stand for ``%s``: what a test asks about their values."""
+"""A class around the lines of the documentation, which stand for ``%s``: what a test reads of their values."""
 
 _DOCS = Path(__file__).parents[2] / "docs"
 

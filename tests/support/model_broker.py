@@ -44,7 +44,7 @@ RECOGNITION = Recognition(
 
 
 def fingerprints_of(segment):
-    """What ``RECOGNITION`` will say of the messages in a segment of a journal."""
+    """The fingerprints of ``RECOGNITION`` for the messages in a segment of a journal."""
     return [RECOGNITION.fingerprint(segment.block, index) for index in range(len(segment))]
 
 
@@ -58,7 +58,7 @@ class _Session:
 
 
 class ModelBroker:
-    """Messages are numbers from 1 on; ``sizes`` has their lengths. ``on_gone(message)`` hears of each one that
+    """Messages are numbers from 1 on; ``sizes`` has their lengths. ``on_gone(message)`` is called for each one that
     we acknowledged when the broker takes that in: it will never come again.
     """
 
@@ -146,6 +146,6 @@ class ModelBroker:
 
     @property
     def idle(self):
-        """Nothing is left to happen unless somebody asks for it."""
+        """Nothing happens any more without another call."""
         session = self.session
         return not any((self.queue, session.delivered, session.acks, self.receipts, self.ghosts, self.with_others))

@@ -7,7 +7,7 @@ from rawstomp import RawStomp
 
 
 def fill(broker, queue, count, first=0, size=0):
-    """Messages with property n and text "text n", made longer with dots if ``size`` characters are asked for."""
+    """Messages with property n and text "text n", made longer with dots up to ``size`` characters."""
     with RawStomp(broker) as client:
         client.send(queue, [([("n", str(n))], f"text {n}".ljust(size, ".")) for n in range(first, first + count)])
 

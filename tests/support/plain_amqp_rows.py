@@ -26,21 +26,21 @@ BYTES = "application/octet-stream"
 
 def expected_row(row, number, *, now_ms, prefix, defaults=None):
     """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
-    said = DEFAULTS | (defaults or {})
+    options = DEFAULTS | (defaults or {})
     get = row.get
     expires = _instant(get("JMSExpiration")) if not get("time_to_live") else now_ms + get("time_to_live")
-    expires = expires or (now_ms + said["ttl"] if said["ttl"] else 0)
+    expires = expires or (now_ms + options["ttl"] if options["ttl"] else 0)
     delivered = _instant(get("JMSDeliveryTime")) if not get("delivery_delay") else now_ms + get("delivery_delay")
-    delivered = delivered or (now_ms + said["delay"] if said["delay"] else 0)
+    delivered = delivered or (now_ms + options["delay"] if options["delay"] else 0)
     properties = _properties(row)
     found = {
         "JMSMessageID": f"{prefix}{number:012}",
-        "JMSDestination": _destination(get("destination") or said["destination"]),
+        "JMSDestination": _destination(get("destination") or options["destination"]),
         "JMSReplyTo": get("JMSReplyTo") and _reply_to(get("JMSReplyTo")),
         "JMSCorrelationID": get("JMSCorrelationID"),
         "JMSType": get("JMSType"),
-        "JMSDeliveryMode": get("JMSDeliveryMode") or said["mode"],
-        "JMSPriority": said["priority"] if get("JMSPriority") is None else get("JMSPriority"),
+        "JMSDeliveryMode": get("JMSDeliveryMode") or options["mode"],
+        "JMSPriority": options["priority"] if get("JMSPriority") is None else get("JMSPriority"),
         "JMSExpiration": _moment(expires),
         "JMSDeliveryTime": _moment(delivered),
         "JMSTimestamp": _moment(now_ms),

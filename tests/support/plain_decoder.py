@@ -179,7 +179,7 @@ def _delivery_id(roles, dialect, source):
     return f"{source.name}/{broker_id}" if broker_id else None
 
 
-# --- bodies, and what the markers say ------------------------------------------------------------
+# --- bodies, and their markers ------------------------------------------------------------
 
 BODY_TYPES = ("text", "bytes", "map", "stream", "object", "message")
 PROPERTY_TYPES = ("boolean", "byte", "short", "int", "long", "float", "double", "string")
@@ -202,7 +202,7 @@ def _understood(name, value, body_type):
 
 
 def _types(text):
-    """Of ``property_types``; None when the text does not say."""
+    """Of ``property_types``; None when the text has no types."""
     pairs = _pairs(text)
     if pairs is None or not all(name and kind in PROPERTY_TYPES for name, kind in pairs):
         return None
@@ -217,7 +217,7 @@ def _is_lost(data, stored):
 
 
 def _body_type(headers, roles, option):
-    """The body's type, and whether it can be told."""
+    """The body's type, and whether it is known."""
     names = [name for name, _ in headers]
     in_front = "content-length" in names and names.index("content-length") != len(names) - 1
     reason = roles.get("@body", ("", None))[1]

@@ -1,6 +1,6 @@
 """Rows encoded one by one, in plain Python, and a plain reader of SEND frames: the vectorised encoder must agree.
 
-Written from STOMP 1.2, JMS 3.1 and what Artemis asks of a SEND; it shares no code with ``pyspark_jms.columns``.
+Written from STOMP 1.2, JMS 3.1 and what Artemis requires of a SEND; it shares no code with ``pyspark_jms.columns``.
 """
 
 import re

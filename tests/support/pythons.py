@@ -1,4 +1,4 @@
-"""Pythons that have what a test says and nothing else, and the wheel that goes into them.
+"""Pythons with exactly the packages that a test names, and the wheel that goes into them.
 
 Nothing is fetched for a Python: what it gets is linked to from the one that runs the tests.
 """

@@ -20,7 +20,7 @@ LOADED_BY_NAME = ("libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
 """What the C library loads to look up hosts."""
 
 EXPECTED = ("libdl.so.2", "libm.so.6", "libpthread.so.0", "librt.so.1", "libutil.so.1")
-"""Parts of the C library that Python's wheels may ask for."""
+"""Parts of the C library that Python's wheels may need."""
 
 
 def present(name: str) -> bool:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from pyspark_jms.amqp.dialects.send_rules import DUPLICATE_ID_PROPERTY
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import (
@@ -36,13 +37,13 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpDeadLetter", "mapped_bytes", "send_dead_letters"]
+__all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
 _NULL = b"\x40"
-_LEFT_OUT = frozenset({"_AMQ_DUPL_ID"}) | DEAD_LETTER_PROPERTIES
-"""Properties that must not travel with a dead letter: the broker would drop a repeated one, or has the old reason."""
+_LEFT_OUT = frozenset({DUPLICATE_ID_PROPERTY}) | DEAD_LETTER_PROPERTIES
+"""Properties that a dead letter must not have: one makes the broker drop duplicates, the others have an old reason."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,9 +70,13 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
         address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
-            message = b"".join(_pieces(letter))
+            message = message_of(letter)
             producer.send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
         producer.commit()
+
+
+def message_of(letter: AmqpDeadLetter) -> bytes:
+    return b"".join(_pieces(letter))
 
 
 def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
@@ -80,9 +85,9 @@ def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
         found = list(sections(letter.message))
         begins = [0, *(section.end for section in found)]
         kept = [_kept(letter, section, begin) for section, begin in zip(found, begins, strict=False)]
-        behind = sum(section.code < APPLICATION_PROPERTIES for section in found)
+        after = sum(section.code < APPLICATION_PROPERTIES for section in found)
         if not any(section.code == APPLICATION_PROPERTIES for section in found):
-            kept.insert(behind, _reasons(letter, []))
+            kept.insert(after, _reasons(letter, []))
         return [_header(), *kept]
     except MalformedMessageError:
         return [_header(), _unreadable(letter)]

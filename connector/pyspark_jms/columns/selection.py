@@ -14,6 +14,7 @@ import pyarrow as pa
 import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
+from jms_selector.syntax.dialects import CONVERT_PREFIX
 from jms_selector.syntax.tree import names
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
@@ -21,7 +22,6 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 __all__ = ["Selection", "Selector", "selection"]
 
 _NO_SELECTORS = "selectors cannot be pushed down to it"
-_CONVERT = "convert_string_expressions:"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """Properties of an envelope: brokers see them, rows do not have them."""
 
@@ -70,8 +70,8 @@ class Selection:
         ``SelectorIgnoredError`` when a queue delivered a message that cannot match: dropping the message would take it
         from its other consumers.
         """
-        if (asked := self._to_check) is not None:
-            kept = keep(asked, batch, self.dialect)
+        if (pushed := self._to_check) is not None:
+            kept = keep(pushed, batch, self.dialect)
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
@@ -96,9 +96,9 @@ def selection(selector: Selector, broker: str, selector_dialect: str | None) -> 
 
     Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorResidual`` forbids a residual.
     """
-    convert = selector.text.startswith(_CONVERT)
+    convert = selector.text.startswith(CONVERT_PREFIX)
     try:
-        text = selector.text.removeprefix(_CONVERT)
+        text = selector.text.removeprefix(CONVERT_PREFIX)
         if selector_dialect is None:
             pushed = Pushdown(text=None, pushed=None, residual=jms_selector.parse(text), warnings=(_NO_SELECTORS,))
         else:
@@ -107,7 +107,7 @@ def selection(selector: Selector, broker: str, selector_dialect: str | None) -> 
         raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 defines the syntax.") from None
     except jms_selector.UnsupportedSelectorError as error:
         raise UnsupportedError(
-            str(error).partition("] ")[2], f"Leave out {_CONVERT}, and compare with strings: n = '5'."
+            str(error).partition("] ")[2], f"Leave out {CONVERT_PREFIX}, and compare with strings: n = '5'."
         ) from None
     if pushed.residual is not None and selector.residual == "fail":
         raise SelectorResidualError(

@@ -1,6 +1,6 @@
 """Column ``property_types`` → the JMS type of each property of a row, checked against the properties' values.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from collections.abc import Mapping
@@ -91,10 +91,10 @@ def _places(stated: StatedTypes, properties: Properties | None) -> Int64s:
     encoded = pa.concat_arrays([properties.names, stated.names]).dictionary_encode()
     codes, kinds = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
     there = codes[: len(properties.names)] + kinds * properties.entries.owners_of_all()
-    asked = codes[len(properties.names) :] + kinds * stated.entries.owners_of_all()
+    wanted = codes[len(properties.names) :] + kinds * stated.entries.owners_of_all()
     order = np.argsort(there, kind="stable")
-    at = np.minimum(np.searchsorted(there[order], asked), len(there) - 1)
-    return np.where(there[order][at] == asked, order[at], -1)
+    at = np.minimum(np.searchsorted(there[order], wanted), len(there) - 1)
+    return np.where(there[order][at] == wanted, order[at], -1)
 
 
 def _same_texts(one: pa.Array, other: pa.Array) -> bool:

@@ -1,4 +1,4 @@
-"""The face of a ledger: what the engine of reading asks, with and without a journal."""
+"""The interface of a ledger, with and without a journal, for the engine of reading."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol

@@ -1,6 +1,6 @@
 """One subscription of a query: what may be acknowledged, and what may be redelivered.
 
-A lane outlives its connections. Pure; the table of states that it is given says what may follow what.
+A lane outlives its connections. Pure; the table of states that it is given decides which event may follow which state.
 """
 
 from collections.abc import Callable, Collection, Iterable

@@ -5,7 +5,7 @@ what was received and not offered: the broker redelivers it. It expects the rede
 duplicate is dropped, and its id, the only one that can be acknowledged now, is bound to the first delivery. A message
 whose batch is done by then is acknowledged on redelivery.
 
-Knows no protocol: a ``Recognition`` tells the identity and the content of a message.
+Knows no protocol: a ``Recognition`` identifies a message and its content.
 """
 
 from collections import deque
@@ -129,7 +129,7 @@ class Ledger(Lanes[_Done]):
             if (batch.start, batch.end) == (start, end):
                 return batch
         raise IllegalStateError(
-            f"Spark asks for the batch [{start}, {end}), which was never offered (offered: up to {self.offered}, done:"
+            f"Spark requests the batch [{start}, {end}), which was never offered (offered: up to {self.offered}, done:"
             f" up to {self.done}).",
             "Nothing of it was acknowledged. Start the query again, and report this with the log.",
         )

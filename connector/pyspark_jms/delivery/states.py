@@ -15,7 +15,7 @@ lives from ``durable`` on, and neither waits for the other: ``WITH_JOURNAL`` is 
 ``IN_JOURNAL`` Spark's. *Planned* is not a state: nothing depends on it, and a batch whose rows Spark's
 optimizer found useless is done without it.
 
-``Ledger`` and ``JournaledLedger`` ask these tables for every move, for a range of messages at a time.
+``Ledger`` and ``JournaledLedger`` look every move up in these tables, for a range of messages at a time.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Event(Enum):
     OFFER = "offer"
     """An offset beyond it is given to Spark."""
     FINISH = "finish"
-    """Spark asks for what follows its batch, or commits it."""
+    """Spark requests the batch after it, or commits it."""
     ACK = "ack"
     """Its ack is written."""
     RECEIPT = "receipt"

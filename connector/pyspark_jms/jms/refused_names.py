@@ -22,7 +22,7 @@ class RefusedName:
     """Whether the rule holds for reading too, and not only for sending."""
 
     remedy: str = "Use another name."
-    """What the error tells the user to do."""
+    """The remedy in the error."""
 
     def check(self, name: str) -> None:
         if re.search(self.pattern, name):

@@ -1,4 +1,4 @@
-"""What a query or a check asks a broker for: one subscription. Every protocol has its own words for it."""
+"""One subscription of a query or a check, without the words of a protocol."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ ASSUMED_MESSAGE_BYTES = 4 << 10
 """The size of a message where bytes must be converted to messages before the first message arrives."""
 
 BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
-"""Option bodyType: which type every body has, or that each message says it."""
+"""Option bodyType: one body type for all messages, or detection for each message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Subscription:
     window_messages: int | None = None
     """The same for a broker that counts messages."""
     transform: bool = False
-    """Ask for maps with their content, where a broker sends it only when it is asked for."""
+    """Request the content of maps from a broker that sends the content only on request."""
     browse: bool = False
     """Look at messages without taking them, where the broker can do that."""
     durable: DurableSubscription | None = None
@@ -34,7 +34,7 @@ class Subscription:
 def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
     return SelectorChangedError(
         f"The durable subscription {durable} was created with another selector than this query has. Nothing was read.",
-        "Give the old selector, or another subscriptionName; or end the subscription and what it holds with"
+        "Give the old selector, or another subscriptionName; or delete the subscription and its messages with"
         " pyspark-jms unsubscribe.",
     )
 

@@ -1,7 +1,7 @@
 """Management requests to the broker: one request, one reply, on a separate connection.
 
 The connection is separate because a broker closes the connection of a user without the permission. Which attributes
-and operations there are stands in ``words``. A protocol says how a request and its reply are exchanged.
+and operations there are stands in ``words``. A protocol exchanges a request and its reply.
 """
 
 import json

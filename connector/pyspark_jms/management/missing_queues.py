@@ -36,7 +36,7 @@ def warn_of_missing_queues(
         with open_link(impatient) as link:
             missing = tuple(queue for queue in names if not _exists(link, queue))
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
-        _log.debug("= it was not checked whether the queues exist: %s", error)
+        _log.debug("= it is not known whether the queues exist: %s", error)
         return ()
     for queue in missing:
         _log.warning(

@@ -1,7 +1,7 @@
 """Broker-side metrics of a query's queues, requested at intervals while the query runs.
 
 A separate thread and connection do this, so that no delay and no error reaches the query. Without the permission
-``manage`` one log line says so and the watch ends. An unexpected reply is logged once, and the request is repeated.
+``manage`` the watch writes one log line and ends. An unexpected reply is logged once, and the request is repeated.
 """
 
 import logging

@@ -68,7 +68,7 @@ class Management:
     """The address of requests. The broker itself consumes them."""
 
     reply_address: str
-    """The address of replies. It is a topic, so each client has its own subscription, which leaves no queue behind."""
+    """The address of replies. It is a topic, so each client has its own subscription, gone with its connection."""
 
     resource_header: str
     """The request header that names the managed resource: a queue, an address, the broker."""
@@ -95,7 +95,7 @@ class Management:
     """A template of the resource of an address, with the address's name."""
 
     paging: str
-    """The attribute of an address that says whether its messages are paged."""
+    """The attribute of an address: whether its messages are paged."""
 
     version: str
     """The attribute of the broker with its version."""
@@ -105,6 +105,9 @@ class Management:
 
     queue: QueueAttributes
     """The attributes of a queue."""
+
+    queue_names: str
+    """The attribute of the broker with the names of all queues."""
 
     delete_queue: str
     """The operation of the broker that deletes a queue."""
@@ -166,6 +169,7 @@ ARTEMIS_MANAGEMENT = Management(
         address="address",
         filter="filter",
     ),
+    queue_names="queueNames",
     delete_queue="destroyQueue",
     address_settings="getAddressSettingsAsJSON",
     list_messages="listMessages",

@@ -1,4 +1,4 @@
-"""Host and port → a connected socket, within a time-out that includes the look-up of the name."""
+"""Host and port → a connected socket, within a time-out that includes the resolution of the name."""
 
 import queue
 import socket
@@ -51,13 +51,13 @@ def _resolve(host: str, port: int, timeout: float) -> _Found:
     """
     answer: queue.SimpleQueue[_Found | OSError | UnicodeError] = queue.SimpleQueue()
 
-    def ask() -> None:
+    def look_up() -> None:
         try:
             answer.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, UnicodeError) as error:
             answer.put(error)
 
-    threading.Thread(target=ask, name="pyspark-jms-resolve", daemon=True).start()
+    threading.Thread(target=look_up, name="pyspark-jms-resolve", daemon=True).start()
     try:
         found = answer.get(timeout=timeout)
     except queue.Empty:

@@ -106,7 +106,7 @@ class ConnectionSettings:
 
 
 def _no_password() -> str:
-    # Without this, OpenSSL asks on the terminal, and a job hangs.
+    # Without this, OpenSSL prompts on the terminal, and a job hangs.
     raise ValueError("the key is encrypted and there is no sslKeyPassword")
 
 

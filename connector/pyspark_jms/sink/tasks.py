@@ -29,7 +29,7 @@ class LedgerTask:
     """The run of all tasks of the write that this task belongs to."""
 
     may_be_repeated: bool
-    """Whether to look into the ledger before the task sends anything."""
+    """Whether to read the ledger before the task sends anything."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""When the messages that wait become a batch: by bytes, by count, by how long they wait. The clock is handed in."""
+"""When waiting messages become a batch: by bytes, by count, by the time that they wait. The clock is an argument."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -10,11 +10,11 @@ from pyspark_jms.source.lingering import Linger
 __all__ = ["IDLE_SECONDS", "Admission", "Verdict", "Waiting"]
 
 IDLE_SECONDS = 0.5
-"""How long one look for messages may take when there are none: Spark would ask again every 10 ms."""
+"""Maximum time of a poll that finds no messages. Without this wait Spark would call again every 10 ms."""
 
 
 class Waiting(NamedTuple):
-    """What is here and not in a batch. ``in_flight``: bytes that are here and not acknowledged, these included."""
+    """The messages that are not in a batch. ``in_flight``: bytes of all messages that are not acknowledged."""
 
     messages: int
     size: int
@@ -25,13 +25,13 @@ class Waiting(NamedTuple):
 
 class Verdict(Enum):
     CUT = "cut a batch from what waits"
-    WAIT = "look again soon"
+    WAIT = "poll again soon"
     NONE_YET = "too little waits: no batch for now"
     NOTHING = "nothing waits"
 
 
 class Admission:
-    """``begin`` each look for a batch, then ask for the ``verdict`` of what waits until it is not WAIT."""
+    """Call ``begin`` at the start of each poll for a batch, then ``verdict`` until it is not WAIT."""
 
     def __init__(self, options: SourceOptions, clock: Callable[[], float], *, draining: bool) -> None:
         self._options = options
@@ -48,7 +48,7 @@ class Admission:
 
     @property
     def waited(self) -> float:
-        """Seconds since the look began."""
+        """Seconds since the poll began."""
         return self._clock() - self._began
 
     @property
@@ -70,7 +70,7 @@ class Admission:
         return Verdict.WAIT
 
     def restart(self) -> None:
-        """What was taken was redelivered, and none of it is new."""
+        """All messages that were taken were duplicates."""
         self._linger = Linger()
 
     def note_batch(self) -> None:
@@ -91,6 +91,6 @@ class Admission:
         least = self._options.min_messages
         if least is None or waiting.messages >= least or self._draining:
             return False
-        # A broker sends while there is credit, so a full window holds at least as much as it says.
+        # A broker sends while there is credit, so a full window holds at least ``windowBytes``.
         full = waiting.no_room or waiting.in_flight >= self._options.window_bytes // len(self._options.destinations)
         return not full and self._clock() - self._last_batch < self._options.max_delay

@@ -50,8 +50,8 @@ def recorded_partitions(
     if partitions is None:
         if must_be_whole:
             raise DataLossError(
-                f"Spark's checkpoint asks for the batch [{first}, {last}), which the journal does not hold.",
-                "Give the journalLocation of this checkpoint. With failOnDataLoss=false it is read empty.",
+                f"Spark's checkpoint needs the batch [{first}, {last}), which the journal does not hold.",
+                "Give the journalLocation of this checkpoint. With failOnDataLoss=false the batch is empty.",
             )
         return
     for parts in partitions:

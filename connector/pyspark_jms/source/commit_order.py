@@ -1,8 +1,8 @@
-"""Spark's calls on a source, in their order → whether its commit log is written before it asks for the next batch.
+"""Spark's calls on a source, in their order → whether its commit log is written before it requests the next batch.
 
 With the default progress tracking, ``latestOffset(start=E)`` means that the batch which ends at E is in the commit
 log, and ``commit(E)`` follows before the next batch is planned. With ``asyncProgressTrackingEnabled`` neither is so
-(measured on Spark 4.3: most batches never reach the log). The second batch of a run tells which of the two it is.
+(measured on Spark 4.3: most batches never reach the log). The second batch of a run shows which of the two it is.
 """
 
 from pyspark_jms.errors import UnsupportedError
@@ -11,20 +11,29 @@ __all__ = ["CommitOrder"]
 
 
 class CommitOrder:
-    """``asked``, ``committed``, ``require`` follow ``latestOffset``, ``commit``, ``partitions``. Offsets are counts."""
+    """``requested``, ``committed``, ``require`` follow Spark's ``latestOffset``, ``commit``, ``partitions``.
 
-    def __init__(self) -> None:
+    Offsets are counts.
+    """
+
+    def __init__(self, why: str, instead: str) -> None:
+        """``why`` this source needs the order, and what a user may do ``instead``: for the error."""
+        self._why, self._instead = why, instead
         self._began: int | None = None
         self._committed = -1
         self.synchronous = False
         """Whether a batch of this run was planned after the commit of the one before."""
 
-    def asked(self, start: int) -> None:
+    def requested(self, start: int) -> None:
         self._began = start if self._began is None else self._began
 
     def is_first(self, start: int) -> bool:
         """Whether this is where the run began: an offset that Spark read from its log."""
         return start == self._began
+
+    def certain(self, start: int) -> int:
+        """Up to here the commit log is certainly written when Spark asks for what follows ``start``."""
+        return start if self.synchronous or self._began is None or self.is_first(start) else self._began
 
     def committed(self, end: int) -> None:
         self._committed = max(self._committed, end)
@@ -32,12 +41,12 @@ class CommitOrder:
     def require(self, start: int) -> None:
         """Spark plans the batch that begins at ``start``. ``UnsupportedError`` if the one before was not committed."""
         if self._began is None or start <= self._began:
-            return  # what a run begins with comes from the log
+            return  # the first offset of a run comes from the log
         if self._committed < start:
             raise UnsupportedError(
-                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on. A"
-                " journal deletes what the commit log holds, and with this setting a restart may need it again.",
-                "Leave asyncProgressTrackingEnabled out, or leave journalLocation out (at-least-once). Nothing was"
-                " deleted that the checkpoint may need.",
+                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on."
+                f" {self._why}",
+                f"Leave asyncProgressTrackingEnabled out, {self._instead}. Nothing was deleted that the checkpoint may"
+                " need.",
             )
         self.synchronous = True

@@ -89,6 +89,6 @@ def _acknowledge(link: SourceLink, ids: Sequence[bytes]) -> bool:
     try:
         link.await_receipt(link.acknowledge(ids))
     except ConnectionLostError as error:
-        _log.warning("= %d messages that were sent away are not acknowledged: %s", len(ids), error.fact)
+        _log.warning("= %d messages in the dead-letter queue or skipped are not acknowledged: %s", len(ids), error.fact)
         return False
     return True

@@ -4,19 +4,19 @@ import logging
 from dataclasses import dataclass, field
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.source.links import SourceLink
+from pyspark_jms.source.links import Timestamped
 
 __all__ = ["LONGEST_MS", "Drain"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
 _CLOCKS_DIFFER_MS = 1_000
-"""A timestamp so long after the start ends the reading, one so long after now tells nothing: there are two clocks."""
+"""A timestamp so long after the start ends the reading, one so long after now is ignored: there are two clocks."""
 
 LONGEST_MS = 600_000
 """A lane ends at the first message without a usable timestamp that is read so long after the start.
 
-Such messages do not tell whether they were sent before the start. A producer that goes on sending them would keep the
+Such messages do not show whether they were sent before the start. A producer that goes on sending them would keep the
 run open for ever. What is left waits for the next run.
 """
 
@@ -28,7 +28,7 @@ class Drain:
     ended: set[int] = field(default_factory=set)
     """Lanes that have shown a later message, or nothing more."""
 
-    def sent_before_start(self, lane: int, link: SourceLink, block: MessageBlock, *, now_ms: float) -> int:
+    def sent_before_start(self, lane: int, link: Timestamped, block: MessageBlock, *, now_ms: float) -> int:
         """How many of the block's messages were sent before the start; the first later one ends the lane's reading.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
@@ -50,7 +50,7 @@ class Drain:
         if self._overdue(now_ms):
             _log.warning(
                 "! AvailableNow ends the reading of lane %d after %d minutes: its messages have no timestamp, or one in"
-                " the future, so nothing tells what was sent before the start. The next run reads the rest",
+                " the future, so nothing shows what was sent before the start. The next run reads the rest",
                 lane,
                 LONGEST_MS // 60_000,
             )

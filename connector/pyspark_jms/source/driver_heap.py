@@ -19,7 +19,7 @@ _XMX = re.compile(rb"-Xmx(\d+[kKmMgGtT]?)")
 
 
 def driver_heap() -> int | None:
-    """Bytes, of the process that started this one; None where the operating system does not tell (Linux does)."""
+    """Bytes, of the process that started this one; None where the operating system does not report it (Linux does)."""
     try:
         arguments = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -80,7 +80,7 @@ class Intake:
                 link.check_messages()
             except JMSError as error:
                 if not (link.is_down and error.transient):
-                    raise  # a connection that was lost this moment is replaced before the next look
+                    raise  # a connection that was lost this moment is replaced before the next poll
         for lane in self._open_lanes():
             self._diverter.divert_oversized(self._subscriptions.links[lane])
         self._take_redelivered()

@@ -39,7 +39,7 @@ class Linger:
         return quiet >= LINGER_SECONDS or age >= _LONGEST_SECONDS
 
     def _pouring(self, age: float) -> bool:
-        """In the mean since the first look: what waited by then may have come at any time."""
+        """Average rate since the first poll; messages that waited then may have come at any time."""
         assert self._at_first is not None
         messages, size = (seen - first for seen, first in zip(self._seen, self._at_first, strict=True))
         return age > 0 and (messages >= _POURING_MESSAGES * age or size >= _POURING_BYTES * age)

@@ -22,6 +22,8 @@ __all__ = [
     "QueueFigures",
     "SourceLink",
     "SourceProtocol",
+    "Timestamped",
+    "Unmappable",
 ]
 
 
@@ -129,15 +131,20 @@ class Unmappable(Protocol):
         """A message's id for a log line."""
 
 
-class SourceLink(Connected, Unmappable, Protocol):
+class Timestamped(Protocol):
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether ``sent_ms`` can find the time at which a message was sent."""
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
+
+
+class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
 
     @property
     def subscription(self) -> Subscription: ...
-
-    @property
-    def has_timestamps(self) -> bool:
-        """Whether ``sent_ms`` can find the time at which a message was sent."""
 
     @property
     def browse_ended(self) -> bool:
@@ -170,10 +177,7 @@ class SourceLink(Connected, Unmappable, Protocol):
     def await_receipt(self, receipt: str) -> None: ...
 
     def probe(self) -> str:
-        """Ask for a sign of life; its receipt does not say that no message is on its way."""
-
-    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
+        """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
@@ -183,7 +187,7 @@ class SourceLink(Connected, Unmappable, Protocol):
 
 
 class SourceProtocol(Protocol):
-    """One value for each protocol: what is asked of it before, beside and after a connection."""
+    """One value for each protocol: its functions before, beside and after a connection."""
 
     def arrivals(self) -> Arrivals: ...
 
@@ -210,7 +214,7 @@ class SourceProtocol(Protocol):
         """The same for a journal, which cannot do without: ``UnsupportedError``."""
 
     def fingerprints(self, segment: Segment) -> list[bytes]:
-        """Of each stored message, what ``Recognition.fingerprint`` says when it is redelivered."""
+        """Of each stored message, the value of ``Recognition.fingerprint`` for its redelivery."""
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object: ...
 

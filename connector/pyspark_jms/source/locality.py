@@ -10,7 +10,7 @@ _HERE = b"1"
 
 
 class LocalityProbe:
-    """In the runner. ``question`` is for the tasks of the next batch, until ``look`` finds an answer."""
+    """In the runner. ``question`` is for the tasks of the next batch, until a task has answered."""
 
     def __init__(self) -> None:
         self.here = False
@@ -20,7 +20,7 @@ class LocalityProbe:
         """None when the answer is known, or when no task could answer."""
         return None if self.here else self._mailbox.address()
 
-    def look(self) -> bool:
+    def tasks_run_here(self) -> bool:
         """Whether a task has answered by now."""
         self.here = self.here or bool(self._mailbox.take())
         return self.here
@@ -31,5 +31,5 @@ class LocalityProbe:
 
 @functools.cache
 def answer(question: MailAddress) -> bool:
-    """In a task: post an answer if it runs on the runner's machine. It is asked for many tasks, and answered once."""
+    """In a task: post an answer if it runs on the runner's machine. Each process answers once."""
     return post(question, _HERE)

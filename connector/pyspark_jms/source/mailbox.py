@@ -1,6 +1,6 @@
 """A file in the runner's memory that tasks on its machine write to.
 
-Spark gives a task no way to tell the source anything, and does not say where tasks run. A task whose process descends
+Spark gives a task no way to report to the source, and does not show where tasks run. A task whose process descends
 from the driver's Java virtual machine runs in an executor that this machine started (``local[…]``,
 ``local-cluster``), and then all do. Linux only; elsewhere no task writes, which is always safe.
 """
@@ -22,7 +22,7 @@ _PARENT, _STARTED = 1, 19  # proc(5), fields 4 and 22; counted from field 3
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """``started`` tells it from a later process of that number."""
+    """``started`` distinguishes it from a later process with that number."""
 
     pid: int
     started: int
@@ -30,7 +30,7 @@ class _Process:
 
 @dataclass(frozen=True, slots=True)
 class MailAddress:
-    """What a task needs to know to tell whether it runs on the runner's machine, and where to write."""
+    """What a task needs to decide whether it runs on the runner's machine, and where to write."""
 
     machine: str
     runner: _Process

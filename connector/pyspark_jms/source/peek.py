@@ -1,4 +1,4 @@
-"""A batch read: subscribe, look at what is there, unsubscribe. Nothing is removed.
+"""A batch read: subscribe, receive copies of the messages, unsubscribe. Nothing is removed.
 
 A batch read has no commit after which messages could be acknowledged, so it acknowledges none. Unsubscribing gives
 them back without spending a delivery attempt; while the peek runs, other consumers do not see them.

@@ -23,14 +23,14 @@ class Counts:
 
 
 class Progress:
-    """``figures`` never raises, and asks the broker nothing."""
+    """``figures`` never raises, and sends no request to the broker."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._warned_of_others = False
         self.counts = Counts()
         self.in_flight = 0
-        """Messages here and not acknowledged, when the figures were last asked for."""
+        """Messages here and not acknowledged, when the figures were last read."""
 
     def figures(
         self,

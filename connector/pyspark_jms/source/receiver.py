@@ -175,7 +175,7 @@ class Receiver:
     def journal_is_full(self) -> bool:
         return self._intake.journal_is_full
 
-    # --- what others ask -----------------------------------------------------------------------
+    # --- figures and offsets -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
         """What to read without a journal. None: an earlier process received it."""

@@ -19,7 +19,7 @@ _RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
 class StopRequest:
-    """``install`` it once in the runner; elsewhere (tests, other processes) it never asks to stop."""
+    """``install`` it once in the runner; elsewhere (tests, other processes) nothing stops."""
 
     def __init__(self) -> None:
         self.made = False

@@ -11,7 +11,7 @@ from pyspark_jms.source.subscriptions import Subscriptions
 __all__ = ["Upkeep"]
 
 _LONGEST_COUNTED_SECONDS = 600.0
-"""Between two looks for messages, as time that the query was subscribed: some batches take that long."""
+"""Longest time between two polls that counts as time of the subscription: some batches take that long."""
 
 
 class Upkeep:

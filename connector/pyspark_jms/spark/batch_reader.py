@@ -24,7 +24,7 @@ class JmsPeek(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         if options.destinations[0].kind is DestinationKind.TOPIC:
             raise UnsupportedError(
-                "A topic keeps nothing that a batch read could look at.",
+                "A topic keeps no messages for a batch read.",
                 "Use spark.readStream, which stays subscribed.",
             )
         self._options = options

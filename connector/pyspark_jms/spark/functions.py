@@ -42,7 +42,7 @@ def jms_text(df: DataFrame | None = None) -> Column:
 
     STOMP producers that send a content-length, as stomp.py does, make bytes of their texts. ``df``: rows of the schema;
     without them the columns are taken by their names. Bytes are read as UTF-8. The column is null for bytes that are
-    not UTF-8, for a map, stream or object, and where ``body_error`` says that the body could not be mapped.
+    not UTF-8, for a map, stream or object, and where ``body_error`` states that the body could not be mapped.
     """
     named = F.col if df is None else df.__getitem__
     decoded = F.when(
@@ -62,10 +62,10 @@ def jms_property(
 ) -> Column:
     """The property, as a Java client reads it: ``jms_property(df, "price", "double")``.
 
-    ``df_or_col``: rows of the schema, or their column ``properties``. ``types`` is the column that says how each was
-    written, unless ``df_or_col`` is a DataFrame, which has its own; without it a property was written as a string,
-    and a string is readable as every type. An absent property is a null: false as boolean, null as string, an error
-    as a number. With ``null_on_error`` every error is a null instead.
+    ``df_or_col``: rows of the schema, or their column ``properties``. ``types`` is the column of their types, unless
+    ``df_or_col`` is a DataFrame, which has its own. Without the types a property was written as a string, and a string
+    is readable as every type. An absent property is a null: false as boolean, null as string, an error as a number.
+    With ``null_on_error`` every error is a null instead.
     """
     properties, written = _properties(df_or_col, types)
     read = value_type(type)
@@ -148,7 +148,7 @@ class _Read:
     null_on_error: bool
 
     def value_of(self, text: Column, written: Column, exceptions: Sequence[_Case] = ()) -> Column:
-        """``convert(text, written, read)``; where there is no value, first of all what the ``exceptions`` say.
+        """``convert(text, written, read)``; where there is no value, first of all what the ``exceptions`` state.
 
         Java compiles no method of more than 8,000 bytes, and Spark makes one method of all columns of a select. So
         what is seldom or never needed stands behind the value, and is raised in one place.

@@ -22,7 +22,7 @@ _OLDEST_SPARK = (4, 2)
 
 
 class JmsDataSource(DataSource):
-    """JMS queues and topics over STOMP. Options: docs/options.md; schema: docs/schema.md."""
+    """JMS queues and topics over STOMP or AMQP. Options: docs/options.md; schema: docs/schema.md."""
 
     def __init__(self, options: dict[str, str]) -> None:
         # In place: Spark has the mapping in a local variable of its own, which a traceback may show.
@@ -82,7 +82,7 @@ def _arrow_field(field: StructField) -> pa.Field:
     except PySparkTypeError:
         raise SchemaError(
             f"Column {field.name} has the type {field.dataType.simpleString()}, which Arrow does not have.",
-            "Cast it, or drop it.",
+            "Cast or drop the column.",
         ) from None
 
 

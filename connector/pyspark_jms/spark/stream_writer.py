@@ -25,7 +25,7 @@ class JmsStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         if options.write_id is not None:
             raise OptionConflictError(
-                "Option writeId is given to writeStream, where query and batch name each write.", "Leave it out."
+                "Option writeId is given to writeStream, where query and batch name each write.", "Remove the option."
             )
         self._options = options
         self._execution = uuid.uuid4().hex
@@ -49,7 +49,7 @@ def _this_task(execution: str) -> LedgerTask:
     query, batch, run = (context.getLocalProperty(name) if context else None for name in names)
     if context is None or query is None or batch is None or run is None:
         raise IllegalStateError(
-            "Spark does not tell which query and batch this task belongs to.", "Report this with Spark's version."
+            "Spark does not report which query and batch this task belongs to.", "Report this with Spark's version."
         )
     return LedgerTask(
         queue=ledger_queue(query),

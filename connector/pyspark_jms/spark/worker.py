@@ -46,7 +46,7 @@ def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     if given is None and TaskContext.get() is not None:
         raise IllegalStateError(
             "The Python worker of this Spark does not show where it reads the rows of a task from, so the sink cannot"
-            " tell a complete task from one that was cut off.",
+            " distinguish a complete task from one that was cut off.",
             "Nothing was sent. Use a PySpark version that docs/deployment.md names, and report this with yours.",
         )
     yield from batches

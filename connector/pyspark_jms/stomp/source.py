@@ -21,7 +21,7 @@ from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
-from pyspark_jms.stomp.link.subscriptions import require_as_asked
+from pyspark_jms.stomp.link.subscriptions import require_same_subscription
 from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.stomp.wire.header import header_of
 
@@ -87,9 +87,9 @@ class StompSourceLink(Consumer):
         return {}
 
     def require_unchanged(self) -> None:
-        asked, headers = self.subscription, self.dialect.durable_subscriptions
-        if asked.durable is not None and asked.durable.client_id is not None and headers.ignores_changed_selector:
-            require_as_asked(self._settings, asked.durable, asked.destination, asked.selector)
+        wanted, headers = self.subscription, self.dialect.durable_subscriptions
+        if wanted.durable is not None and wanted.durable.client_id is not None and headers.ignores_changed_selector:
+            require_same_subscription(self._settings, wanted.durable, wanted.destination, wanted.selector)
 
     # --- messages that will not become rows -----------------------------------------------------
 

@@ -17,13 +17,25 @@ __all__ = [
     "ARTEMIS_AMQP",
     "CLASSIC",
     "CLASSIC_AMQP",
+    "CONVERT_PREFIX",
     "DIALECTS",
+    "HYPHENS_PREFIX",
     "IBM",
+    "NO_PREFIX",
     "SPEC",
     "Dialect",
     "dialect_of",
     "with_null_on_both_sides",
 ]
+
+CONVERT_PREFIX = "convert_string_expressions:"
+"""ActiveMQ's request to compare strings that hold numbers as numbers, at the start of a selector."""
+
+HYPHENS_PREFIX = "hyphenated_props:"
+"""Artemis: names may have hyphens."""
+
+NO_PREFIX = "no_"
+"""Artemis: switches off the prefix that follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -147,7 +159,7 @@ SPEC = Dialect(name="spec")
 _ACTIVEMQ = Dialect(
     name="activemq",
     activemq=True,
-    prefixes=("convert_string_expressions:",),
+    prefixes=(CONVERT_PREFIX,),
     null_on_the_right=True,
     total_order=True,
     left_widens=True,
@@ -162,12 +174,7 @@ _ACTIVEMQ = Dialect(
 ARTEMIS = replace(
     _ACTIVEMQ,
     name="artemis",
-    prefixes=(
-        "convert_string_expressions:",
-        "hyphenated_props:",
-        "no_convert_string_expressions:",
-        "no_hyphenated_props:",
-    ),
+    prefixes=(CONVERT_PREFIX, HYPHENS_PREFIX, NO_PREFIX + CONVERT_PREFIX, NO_PREFIX + HYPHENS_PREFIX),
     converts_arithmetic=True,
     sends_prefix=True,
     aliases=MappingProxyType(

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
-from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.dialects import CONVERT_PREFIX, HYPHENS_PREFIX, NO_PREFIX, Dialect, dialect_of
 from jms_selector.syntax.tree import Selector
 
 __all__ = ["MAX_LENGTH", "parse"]
@@ -18,10 +18,6 @@ MAX_LENGTH = 1 << 18
 
 CACHED = 256
 """Parsed selectors in the cache: a query has one, a notebook a few."""
-
-_CONVERT = "convert_string_expressions:"
-_HYPHENS = "hyphenated_props:"
-_NO = "no_"
 
 
 def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec") -> Selector:
@@ -54,9 +50,9 @@ def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - po
         return Selector(text, None)
     if strict:
         _refuse_comments(text)
-    hyphens = prefixes.get(_HYPHENS, False)
+    hyphens = prefixes.get(HYPHENS_PREFIX, False)
     reading = Reading(text, len(text) - len(body), dialect, strict=strict, hyphens=hyphens)
-    return Selector(text, Builder(reading).build(lark_tree(reading)), prefixes.get(_CONVERT, False))
+    return Selector(text, Builder(reading).build(lark_tree(reading)), prefixes.get(CONVERT_PREFIX, False))
 
 
 def _cut_prefixes(text: str, dialect: Dialect) -> tuple[str, dict[str, bool]]:
@@ -65,7 +61,7 @@ def _cut_prefixes(text: str, dialect: Dialect) -> tuple[str, dict[str, bool]]:
     many = len(dialect.prefixes) > 1
     while prefix := next((p for p in dialect.prefixes if text.startswith(p)), None):
         text = text.removeprefix(prefix)
-        found[prefix.removeprefix(_NO)] = not prefix.startswith(_NO)
+        found[prefix.removeprefix(NO_PREFIX)] = not prefix.startswith(NO_PREFIX)
         if not many:
             break
     return text, found

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import java_text
-from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.dialects import CONVERT_PREFIX, Dialect, dialect_of
 from jms_selector.syntax.kinds import Kind, Value, integer_kind
 from jms_selector.syntax.like import choose_portable_escape, compile_like
 from jms_selector.syntax.literals import is_plain_name
@@ -40,8 +40,6 @@ Part = str | Node | tuple[Node, int]
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
 
-PREFIX = "convert_string_expressions:"
-
 
 def render(selector: Selector | Node, dialect: str | Dialect = "spec") -> str:
     """The text of the selector in a dialect; ``UnsupportedSelectorError`` if the dialect cannot express it."""
@@ -49,7 +47,7 @@ def render(selector: Selector | Node, dialect: str | Dialect = "spec") -> str:
     root = selector.root if isinstance(selector, Selector) else selector
     if root is None:
         return ""
-    prefix = PREFIX if isinstance(selector, Selector) and selector.convert and rules.prefixes else ""
+    prefix = CONVERT_PREFIX if isinstance(selector, Selector) and selector.convert and rules.prefixes else ""
     return prefix + "".join(_spell(translate(root, rules), rules))
 
 

@@ -13,11 +13,11 @@ SUBSCRIBE = [("id", "1"), ("subscription-type", "ANYCAST"), ("ack", "client-indi
 
 
 @pytest.fixture
-def look(open_link, named):
-    def look(broker, queue, limit=10_000):
+def find(open_link, named):
+    def find(broker, queue, limit=10_000):
         return named(queue_findings(Queue(open_link(broker), queue), limit))
 
-    return look
+    return find
 
 
 def send_every_body(broker, queue):
@@ -27,9 +27,9 @@ def send_every_body(broker, queue):
             java.send(queue, body)
 
 
-def test_every_body_type_is_counted_and_every_message_stays(broker, queue, look):
+def test_every_body_type_is_counted_and_every_message_stays(broker, queue, find):
     send_every_body(broker, queue)
-    found = look(broker, queue)
+    found = find(broker, queue)
     assert found["queue"].value == f"{queue}: 7 messages, 0 of them in delivery to 0 consumers"
     assert found["body types"].figures["bodyTypes"] == {
         "text": 1, "bytes": 1, "map": 1, "stream": 2, "message": 1, "object": 1
@@ -39,38 +39,38 @@ def test_every_body_type_is_counted_and_every_message_stays(broker, queue, look)
     assert broker.delivery_counts(queue) == [0] * 7
 
 
-def test_text_and_bytes_are_fine(broker, queue, look):
+def test_text_and_bytes_are_fine(broker, queue, find):
     with JmsClient(broker) as java:
         java.send(queue, "text")
         java.send(queue, b"bytes")
         java.send(queue, '{"map": []}', properties={"spark_jms_body": "map"})
         java.send(queue, "later", delivery_delay=600_000)
-    found = look(broker, queue)
+    found = find(broker, queue)
     assert found["body types"].figures["bodyTypes"] == {"text": 1, "bytes": 1, "map (envelope)": 1}
     assert "1 scheduled for later" in found["queue"].value
     assert found["queue"].figures == {"messages": 4, "delivering": 0, "consumers": 0, "scheduled": 1}
     assert found["dead letters"].figures["deadLetterAddress"] == "DLQ"
 
 
-def test_a_broker_lists_the_first_messages(broker, queue, look):
+def test_a_broker_lists_the_first_messages(broker, queue, find):
     with RawStomp(broker) as client:
         client.send(queue, [([], "text")] * 300)
     # the broker lists committed messages with a delay
-    wait_until(lambda: look(broker, queue)["body types"].value == "text 200 (the first 200 of 300)")
-    assert look(broker, queue)["body types"].verdict is Verdict.NOTE
+    wait_until(lambda: find(broker, queue)["body types"].value == "text 200 (the first 200 of 300)")
+    assert find(broker, queue)["body types"].verdict is Verdict.NOTE
 
 
-def test_streams_in_delivery_to_a_stomp_consumer_are_a_problem(broker, queue, look):
+def test_streams_in_delivery_to_a_stomp_consumer_are_a_problem(broker, queue, find):
     send_every_body(broker, queue)
     with RawStomp(broker) as client:
         client.write(frame("SUBSCRIBE", [*SUBSCRIBE, ("destination", queue)]))
         wait_until(lambda: broker.delivering_count(queue) == 7)
-        found = look(broker, queue)
+        found = find(broker, queue)
         assert "7 of them in delivery to 1 consumers" in found["queue"].value
         assert found["body types"].figures["seen"] == 7
         assert found["in delivery"].figures == {"streamsAtStompReaders": 2}
         assert found["in delivery"].verdict is Verdict.PROBLEM
-        few = look(broker, queue, limit=6)
+        few = find(broker, queue, limit=6)
         assert "more than --max" in few["in delivery"].value
         assert few["body types"].verdict is Verdict.NOTE
         while client.receive().headers.get("destination") != queue:
@@ -80,43 +80,43 @@ def test_streams_in_delivery_to_a_stomp_consumer_are_a_problem(broker, queue, lo
             pass
 
 
-def test_streams_in_delivery_to_a_java_consumer_are_fine(broker, queue, look):
+def test_streams_in_delivery_to_a_java_consumer_are_fine(broker, queue, find):
     with JmsClient(broker) as java:
         for body in ([1], [2]):
             java.send(queue, body)
         consumer = java._session.createConsumer(java._destination(queue))
         wait_until(lambda: broker.delivering_count(queue) == 2)
-        assert look(broker, queue)["in delivery"].verdict is Verdict.FINE
+        assert find(broker, queue)["in delivery"].verdict is Verdict.FINE
         consumer.close()
 
 
-def test_a_missing_and_an_empty_queue(broker, queue, look):
-    found = look(broker, queue)
+def test_a_missing_and_an_empty_queue(broker, queue, find):
+    found = find(broker, queue)
     assert [*found] == ["queue"]
     assert found["queue"].verdict is Verdict.NOTE
     assert queue in found["queue"].value
     broker.create_queue(queue)
-    assert "empty" in look(broker, queue)["body types"].value
+    assert "empty" in find(broker, queue)["body types"].value
 
 
-def test_a_fully_qualified_name(broker, queue, look):
+def test_a_fully_qualified_name(broker, queue, find):
     broker.create_queue(queue)
-    assert look(broker, f"{queue}::{queue}")["queue"].value.startswith(f"{queue}: 0 messages")
+    assert find(broker, f"{queue}::{queue}")["queue"].value.startswith(f"{queue}: 0 messages")
 
 
-def test_a_paused_queue(broker, queue, look):
+def test_a_paused_queue(broker, queue, find):
     broker.create_queue(queue)
     broker.server.locateQueue(queue).pause()
-    found = look(broker, queue)["queue"]
+    found = find(broker, queue)["queue"]
     assert found.value.endswith("the queue is paused")
     assert found.verdict is Verdict.NOTE
 
 
-def test_dead_letter_addresses(guarded, queue, look):
+def test_dead_letter_addresses(guarded, queue, find):
     guarded.create_queue(queue)
     guarded.create_queue(f"brittle.{queue}")
     guarded.create_queue(f"patient.{queue}")
-    usual, brittle, patient = (look(guarded, prefix + queue)["dead letters"] for prefix in ("", "brittle.", "patient."))
+    usual, brittle, patient = (find(guarded, prefix + queue)["dead letters"] for prefix in ("", "brittle.", "patient."))
     assert usual.figures == {"maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ", "deadLetters": 0}
     assert (brittle.verdict, brittle.figures) == (Verdict.NOTE, {"maxDeliveryAttempts": 3})
     assert (patient.verdict, patient.figures) == (Verdict.FINE, {})

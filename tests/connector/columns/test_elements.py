@@ -51,7 +51,7 @@ def test_elements_of_a_stream_have_no_names():
     ],
 )
 def test_the_row_of_a_wrong_item_is_refused(items, fact):
-    with pytest.raises(MessageFormatError, match=f"Row 11 of the task has a {fact}"):
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*{fact}"):
         checked(map=pa.array([[("ok", value("int", "1"))], items], MAP))
 
 
@@ -59,8 +59,8 @@ def test_what_is_not_utf8_is_refused():
     bad = pa.array([b"\xff"]).view(pa.string())
     values = pa.StructArray.from_arrays([pa.array(["string"]), bad], fields=list(TYPED_VALUE))
     offsets = pa.array([0, 1], pa.int32())
-    with pytest.raises(MessageFormatError, match="stream element 0: its value is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"stream element 0: .*UTF-8"):
         checked(stream=pa.ListArray.from_arrays(offsets, values))
     good = pa.StructArray.from_arrays([pa.array(["string"]), pa.array(["a"])], fields=list(TYPED_VALUE))
-    with pytest.raises(MessageFormatError, match="its name is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"name .*UTF-8"):
         checked(map=pa.MapArray.from_arrays(offsets, bad, good))

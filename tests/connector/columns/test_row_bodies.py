@@ -30,5 +30,5 @@ def test_a_stated_type_counts():
     ],
 )
 def test_a_body_that_would_be_lost_is_refused(columns, fact):
-    with pytest.raises(MessageFormatError, match=f"Row 11 of the task {fact}"):
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*{fact}"):
         kinds(**columns)

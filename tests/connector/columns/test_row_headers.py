@@ -35,7 +35,7 @@ def test_mode_and_priority():
 
 @pytest.mark.parametrize(("column", "value"), [("JMSDeliveryMode", 0), ("JMSDeliveryMode", 3), ("JMSPriority", 10)])
 def test_mode_and_priority_have_ranges(column, value):
-    with pytest.raises(MessageFormatError, match=f"Row 11 of the task has a {column}"):
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*{column}"):
         modes_and_priorities(rows_of(**{column: ints(1, value)}), DEFAULTS)
 
 
@@ -55,9 +55,9 @@ def test_a_delay_comes_before_an_instant_and_both_before_the_default():
 
 
 def test_a_duration_is_not_negative():
-    with pytest.raises(MessageFormatError, match="Row 10 of the task has a negative time_to_live"):
+    with pytest.raises(MessageFormatError, match=r"Row 10 .*time_to_live"):
         expiration_of(rows_of(time_to_live=ints(-1)), DEFAULTS, NOW)
-    with pytest.raises(MessageFormatError, match="Row 10 of the task has a negative delivery_delay"):
+    with pytest.raises(MessageFormatError, match=r"Row 10 .*delivery_delay"):
         delivery_of(rows_of(delivery_delay=ints(-1)), DEFAULTS)
 
 

@@ -43,14 +43,14 @@ def test_no_rows():
 
 
 def test_a_row_that_is_too_large_for_arrow_is_refused():
-    with pytest.raises(MessageTooLargeError, match="Row 6 of the task makes a message of 10001 bytes"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 6 .*10001 bytes"):
         parts("a" * 10_000, "b" * 10_001)
 
 
 def test_all_rows_that_are_too_large_are_named():
     rows = Rows(columns={}, first=5, count=3)
     check_sizes(rows, np.array([1, 2, 3]), 3)
-    with pytest.raises(MessageTooLargeError, match=r"Row 6 of the task .* 2 bytes; the limit is 1") as caught:
+    with pytest.raises(MessageTooLargeError, match=r"Row 6 .*\b2 bytes.*\b1\b") as caught:
         check_sizes(rows, np.array([1, 2, 3]), 1)
     assert isinstance(caught.value.__cause__, WrongRows)
     assert caught.value.__cause__.numbers.tolist() == [6, 7]

@@ -125,14 +125,14 @@ def test_a_column_of_a_property_has_a_type_of_jms(found):
     "found", [pa.decimal128(10, 2), pa.date32(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int32()), TEXT_MAP]
 )
 def test_another_type_is_to_be_cast(found):
-    with pytest.raises(SchemaError, match=r"Column Price of propertyColumns has the type .* Cast it to boolean, tiny"):
+    with pytest.raises(SchemaError, match=r"Column Price of propertyColumns .*boolean, tinyint"):
         check_columns(schema(Price=found), ["Price"])
 
 
 def test_a_column_that_an_option_names_must_be_there():
-    with pytest.raises(SchemaError, match=r"propertyColumns names 'price', .* no such column\. Columns: text"):
+    with pytest.raises(SchemaError, match=r"propertyColumns .*'price'.*: text"):
         check_columns(schema(text=pa.string()), ["price"])
-    with pytest.raises(SchemaError, match="'Price' and 'PRICE' are the same"):
+    with pytest.raises(SchemaError, match="'Price' and 'PRICE'"):
         check_columns(schema(Price=pa.int32(), PRICE=pa.int32()), ["price"])
 
 

@@ -109,7 +109,7 @@ def test_done_is_deleted(opened):
     ledger.finish(4)
     assert ledger.due(0) == []
     assert (store.position, store.segments(), list(store.unacknowledged())) == (Position(4, 4), [], [])
-    with pytest.raises(IllegalStateError, match=r"'finish' .* is 'durable' \(sequence 8, offered .* below 4\)"):
+    with pytest.raises(IllegalStateError, match=r"'finish' .*'durable' .*sequence 8\b.*\b4\b"):
         ledger.finish(9)
 
 
@@ -181,7 +181,7 @@ def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     stored(ledger, run(1, *range(10), size=6), "r1")
     ledger.offer(max_messages=5, max_bytes=None)
     ledger.finish(5)
-    with pytest.raises(DataLossError, match=rf"ends at {start}, .*5 to 10"):
+    with pytest.raises(DataLossError, match=rf"\b{start}, .*5 to 10"):
         opened(start)
     store, ledger = opened(start, fail_on_data_loss=False)
     assert ledger.offered == max(5, start)
@@ -198,13 +198,13 @@ def test_an_ack_is_sent_once_and_confirmed_once(opened):
     _, ledger = opened()
     stored(ledger, run(1, 5))
     [ack] = ledger.due(0)
-    with pytest.raises(IllegalStateError, match=r"'receipt' for a message with a journal that is 'durable'"):
+    with pytest.raises(IllegalStateError, match=r"'receipt' .*with a journal .*'durable'"):
         ack.confirmed()
     ack.sent("r1")
-    with pytest.raises(IllegalStateError, match="'ack' for a message with a journal that is 'acknowledging'"):
+    with pytest.raises(IllegalStateError, match=r"'ack' .*with a journal .*'acknowledging'"):
         ack.sent("r2")
     assert ack.confirmed() == 1
-    with pytest.raises(IllegalStateError, match=r"'receipt' for a message .* is 'acknowledged'"):
+    with pytest.raises(IllegalStateError, match=r"'receipt' .*'acknowledged'"):
         ack.confirmed()
 
 
@@ -560,7 +560,7 @@ def test_nothing_is_acknowledged_for_a_journal_that_was_replaced(opened, tmp_pat
     ledger.receive(0, run(1, 5, 6))
     ledger.store_received()
     (tmp_path / "journal").write_bytes((tmp_path / "journal").read_bytes())  # the same id, written by somebody else
-    with pytest.raises(JournalLockedError, match="this is another journal now"):
+    with pytest.raises(JournalLockedError, match="another journal"):
         acks.due_ids(ledger, 0)
-    with pytest.raises(JournalLockedError, match="this is another journal now"):
+    with pytest.raises(JournalLockedError, match="another journal"):
         store.release(0)

@@ -46,14 +46,14 @@ def test_a_lost_connection_ends_what_has_no_receipt(table, allowed, after):
     lane.add_round([b"1,6"], "due", allowed)
     assert [(due.what, due.state) for due in lane.lose()] == [("sent", after), ("due", after)]
     assert lane.rounds == []
-    with pytest.raises(IllegalStateError, match=f"'receipt' for a message .* is '{after.value}'"):
+    with pytest.raises(IllegalStateError, match=f"'receipt' .*'{after.value}'"):
         sent.confirmed()
 
 
 def test_no_ack_for_what_may_not_be_acknowledged():
     lane = lane_of(WITHOUT_JOURNAL)
     lane.add_round([b"1,5"], None, State.OFFERED)
-    with pytest.raises(IllegalStateError, match="'ack' for a message without a journal that is 'offered'"):
+    with pytest.raises(IllegalStateError, match=r"'ack' .*without a journal .*'offered'"):
         lane.rounds[0].sent("r1")
 
 
@@ -90,7 +90,7 @@ def test_another_content_is_another_broker_and_nothing_has_changed():
 
 def test_a_broker_that_sends_a_message_twice_on_one_connection_is_named():
     lane = expecting(10)
-    with pytest.raises(IllegalStateError, match="'recognise' for a message without a journal that is 'done'"):
+    with pytest.raises(IllegalStateError, match=r"'recognise' .*without a journal .*'done'"):
         lane.split_redelivered(run(2, 10, 10), 2)
 
 

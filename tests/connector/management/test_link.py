@@ -49,7 +49,7 @@ def test_attributes_and_operations(broker, queue, link):
 
 def test_what_the_broker_does_not_know_ends_nothing(link):
     for ask in (link.attribute, link.operation):
-        with pytest.raises(InvalidDestinationError, match=r"no answer to messageCount of queue\.nowhere"):
+        with pytest.raises(InvalidDestinationError, match=r"messageCount .*queue\.nowhere"):
             ask("queue.nowhere", "messageCount")
     assert link.attribute("queue.DLQ", "paused") is False
 
@@ -85,7 +85,7 @@ def test_who_may_ask(managed, settings_for, open_link):
 
 def test_who_may_listen_and_not_ask(managed, settings_for, open_link):
     with open_link(settings_for(managed, user="listener")) as link:
-        with pytest.raises(JMSSecurityError, match=r"User listener may not use the management of \w+://") as refused:
+        with pytest.raises(JMSSecurityError, match=r"User listener .*management .*\w+://") as refused:
             link.attribute("queue.DLQ", "messageCount")
         assert "permission manage on activemq.management" in refused.value.remedy
         assert "CoreMessage" not in str(refused.value)
@@ -103,7 +103,7 @@ def test_silence_and_loss_are_errors(broker, settings_for, open_link, port_of, p
         settings = settings_for(broker, url=proxied(proxy), receipt_timeout=2)
         with open_link(settings) as link:
             proxy.to_client.stall()
-            with pytest.raises(ReceiptTimeoutError, match="did not answer a management request within 2 s"):
+            with pytest.raises(ReceiptTimeoutError, match=r"management .*\b2 s\b"):
                 link.attribute("queue.DLQ", "messageCount")
             proxy.cut()
             with pytest.raises(ConnectionLostError):

@@ -41,7 +41,7 @@ def test_a_list_keeps_its_order():
 
 @pytest.mark.parametrize("text", ["stomp+ssl://a:1,stomp://b:2", "stomp://b:2, stomp+ssl://a:1", "amqps://a,amqp://b"])
 def test_a_list_does_not_fall_back_to_no_tls(text):
-    with pytest.raises(ValueError, match=r"all use TLS, or none.*unencrypted"):
+    with pytest.raises(ValueError, match=r"TLS.*unencrypted"):
         parse_broker_url(text)
 
 

@@ -50,7 +50,7 @@ def test_a_silent_name_service_takes_no_longer_than_the_limit(silent):
 def test_connect_timeout_covers_the_name(silent):
     settings = ConnectionSettings(addresses=(Address("broker.example", 61613),), connect_timeout=0.3)
     began = time.monotonic()
-    with pytest.raises(BrokerUnreachableError, match=r"broker.example:61613 .* the name service did not answer within"):
+    with pytest.raises(BrokerUnreachableError, match=r"broker\.example:61613 .*name service"):
         connect(settings)
     assert time.monotonic() - began < 3
 

@@ -34,17 +34,17 @@ def test_a_variable_is_read_each_time(monkeypatch):
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
-    with pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*passwordFile .*/none cannot be read: No such file"):
+    with pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*passwordFile .*/none .*No such file"):
         Password(file=str(tmp_path / "none")).reveal()
     (tmp_path / "binary").write_bytes(b"\xff" + SECRET.encode())
-    with pytest.raises(JMSSecurityError, match="cannot be read") as error:
+    with pytest.raises(JMSSecurityError, match="passwordFile") as error:
         Password(file=str(tmp_path / "binary")).reveal()
     assert SECRET not in str(error.value)
 
 
 def test_a_variable_that_is_not_set(monkeypatch):
     monkeypatch.delenv("JMS_TEST_PASSWORD", raising=False)
-    with pytest.raises(JMSSecurityError, match=r"JMS_TEST_PASSWORD named by passwordEnv is not set.*executor"):
+    with pytest.raises(JMSSecurityError, match=r"JMS_TEST_PASSWORD .*passwordEnv .*executor"):
         Password(variable="JMS_TEST_PASSWORD").reveal()
 
 
@@ -90,7 +90,7 @@ def test_an_encrypted_key(authority):
 @pytest.mark.parametrize("password", [None, Password(value="wrong " + SECRET)])
 def test_an_encrypted_key_without_its_password_asks_nobody(authority, password):
     pair = authority.issue("sealed", password=b"right")
-    with pytest.raises(TlsError, match=r"JMS_TLS.*certificate files cannot be used.*PEM") as error:
+    with pytest.raises(TlsError, match=r"JMS_TLS.*certificate files .*PEM") as error:
         TlsSettings(cert_file=pair.cert, key_file=pair.key, key_password=password).context()
     assert SECRET not in str(error.value)
 
@@ -105,5 +105,5 @@ def test_files_that_are_none(tmp_path, authority):
         TlsSettings(cert_file=str(nonsense)),
         TlsSettings(cert_file=pair.cert, key_file=authority.issue("other").key),
     ):
-        with pytest.raises(TlsError, match=r"certificate files cannot be used: .+"):
+        with pytest.raises(TlsError, match=r"certificate files .*: .+"):
             settings.context()

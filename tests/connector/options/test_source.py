@@ -37,7 +37,7 @@ def test_what_a_source_reads(given, destinations):
 
 
 def test_queue_and_topic():
-    with pytest.raises(OptionConflictError, match=r"JMS_OPTION_CONFLICT.*queue and topic are both given"):
+    with pytest.raises(OptionConflictError, match=r"JMS_OPTION_CONFLICT.*queue and topic"):
         SourceOptions.parse(SOURCE | {"topic": "news"})
 
 
@@ -80,7 +80,7 @@ def test_a_durable_subscription_is_given_whole(given, reason):
 
 
 def test_neither_queue_nor_topic():
-    with pytest.raises(MissingOptionError, match=r"JMS_MISSING_OPTION.*Neither option queue nor option topic"):
+    with pytest.raises(MissingOptionError, match=r"JMS_MISSING_OPTION.*queue .*topic"):
         SourceOptions.parse(URL)
 
 
@@ -88,27 +88,27 @@ def test_neither_queue_nor_topic():
 def test_a_dead_letter_queue_has_a_name_and_a_use(name):
     letters = {name: "deadLetter"}
     assert SourceOptions.parse(SOURCE | letters | DEAD, "stream").dead_letter_queue == "d"
-    with pytest.raises(MissingOptionError, match=f"{name}=deadLetter is given without deadLetterQueue"):
+    with pytest.raises(MissingOptionError, match=f"{name}=deadLetter .*deadLetterQueue"):
         SourceOptions.parse(SOURCE | letters)
-    with pytest.raises(OptionConflictError, match="nothing is sent there"):
+    with pytest.raises(OptionConflictError, match="deadLetterQueue"):
         SourceOptions.parse(SOURCE | DEAD)
-    with pytest.raises(OptionConflictError, match="Queue orders is both read and deadLetterQueue"):
+    with pytest.raises(OptionConflictError, match=r"Queue orders .*deadLetterQueue"):
         SourceOptions.parse(SOURCE | letters | {"deadLetterQueue": "orders"})
-    with pytest.raises(OptionConflictError, match=r"Option queue=orders\.# also reads deadLetterQueue=orders\.dead"):
+    with pytest.raises(OptionConflictError, match=r"queue=orders\.# .*deadLetterQueue=orders\.dead"):
         SourceOptions.parse(URL | {"queue": "orders.#", "deadLetterQueue": "orders.dead"} | letters)
     with pytest.raises(OptionConflictError, match="batch read"):
         SourceOptions.parse(SOURCE | letters | DEAD, "batch")
 
 
 def test_least_and_most_in_order():
-    with pytest.raises(OptionConflictError, match=r"minMessagesPerTrigger \(3\) exceeds maxMessagesPerTrigger \(2\)"):
+    with pytest.raises(OptionConflictError, match=r"minMessagesPerTrigger \(3\) .*maxMessagesPerTrigger \(2\)"):
         SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "3", "maxMessagesPerTrigger": "2"})
     SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "2"})
 
 
 @pytest.mark.parametrize("name", ["maxMessages", "maxBytes"])
 def test_a_stream_refuses_the_bounds_of_a_batch(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a batch, and this reads a stream"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*batch.*stream"):
         SourceOptions.parse(SOURCE | {name.lower(): "5"}, "stream")
     SourceOptions.parse(SOURCE | {name: "5"}, "batch")
 
@@ -117,7 +117,7 @@ def test_a_stream_refuses_the_bounds_of_a_batch(name):
     "name", ["maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "windowBytes"]
 )
 def test_a_batch_refuses_the_bounds_of_a_stream(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for a stream, and this reads a batch"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*stream.*batch"):
         SourceOptions.parse(SOURCE | {name: "5"}, "batch")
     SourceOptions.parse(SOURCE | {name: "5"}, "stream")
 
@@ -143,3 +143,15 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
     assert SourceOptions.parse(given).selector is not None
     with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
         SourceOptions.parse(given | {"broker": "classic"})
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"queue": "q", "stagingQueue": "s"}, "without deliveryGuarantee=exactly-once"),
+        ({"topic": "t", "deliveryGuarantee": "exactly-once"}, "for a plain topic subscription"),
+    ],
+)
+def test_a_staged_read_is_given_whole(given, reason):
+    with pytest.raises(OptionConflictError, match=reason):
+        SourceOptions.parse({"brokerUrl": "amqp://h:1"} | given)

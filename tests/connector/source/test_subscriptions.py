@@ -56,7 +56,7 @@ def test_a_durable_subscription_keeps_its_selector(broker, queue):
     with pytest.raises(SelectorChangedError), subscribed(broker, digest, **durable, selector=blue):
         pass
     with pytest.raises(SelectorChangedError), subscribed(broker, None, **durable, selector=blue):
-        pass  # a new checkpoint: Artemis is asked
+        pass  # a new checkpoint: the source queries Artemis
 
 
 def test_what_a_broker_cannot_do_is_refused_before_it_is_asked(broker, queue):

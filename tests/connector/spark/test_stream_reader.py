@@ -215,9 +215,7 @@ def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp
         parts = reader.partitions({"seq": 0}, reader.latestOffset({"seq": 0}, ReadMaxBytes(1)))
         elsewhere = pickle.loads(pickle.dumps(reader))
         (tmp_path / "journal").rename(tmp_path / "out of sight")
-        with pytest.raises(
-            JournalError, match=r"\[JMS_JOURNAL_IO\] Could not read .*: No such file.*leave out journalShared"
-        ):
+        with pytest.raises(JournalError, match=r"\[JMS_JOURNAL_IO\].*: No such file.*journalShared"):
             list(elsewhere.read(parts[0]))
         (tmp_path / "out of sight").rename(tmp_path / "journal")
         assert [batch.num_rows for batch in elsewhere.read(parts[0])] == [3]
@@ -232,15 +230,15 @@ def test_batches_after_the_first_are_mapped_where_tasks_run_on_this_machine(spar
     frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=100, partitionBytes=4000, idleTimeout="300ms")
     texts, sizes = [], []
 
-    def look(batch, _number):
+    def collect(batch, _number):
         texts.extend(row.text for row in batch.select("sequence", "text").orderBy("sequence").collect())
         sizes.append(_shared_memory())
 
-    writer = frame.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path))
+    writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(tmp_path))
     assert writer.trigger(availableNow=True).start().awaitTermination(120)
     assert texts == [f"text {n}" for n in range(400)]
     first, *later = sizes
-    assert max(first) < 100, "the first batch travels, and asks"
+    assert max(first) < 100, "the first batch travels, and finds out where tasks run"
     assert later
     assert all(len(found) == 2 and max(found) > 4000 for found in later), "what is done is released"
     assert left(broker, queue) == 0

@@ -60,7 +60,7 @@ def test_bodies_come_back(either, queue, body, body_type):
 @pytest.mark.parametrize("body_type", BodyType)
 def test_empty_message_of_a_type(either, queue, body_type):
     either.send(queue, body_type=body_type)
-    if body_type is not BodyType.OBJECT:  # a null object cannot be asked for its toString()
+    if body_type is not BodyType.OBJECT:  # a null object has no toString()
         assert either.receive(queue).body_type is body_type
 
 

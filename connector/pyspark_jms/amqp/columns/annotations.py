@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import numbers
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import names_of
-from pyspark_jms.amqp.columns.octets import Octets
 from pyspark_jms.amqp.columns.walk import Entries
 from pyspark_jms.columns.cut import Ints
 
@@ -19,11 +19,11 @@ _ROLES = ("x-opt-jms-dest", "x-opt-jms-reply-to", "x-opt-jms-msg-type", "x-opt-d
 
 
 class Annotations:
-    def __init__(self, octets: Octets, entries: Entries, rows: int) -> None:
-        self._octets = octets
+    def __init__(self, reader: ByteReader, entries: Entries, rows: int) -> None:
+        self._reader = reader
         self._rows = rows
         self._fields: dict[str, list[Field]] = {role: [] for role in _ROLES}
-        names = names_of(octets, entries)
+        names = names_of(reader, entries)
         for role, fields in self._fields.items():
             number = names.numbers.get(role, -1)
             for entry, code in zip(entries, names.codes, strict=True):
@@ -36,7 +36,7 @@ class Annotations:
         found = np.full(self._rows, ABSENT, np.int64)
         for field in self._fields[role]:
             size = self._rows
-            values = numbers(self._octets, field, size, codes, absent=ABSENT, lenient=True)
+            values = numbers(self._reader, field, size, codes, absent=ABSENT, lenient=True)
             found[field.rows] = values[field.rows]
         return found
 

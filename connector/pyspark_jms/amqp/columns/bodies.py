@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.flat import flatten
 from pyspark_jms.amqp.columns.names import names_of
-from pyspark_jms.amqp.columns.octets import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, Octets
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals, RefusedRowsError
@@ -58,7 +58,7 @@ _IS_ELEMENT[list(JMS_TYPES)] = True
 
 
 def body_columns(
-    octets: Octets, parts: Parts, annotations: Ints, content_types: pa.Array, choice: BodyChoice
+    reader: ByteReader, parts: Parts, annotations: Ints, content_types: pa.Array, choice: BodyChoice
 ) -> dict[str, pa.Array]:
     """``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
     shapes = _shapes(parts)
@@ -68,7 +68,7 @@ def body_columns(
         fits = fits | (shapes == _STRING)
     if not fits.all():
         raise RefusedRowsError(np.flatnonzero(~fits))
-    bodies, refusals = _Bodies(octets, parts, kinds, shapes), Refusals()
+    bodies, refusals = _Bodies(reader, parts, kinds, shapes), Refusals()
     columns = {
         "body_type": bodies.types(),
         "text": refusals.attempt(bodies.text),
@@ -110,7 +110,7 @@ def _kind_of(content_type: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Bodies:
-    octets: Octets
+    reader: ByteReader
     parts: Parts
     kinds: Ints
     shapes: Ints
@@ -146,7 +146,7 @@ class _Bodies:
         start, stop = self.parts.body.start, self.parts.body.stop
         if empty is not None and empty.any():
             stop = np.where(empty, start, stop)
-        return cut(self.octets.buffer, start, stop, None if keep.all() else keep)
+        return cut(self.reader.buffer, start, stop, None if keep.all() else keep)
 
     def map(self) -> pa.Array:
         kind = pa.map_(pa.string(), TYPED_VALUE)
@@ -155,14 +155,14 @@ class _Bodies:
             return pa.nulls(len(self.kinds), kind)
         given = rows[self.shapes[rows] == _PAIRS]
         entries = self._inside(given, entries_of)
-        names = names_of(self.octets, entries)
+        names = names_of(self.reader, entries)
         flat = flatten([entry.field for entry in entries], names.codes, len(self.kinds))
         twice = flat.rows_with_a_name_twice(len(names))
         if len(twice):
             raise RefusedRowsError(twice)
         keys = flat.pick_each(names.texts(), flat.name)
         offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _MAP)
-        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.octets, flat)], fields=list(TYPED_VALUE))
+        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.reader, flat)], fields=list(TYPED_VALUE))
         return pa.MapArray.from_arrays(offsets, keys, typed, kind, mask=absent)
 
     def stream(self) -> pa.Array:
@@ -172,16 +172,16 @@ class _Bodies:
         given = rows[self.shapes[rows] == _LIST]
         entries = self._inside(given, elements_of)
         flat = flatten([entry.field for entry in entries], [0] * len(entries), len(self.kinds))
-        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.octets, flat)], fields=list(TYPED_VALUE))
+        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.reader, flat)], fields=list(TYPED_VALUE))
         offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _STREAM)
         return pa.ListArray.from_arrays(offsets, typed, mask=absent)
 
-    def _inside(self, rows: Ints, read: Callable[[Octets, Ints, Ints], Entries]) -> Entries:
+    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], Entries]) -> Entries:
         """The entries of the bodies of some rows. A row with a value that JMS does not have is refused."""
         if not len(rows):
             return []
         try:
-            found = read(self.octets, self.parts.body_at[rows], self.parts.ends[rows])
+            found = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows])
         except RefusedRowsError as refused:
             raise RefusedRowsError(rows[refused.rows]) from None
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]

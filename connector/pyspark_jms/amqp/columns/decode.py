@@ -1,13 +1,13 @@
 """A block of whole AMQP 1.0 messages → one RecordBatch of the schema.
 
 Each step works on all messages at once. What it does not take is read one message at a time.
-Refuses to know sockets and Spark.
+Does not know sockets and Spark.
 """
 
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.octets import Octets, TooNearTheEndError
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.rows import columns_of
@@ -39,7 +39,7 @@ def decode(
     """Decode the bare messages of a block (AMQP 1.0 §3.2), of whose index only ``ends`` is used.
 
     An index that leaves the block is an ``IllegalStateError``. A message that cannot be read becomes a row whose
-    ``body_error`` says why, with the message in ``bytes``; none raises.
+    ``body_error`` states the reason, with the message in ``bytes``; none raises.
     """
     rows = len(block)
     if not rows:
@@ -48,8 +48,8 @@ def decode(
     require_offsets(buffer.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
     reading = Reading(dialect=dialect, source=source, body_type=body_type)
-    octets, parts = _walked(Octets(buffer), begins, ends)
-    columns, parts = _columns(octets, parts, reading)
+    reader, parts = _walked(ByteReader(buffer), begins, ends)
+    columns, parts = _columns(reader, parts, reading)
     batch = _mixed(block, columns, parts, reading)
     sequence = pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64))
     return batch.set_column(_SEQUENCE, ARROW_SCHEMA.field(_SEQUENCE), sequence)
@@ -65,21 +65,21 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def _walked(octets: Octets, begins: Ints, ends: Ints) -> tuple[Octets, Parts]:
+def _walked(reader: ByteReader, begins: Ints, ends: Ints) -> tuple[ByteReader, Parts]:
     try:
-        return octets, walk(octets, begins, ends)
+        return reader, walk(reader, begins, ends)
     except TooNearTheEndError:
-        octets = octets.padded()
-        return octets, walk(octets, begins, ends)
+        reader = reader.padded()
+        return reader, walk(reader, begins, ends)
 
 
-def _columns(octets: Octets, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Parts]:
+def _columns(reader: ByteReader, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Parts]:
     """The columns of the rows that are left when no row is refused, and these rows."""
     while len(parts):
         try:
-            return columns_of(octets, parts, reading), parts
+            return columns_of(reader, parts, reading), parts
         except TooNearTheEndError:
-            octets = octets.padded()
+            reader = reader.padded()
         except RefusedRowsError as refused:
             good = np.ones(len(parts), np.bool_)
             good[refused.rows] = False

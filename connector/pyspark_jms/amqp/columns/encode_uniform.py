@@ -22,7 +22,7 @@ _TYPES = {kind.encode(): kind for kind in PROPERTY_TYPES}
 def uniform_entries(properties: Properties, names: Names, stated: StatedTypes | None) -> list[Piece] | None:
     """Keys and values of each row.
 
-    None if the rows differ in names or types, and if a value is not valid for its type or needs a closer look.
+    None if the rows differ in names or types, and if a value is not valid for its type or needs the full check.
     """
     kinds = _kinds(names, stated)
     if kinds is None:

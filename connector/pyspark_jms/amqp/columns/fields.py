@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.amqp.columns.byte_reader import NULL, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.inside import Field
-from pyspark_jms.amqp.columns.octets import NULL, STR8, STR32, Octets
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints, Mask, Pieces, cut, is_utf8, not_utf8
@@ -36,19 +36,19 @@ def field_at(fields: Fields, number: int) -> Field | None:
     return field
 
 
-def string(octets: Octets, field: Field | None, rows: int, codes: tuple[int, int] = (STR8, STR32)) -> pa.Array:
+def string(reader: ByteReader, field: Field | None, rows: int, codes: tuple[int, int] = (STR8, STR32)) -> pa.Array:
     """A string column of the values with the constructors ``codes``, null for a null."""
     if field is None:
         return pa.nulls(rows, pa.string())
     known = _known(field, codes)
     starts, stops, keep = _spread(field, known, rows)
     if keep is None and _short(starts, stops):
-        pieces = Pieces(octets.buffer, starts, stops)
+        pieces = Pieces(reader.buffer, starts, stops)
         if rows and pieces.all_same(np.arange(rows)):
             column = pieces.take(np.zeros(1, np.int64))
             if is_utf8(column):
                 return pa.repeat(column[0], rows)
-    column = cut(octets.buffer, starts, stops, keep)
+    column = cut(reader.buffer, starts, stops, keep)
     if not is_utf8(column):
         raise RefusedRowsError(np.flatnonzero(not_utf8(column)))
     return column
@@ -85,7 +85,7 @@ def _spread(field: Field, known: Mask | None, rows: int) -> tuple[Ints, Ints, Ma
 
 
 def numbers(
-    octets: Octets,
+    reader: ByteReader,
     field: Field | None,
     rows: int,
     codes: Mapping[int, int | None],
@@ -100,7 +100,7 @@ def numbers(
     found = np.full(rows, absent, np.int64)
     if field is None:
         return found
-    values = _numbers(octets, field, codes, absent)
+    values = _numbers(reader, field, codes, absent)
     wrong = values == _REFUSED
     if lenient:
         values = np.where(wrong, absent, values)
@@ -110,7 +110,7 @@ def numbers(
     return found
 
 
-def _numbers(octets: Octets, field: Field, codes: Mapping[int, int | None], absent: int) -> Ints:
+def _numbers(reader: ByteReader, field: Field, codes: Mapping[int, int | None], absent: int) -> Ints:
     present = [field.code] if isinstance(field.code, int) else np.flatnonzero(np.bincount(field.code)).tolist()
     values = np.full(len(field.rows), _REFUSED, np.int64)
     for code in present:
@@ -119,7 +119,7 @@ def _numbers(octets: Octets, field: Field, codes: Mapping[int, int | None], abse
             values[at] = absent
         elif code in codes:
             constant = codes[code]
-            values[at] = octets.numbers(code, field.start[at]) if constant is None else constant
+            values[at] = reader.numbers(code, field.start[at]) if constant is None else constant
             if code == 0x56:  # noqa: PLR2004 - a boolean that is neither 0 nor 1
                 values[at] = np.where(values[at] > 1, _REFUSED, values[at])
     return values

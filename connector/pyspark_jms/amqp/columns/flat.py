@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.octets import Code
+from pyspark_jms.amqp.columns.byte_reader import Code
 from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints
 from pyspark_jms.columns.first import is_first

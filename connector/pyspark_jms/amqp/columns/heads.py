@@ -5,7 +5,7 @@ A gather from scattered messages costs more than all arithmetic on what it bring
 
 import numpy as np
 
-from pyspark_jms.amqp.columns.octets import STRIP, Octets
+from pyspark_jms.amqp.columns.byte_reader import STRIP, ByteReader
 from pyspark_jms.columns.cut import Ints, Mask, Uint8s
 
 __all__ = ["Heads"]
@@ -17,10 +17,10 @@ _STRIP_WORDS, _FOLDED = STRIP // _WORD, 64
 class Heads:
     """Positions that move on through their rows."""
 
-    __slots__ = ("_differing", "_octets", "_offset", "_strip", "at")
+    __slots__ = ("_differing", "_offset", "_reader", "_strip", "at")
 
-    def __init__(self, octets: Octets, at: Ints) -> None:
-        self._octets = octets
+    def __init__(self, reader: ByteReader, at: Ints) -> None:
+        self._reader = reader
         self.at = at
         self._strip: Uint8s | None = None
         self._offset = 0
@@ -36,7 +36,7 @@ class Heads:
         if self._strip is None or self._offset + ahead + _WORD > STRIP:
             self._take_strips(ahead + _WORD)
         if self._strip is None:
-            return self._octets.words(self.at + ahead)
+            return self._reader.words(self.at + ahead)
         begin = self._offset + ahead
         return np.ndarray((len(self.at),), "<i8", self._strip, offset=begin, strides=(STRIP,))
 
@@ -53,7 +53,7 @@ class Heads:
 
     def _take_strips(self, size: int) -> None:
         """Read what follows the positions, if a strip has so many bytes."""
-        self._strip = None if size > STRIP else self._octets.strips(self.at)
+        self._strip = None if size > STRIP else self._reader.strips(self.at)
         self._offset, self._differing = 0, None
 
     def move(self, to: Ints, step: int | None) -> None:

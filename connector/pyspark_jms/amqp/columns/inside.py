@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Compounds, Values, layout_of, pick
 from pyspark_jms.amqp.columns.heads import Heads
-from pyspark_jms.amqp.columns.octets import Code, Compounds, Octets, Values, layout_of, pick
 from pyspark_jms.columns.cut import Ints, Mask
 
 __all__ = ["Entry", "Field", "Inside"]
@@ -46,11 +46,11 @@ class Entry(NamedTuple):
 
 
 class Inside:
-    """``bad`` is set for rows that cannot be read; they are not looked at again."""
+    """``bad`` is set for rows that cannot be read; they are not read again."""
 
-    def __init__(self, octets: Octets, bad: Mask, rows: Ints, compounds: Compounds, heads: Heads) -> None:
+    def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, heads: Heads) -> None:
         """``heads``: the positions of the first elements."""
-        self._octets = octets
+        self._reader = reader
         self._bad = bad
         self._rows, self.heads = rows, heads
         self._count, self._end = compounds.counts, compounds.end
@@ -101,7 +101,7 @@ class Inside:
         head = self.heads.constant(_KEY_HEAD) or self.heads.constant(1)
         layout = None if head is None else layout_of(head)
         if head is None or layout is None:
-            return self._octets.values(self.heads.at, self._end, self.heads.words())
+            return self._reader.values(self.heads.at, self._end, self.heads.words())
         start, step = layout
         stop = self.heads.at + step
         return Values(head[0], self.heads.at + start, stop, stop > self._end, step)

@@ -1,9 +1,9 @@
-"""The keys of maps as numbers: each distinct key once. Refuses to know what the names mean."""
+"""The keys of maps as numbers: each distinct key once. Does not know what the names mean."""
 
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Entries
 from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
@@ -29,7 +29,7 @@ class Names:
         return pa.array(list(self.numbers), pa.string())
 
 
-def names_of(octets: Octets, entries: Entries) -> Names:
+def names_of(reader: ByteReader, entries: Entries) -> Names:
     """The names of entries of maps. A row with a name that is not UTF-8 is refused."""
     names, refusals = Names(), Refusals()
     for entry in entries:
@@ -40,7 +40,7 @@ def names_of(octets: Octets, entries: Entries) -> Names:
                 refusals.add(entry.field.rows)
             continue
         assert entry.key_start is not None and entry.key_stop is not None  # noqa: PT018
-        keys = cut(octets.buffer, entry.key_start, entry.key_stop)
+        keys = cut(reader.buffer, entry.key_start, entry.key_stop)
         if not is_utf8(keys):
             refusals.add(entry.field.rows[not_utf8(keys)])
             continue

@@ -53,7 +53,7 @@ def is_text_type(content_type: str) -> bool:
 
 
 def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:
-    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or cannot be read as it says."""
+    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or is not of its type."""
     shape = _shape(message, facts.sections)
     kind = _type_of(shape, facts)
     places = [at for _, at in facts.sections]

@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader, Code
 from pyspark_jms.amqp.columns.fields import UINT, field_at
 from pyspark_jms.amqp.columns.flat import flatten
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import Names, names_of
-from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Code, Octets
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
@@ -28,11 +28,11 @@ _IS_PROPERTY[[code for code, kind in JMS_TYPES.items() if kind in PROPERTY_TYPES
 
 
 def property_columns(
-    octets: Octets, parts: Parts, dialect: Dialect, from_stomp: Mask, delivery_counts: Ints
+    reader: ByteReader, parts: Parts, dialect: Dialect, from_stomp: Mask, delivery_counts: Ints
 ) -> dict[str, pa.Array]:
     """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
     rows = len(parts)
-    names = names_of(octets, parts.application_properties)
+    names = names_of(reader, parts.application_properties)
     refusals = Refusals()
     fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
     for field in fields:
@@ -46,7 +46,7 @@ def property_columns(
     offsets = pa.array(flat.offsets, pa.int32())
     keys = flat.pick_each(names.texts(), flat.name)
     return {
-        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(octets, flat)),
+        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat)),
         "property_types": pa.MapArray.from_arrays(offsets, keys, type_numbers(flat)),
     }
 

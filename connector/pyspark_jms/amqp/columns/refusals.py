@@ -1,4 +1,4 @@
-"""Rows that the vectorised decoder does not take, collected while it looks at them all."""
+"""Rows that the vectorised decoder does not take, collected over all of its steps."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,7 +21,7 @@ class RefusedRowsError(Exception):
 
 
 class Refusals:
-    """Rows to refuse, all at once: another round over the block costs more than to look on."""
+    """Rows to refuse, all at once: another round over the block costs more than to continue."""
 
     def __init__(self) -> None:
         self._rows: list[Ints] = []

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.annotations import ABSENT, Annotations
 from pyspark_jms.amqp.columns.bodies import body_columns
+from pyspark_jms.amqp.columns.byte_reader import SYM8, SYM32, ByteReader
 from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
 from pyspark_jms.amqp.columns.fields import BOOLEAN, BYTE, TIME, UBYTE, UINT, field_at, numbers, string, times
-from pyspark_jms.amqp.columns.octets import SYM8, SYM32, Octets
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns
@@ -32,17 +32,17 @@ _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3,
 _EXPIRY, _CREATED = 8, 9
 
 
-def columns_of(octets: Octets, parts: Parts, reading: Reading) -> dict[str, pa.Array]:
+def columns_of(reader: ByteReader, parts: Parts, reading: Reading) -> dict[str, pa.Array]:
     """Every column but ``sequence`` and ``body_error``; ``RefusedRowsError`` if a row is for the slow path."""
-    return _Rows(octets, parts, reading).columns()
+    return _Rows(reader, parts, reading).columns()
 
 
 class _Rows:
-    def __init__(self, octets: Octets, parts: Parts, reading: Reading) -> None:
-        self._octets = octets
+    def __init__(self, reader: ByteReader, parts: Parts, reading: Reading) -> None:
+        self._reader = reader
         self._parts = parts
         self._reading = reading
-        self._annotations = Annotations(octets, parts.annotations, len(parts))
+        self._annotations = Annotations(reader, parts.annotations, len(parts))
 
     def columns(self) -> dict[str, pa.Array]:
         rows = len(self._parts)
@@ -78,30 +78,30 @@ class _Rows:
 
     def _properties(self, ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
         without_id = np.asarray(ids.is_null())
-        return property_columns(self._octets, self._parts, self._reading.dialect, without_id, earlier)
+        return property_columns(self._reader, self._parts, self._reading.dialect, without_id, earlier)
 
     def _bodies(self, content_types: pa.Array) -> dict[str, pa.Array]:
         types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
-        return body_columns(self._octets, self._parts, types, content_types, self._reading.body_type)
+        return body_columns(self._reader, self._parts, types, content_types, self._reading.body_type)
 
     def _priorities(self) -> pa.Array:
         return _int32(self._header(1, UBYTE, absent=_DEFAULT_PRIORITY))
 
     def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
         field = field_at(self._parts.header, number)
-        return numbers(self._octets, field, len(self._parts), codes, absent=absent)
+        return numbers(self._reader, field, len(self._parts), codes, absent=absent)
 
     def _string(self, number: int, codes: tuple[int, int] | None = None) -> pa.Array:
         field = field_at(self._parts.properties, number)
         if codes is None:
-            return string(self._octets, field, len(self._parts))
-        return string(self._octets, field, len(self._parts), codes)
+            return string(self._reader, field, len(self._parts))
+        return string(self._reader, field, len(self._parts), codes)
 
     def _time(self, number: int) -> pa.Array:
         field = field_at(self._parts.properties, number)
         if field is None:
             return times(np.zeros(len(self._parts), np.int64))
-        return times(numbers(self._octets, field, len(self._parts), TIME, absent=0))
+        return times(numbers(self._reader, field, len(self._parts), TIME, absent=0))
 
     def _delivery_times(self) -> pa.Array:
         found = self._annotations.numbers("x-opt-delivery-time", _DELIVERY_TIME)
@@ -137,7 +137,7 @@ class _Rows:
         return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), ids, _SLASH)
 
     def _fingerprint(self, row: int) -> str:
-        message = self._octets.raw[self._parts.begins[row] : self._parts.ends[row]]
+        message = self._reader.raw[self._parts.begins[row] : self._parts.ends[row]]
         return f"~{blake2b(message.data, digest_size=FINGERPRINT_BYTES).hexdigest()}"
 
 

@@ -5,8 +5,8 @@ from base64 import b64encode
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.flat import Flat
-from pyspark_jms.amqp.columns.octets import BIN8, BIN32, NULL, STR8, STR32, Octets
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
@@ -42,15 +42,15 @@ def type_numbers(flat: Flat) -> pa.Array:
     return flat.pick_each(TYPES, [int(_TYPE_NUMBERS[code]) for code in flat.code])
 
 
-def texts_of(octets: Octets, flat: Flat) -> pa.Array:
+def texts_of(reader: ByteReader, flat: Flat) -> pa.Array:
     """The text of each value, null for a null."""
     codes = flat.codes()
-    return _Texts(octets, flat, codes).column()
+    return _Texts(reader, flat, codes).column()
 
 
 class _Texts:
-    def __init__(self, octets: Octets, flat: Flat, codes: Ints) -> None:
-        self._octets = octets
+    def __init__(self, reader: ByteReader, flat: Flat, codes: Ints) -> None:
+        self._reader = reader
         self._flat = flat
         self._codes = codes
         self._index = np.zeros(len(flat), np.int64)
@@ -65,14 +65,14 @@ class _Texts:
         self._booleans(present)
         for code in {_FLOAT, _DOUBLE} & present:
             at = self._of(code)
-            numbers = self._octets.numbers(code, self._flat.start[at])
+            numbers = self._reader.numbers(code, self._flat.start[at])
             native = numbers.astype(np.float32 if code == _FLOAT else np.float64)
             self._add(at, java_text(pa.array(native)).view(pa.string()))
         if _CHAR in present:
             self._chars()
         for code in {BIN8, BIN32} & present:
             at = self._of(code)
-            contents = cut(self._octets.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
+            contents = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
             self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
         self._refusals.raise_any()
         nulls = self._codes == NULL if NULL in present else None
@@ -94,7 +94,7 @@ class _Texts:
         if not {STR8, STR32} & present:
             return
         at = np.flatnonzero((self._codes == STR8) | (self._codes == STR32))
-        texts = cut(self._octets.buffer, self._flat.start[at], self._flat.stop[at])
+        texts = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at])
         if not is_utf8(texts):
             self._refuse(at[not_utf8(texts)])
         self._add(at, texts)
@@ -117,7 +117,7 @@ class _Texts:
             return start
         if code == 0x43:  # noqa: PLR2004 - the uint 0 has no bytes
             return np.zeros(len(start), np.int64)
-        numbers: Ints = self._octets.numbers(_SIGNED.get(code, code), start).astype(np.int64)
+        numbers: Ints = self._reader.numbers(_SIGNED.get(code, code), start).astype(np.int64)
         return numbers
 
     def _booleans(self, present: set[int]) -> None:
@@ -126,7 +126,7 @@ class _Texts:
             at = self._of(code)
             truths = np.full(len(at), int(code == _TRUE))
             if code == _BOOLEAN:
-                truths = self._octets.numbers(code, self._flat.start[at]).astype(np.int64)
+                truths = self._reader.numbers(code, self._flat.start[at]).astype(np.int64)
                 self._refuse(at[truths > 1])
             self._index[at] = self._size + truths
         if codes:
@@ -135,7 +135,7 @@ class _Texts:
 
     def _chars(self) -> None:
         at = self._of(_CHAR)
-        points = self._octets.numbers(_CHAR, self._flat.start[at]).astype(np.int64)
+        points = self._reader.numbers(_CHAR, self._flat.start[at]).astype(np.int64)
         wrong = (points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))  # noqa: PLR2004 - surrogates
         self._refuse(at[wrong])
         self._add(at, pa.array([chr(point) for point in np.where(wrong, 0, points).tolist()], pa.string()))

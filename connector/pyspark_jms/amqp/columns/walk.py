@@ -1,6 +1,6 @@
 """Whole messages → the positions of their parts, one cursor for each message, all cursors at once.
 
-A message with anything unexpected is left to the reader of one message. Refuses to know what the parts mean.
+A message with anything unexpected is left to the reader of one message. Does not know what the parts mean.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, ByteReader, Compounds
 from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
-from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, Compounds, Octets
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
@@ -101,9 +101,9 @@ class _Renumbered:
         ]
 
 
-def walk(octets: Octets, begins: Ints, ends: Ints) -> Parts:
+def walk(reader: ByteReader, begins: Ints, ends: Ints) -> Parts:
     """The parts of every message that has the usual sections, each of them once."""
-    cursors = _Cursors(octets, begins.copy(), ends)
+    cursors = _Cursors(reader, begins.copy(), ends)
     header = cursors.fields(HEADER)
     after_header = cursors.at.copy()
     cursors.entries(DELIVERY_ANNOTATIONS, _SYMBOL_KEYS)
@@ -117,12 +117,12 @@ def walk(octets: Octets, begins: Ints, ends: Ints) -> Parts:
 
 
 class _Cursors:
-    """One position in each message. ``bad`` messages are not looked at again."""
+    """One position in each message. ``bad`` messages are not read again."""
 
-    def __init__(self, octets: Octets, begins: Ints, ends: Ints) -> None:
-        self._octets = octets
+    def __init__(self, reader: ByteReader, begins: Ints, ends: Ints) -> None:
+        self._reader = reader
         self.at = begins
-        self._heads = Heads(octets, begins)
+        self._heads = Heads(reader, begins)
         self._ends = ends
         self._every = np.arange(len(begins))
         self.bad: Mask = np.zeros(len(begins), np.bool_)
@@ -159,21 +159,21 @@ class _Cursors:
         if not len(rows):
             return None
         begin = self.at[rows] + _SECTION
-        found = self._octets.compounds(begin, self._ends[rows], codes)
+        found = self._reader.compounds(begin, self._ends[rows], codes)
         self.at = self.at.copy()
         self.at[rows] = np.where(found.bad, begin, found.end)
-        self._heads = Heads(self._octets, self.at)
-        return Inside(self._octets, self.bad, rows, _with_most(found, most), Heads(self._octets, found.first))
+        self._heads = Heads(self._reader, self.at)
+        return Inside(self._reader, self.bad, rows, _with_most(found, most), Heads(self._reader, found.first))
 
     def _inside_all(self, codes: tuple[int, int, int], most: int | None) -> Inside:
         """The same where every row has the section."""
         heads, begin = self._heads, self.at + _SECTION
         words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
-        found = self._octets.compounds(begin, self._ends, codes, words)
+        found = self._reader.compounds(begin, self._ends, codes, words)
         heads.move(found.first, None if found.step is None else _SECTION + found.step)
         self.at = np.where(found.bad, begin, found.end)
-        self._heads = Heads(self._octets, self.at)
-        return Inside(self._octets, self.bad, self._every, _with_most(found, most), heads)
+        self._heads = Heads(self._reader, self.at)
+        return Inside(self._reader, self.bad, self._every, _with_most(found, most), heads)
 
     def body(self) -> tuple[Ints, Field]:
         """The code of each body section and its value, which ends the message. Moves on to the constructor."""
@@ -182,12 +182,12 @@ class _Cursors:
         start, stop = self._ends.copy(), self._ends.copy()
         rows = np.flatnonzero((self.at < self._ends) & ~self.bad)
         if len(rows):
-            heads = self._heads if len(rows) == len(self._every) else Heads(self._octets, self.at[rows])
+            heads = self._heads if len(rows) == len(self._every) else Heads(self._reader, self.at[rows])
             words, ends = heads.words(), self._ends[rows]
             section[rows] = words >> 16 & 0xFF
             known = (words & _DESCRIPTOR_MASK == _DESCRIPTOR) & (section[rows] >= DATA) & (section[rows] <= VALUE)
             known &= heads.at + _SECTION < ends
-            values = self._octets.values(heads.at + _SECTION, ends, heads.words(_SECTION))
+            values = self._reader.values(heads.at + _SECTION, ends, heads.words(_SECTION))
             self.bad[rows[~known | values.bad | (values.stop != ends)]] = True
             self.at = self.at.copy()
             self.at[rows] += _SECTION
@@ -200,22 +200,22 @@ def _with_most(found: Compounds, most: int | None) -> Compounds:
     return found if most is None else found._replace(bad=found.bad | (found.counts > most))
 
 
-def entries_of(octets: Octets, at: Ints, limit: Ints) -> Entries:
+def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> Entries:
     """The entries of the maps at positions; their rows are numbered from 0."""
-    return _of_bodies(octets, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
+    return _of_bodies(reader, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
 
 
-def elements_of(octets: Octets, at: Ints, limit: Ints) -> Entries:
+def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> Entries:
     """The elements of the lists at positions."""
-    return _of_bodies(octets, at, limit, LIST_CODES, Inside.elements)
+    return _of_bodies(reader, at, limit, LIST_CODES, Inside.elements)
 
 
 def _of_bodies(
-    octets: Octets, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
+    reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
 ) -> Entries:
     bad = np.zeros(len(at), np.bool_)
-    compounds = octets.compounds(at, limit, codes)
-    found = list(read(Inside(octets, bad, np.arange(len(at)), compounds, Heads(octets, compounds.first))))
+    compounds = reader.compounds(at, limit, codes)
+    found = list(read(Inside(reader, bad, np.arange(len(at)), compounds, Heads(reader, compounds.first))))
     if bad.any():
         raise RefusedRowsError(np.flatnonzero(bad))
     return found

@@ -7,7 +7,10 @@ from types import MappingProxyType
 from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import SET_BY_PROVIDER
 
-__all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "SendRules"]
+__all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]
+
+DUPLICATE_ID_PROPERTY = "_AMQ_DUPL_ID"
+"""Artemis drops a message whose value of this property it has seen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ ARTEMIS_RULES = SendRules(
             "_AMQ_ACTUAL_EXPIRY",
             "_AMQ_BRIDGE_DUP",
             "_AMQ_CONTENT_TYPE",
-            "_AMQ_DUPL_ID",
+            DUPLICATE_ID_PROPERTY,
             "_AMQ_INGRESS_TIMESTAMP",
             "_AMQ_LARGE_COMPRESSED",
             "_AMQ_LARGE_SIZE",

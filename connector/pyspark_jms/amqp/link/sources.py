@@ -11,14 +11,14 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, Un
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["require_echo", "require_kind", "require_shared", "source_of"]
+__all__ = ["OUTCOMES", "require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
 _KINDS = ("queue", "topic")
 _SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
 _DURABLE = 2  # §3.5.5: unsettled-state
-_OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
@@ -35,7 +35,7 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse else None,
         filter=filters,
-        outcomes=_OUTCOMES,
+        outcomes=OUTCOMES,
         capabilities=tuple(capabilities),
     )
 
@@ -45,7 +45,7 @@ def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
     given = (echoed.filter if echoed is not None else None) or {}
     if sent.filter and not any(_is_selector(each) for each in given.values()):
         raise InvalidSelectorError(
-            f"{address} did not take the selector over: it would deliver every message.",
+            f"{address} ignored the selector and would deliver every message.",
             "Remove option selector, and filter the DataFrame.",
         )
     if sent.distribution_mode and (echoed is None or echoed.distribution_mode != sent.distribution_mode):
@@ -53,13 +53,13 @@ def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
 
 
 def require_kind(address: Address, sent: Source, echoed: Source | None) -> None:
-    """A broker may take a topic for a queue that it creates, or the other way round, and say so (Broker-J)."""
-    asked = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
+    """Broker-J may attach a queue in place of a topic, or a topic in place of a queue; its reply shows that."""
+    wanted = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
     given = set(_KINDS).intersection((echoed.capabilities if echoed is not None else None) or ())
-    if given and asked not in given:
+    if given and wanted not in given:
         raise InvalidDestinationError(
-            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {asked}.",
-            "Use option queue or topic as the broker has it.",
+            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {wanted}.",
+            "Use the option, queue or topic, that the broker's address needs.",
         )
 
 

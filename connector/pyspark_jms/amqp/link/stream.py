@@ -1,4 +1,4 @@
-"""A connected socket and the one thread that reads and writes it. Other threads only ask it to look again.
+"""A connected socket and the one thread that reads and writes it. Other threads only wake it.
 
 With TLS two threads must not use one OpenSSL object, so all bytes pass this thread.
 """
@@ -18,7 +18,7 @@ __all__ = ["Endpoint", "Stream"]
 
 _READ_BYTES = 1 << 18
 _READS = 16
-"""Reads before the thread looks whether there is something to write."""
+"""Reads before the thread checks for data to write."""
 _SMALL_READ_BYTES, _NAP_SECONDS = 1 << 15, 0.0005
 """A broker writes frame by frame. After a small read the thread sleeps, so that the next read has more frames."""
 _WRITE_BYTES = 1 << 18
@@ -105,7 +105,7 @@ class Stream:
             each.close()
 
     def _turn(self, selector: selectors.BaseSelector, endpoint: Endpoint) -> bool:
-        """One look at the socket. False: the peer has closed the connection."""
+        """Read and write what the socket allows. False: the peer has closed the connection."""
         blocked = self._write(endpoint)
         selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if blocked else 0))
         selector.select(endpoint.tick(time.monotonic()))

@@ -27,7 +27,7 @@ _NO_MECHANISM = PeerError("amqp:unauthorized-access", "the server offers no SASL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """What the peer's ``open`` says of it (§2.7.1)."""
+    """The peer's ``open`` (§2.7.1)."""
 
     container_id: str
     max_frame_bytes: int

@@ -61,7 +61,7 @@ class Receiver(Link):
         self._flow(drain=False)
 
     def drain(self, credit: int) -> None:
-        """The peer sends what it has, at most ``credit`` messages, and then says that it has used up the rest."""
+        """The peer sends what it has, at most ``credit`` messages, and then reports the rest of the credit as used."""
         if self._draining_since is not None:
             self._drain_was_answered = False
         self.credit, self._draining_since = credit, self.received
@@ -87,9 +87,9 @@ class Receiver(Link):
 
     # --- messages ------------------------------------------------------------------------------
 
-    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int, handle: int = 0) -> tuple[int, int]:
         """As ``Transfers.take_plain``."""
-        position, messages = self.transfers.take_plain(buffer, position)
+        position, messages = self.transfers.take_plain(buffer, position, handle)
         self._count(messages)
         return position, messages
 

@@ -44,10 +44,10 @@ class Sender(Link):
         )
 
     def on_flow(self, flow: Flow) -> None:
-        """§2.6.7: the peer's delivery count may be behind ours."""
+        """§2.6.7: the peer's delivery count may be lower than ours."""
         if flow.link_credit is not None:
-            behind = (self.delivery_count - (flow.delivery_count or 0)) % _SEQUENCE
-            self.credit = max(0, flow.link_credit - behind)
+            missing = (self.delivery_count - (flow.delivery_count or 0)) % _SEQUENCE
+            self.credit = max(0, flow.link_credit - missing)
 
     @property
     def sendable(self) -> int:

@@ -55,7 +55,7 @@ class Coordinator(Sender):
         return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)))
 
     def require_open(self, txn_id: bytes) -> None:
-        """Every transfer and acceptance inside a transaction asks first."""
+        """Every transfer and acceptance inside a transaction calls this first."""
         if txn_id not in self._requests.transactions:
             raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
 

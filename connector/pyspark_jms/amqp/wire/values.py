@@ -79,7 +79,7 @@ def sized(code: int, data: bytes) -> bytes:
 
 
 def _compound(code: int, items: Sequence[bytes]) -> bytes:
-    """§1.2.3: the size counts the bytes behind itself, the count included."""
+    """§1.2.3: the size counts the bytes that follow it, including the count."""
     data = b"".join(items)
     if len(data) < _SMALL and len(items) <= _SMALL:
         return bytes((code, len(data) + 1, len(items))) + data
@@ -220,7 +220,7 @@ _LISTS, _MAPS, _ARRAYS = {0xC0: 1, 0xD0: 4}, {0xC1: 1, 0xD1: 4}, {0xE0: 1, 0xF0:
 
 
 def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any, int]:
-    """The value at ``position``, and the position behind it, which is at most ``end``."""
+    """The value at ``position``, and the position after it, which is at most ``end``."""
     if position >= end:
         _refuse("a value is missing")
     code = buffer[position]
@@ -236,7 +236,7 @@ def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any
 
 
 def _value(code: int, buffer: Buffer, position: int, end: int, depth: int) -> tuple[Any, int]:
-    """The value behind a constructor of this code."""
+    """The value after a constructor of this code."""
     if code in _CONSTANTS:
         return _CONSTANTS[code], position
     if code == _EMPTY_LIST:
@@ -281,7 +281,7 @@ def _compound_value(  # noqa: PLR0917  # a place in a buffer, and how to read it
     count = _number(buffer, position + width, width, end)
     value, reached = read_items(buffer, first, stop, count, depth + 1)
     if reached != stop:
-        _refuse("a list, map or array that does not end where its size says")
+        _refuse("a list, map or array that does not end at its stated size")
     return value, stop
 
 

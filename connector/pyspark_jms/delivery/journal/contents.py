@@ -50,7 +50,7 @@ def _is_ours(name: str) -> bool:
 
 def require_ours(path: Path) -> None:
     """Refuse a folder with files of others, before anything is written there."""
-    with refusals(f"look into {path}"):
+    with refusals(f"list {path}"):
         if not path.exists():
             return
         if not path.is_dir():

@@ -115,7 +115,7 @@ class Folder:
 
     def identity(self, name: str) -> tuple[int, int, int] | None:
         """Device, inode and time of change of a file: they differ for another file of the same name. None: no file."""
-        with refusals(f"look at {self.path / name}"):
+        with refusals(f"read {self.path / name}"):
             try:
                 found = (self.path / name).stat(follow_symlinks=False)
             except FileNotFoundError:
@@ -124,7 +124,7 @@ class Folder:
 
     def changed(self, name: str) -> float:
         """When the file was written, in seconds since 1970."""
-        with refusals(f"look at {self.path / name}"):
+        with refusals(f"read {self.path / name}"):
             return (self.path / name).stat(follow_symlinks=False).st_mtime
 
     def delete(self, name: str) -> None:

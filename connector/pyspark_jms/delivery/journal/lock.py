@@ -45,7 +45,7 @@ class WriterLock:
     def require(self) -> None:
         """``JournalLockedError`` unless this process still holds the lock of the file that others would lock."""
         assert self._descriptor is not None
-        with refusals(f"look at {self._path}"):
+        with refusals(f"read {self._path}"):
             if not _holds(self._descriptor, self._path):
                 raise JournalLockedError(
                     f"The lock file {self._path} was removed or replaced: another process may write this journal.",

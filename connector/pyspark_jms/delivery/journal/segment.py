@@ -1,7 +1,7 @@
 r"""Messages ↔ bytes of one segment of the journal: consecutive messages of one subscription. Pure.
 
 Whoever reads a segment gets exactly what was written, or an error that names it: never a part, never something
-else. Knows neither files nor what a message says.
+else. Knows neither files nor the content of messages.
 
 Format 1, little endian, no padding::
 
@@ -142,7 +142,7 @@ def _head_digest(front: ByteArray, body: ByteArray) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentReader:
-    """A segment whose head is proved and whose messages are not yet: they are when they are asked for."""
+    """A segment whose head is proved and whose messages are checked when they are read."""
 
     name: str
     source: str
@@ -205,7 +205,7 @@ class _Fields:
 
 
 def read_head(buffer: ByteArray, name: str) -> SegmentReader:
-    """Prove the head of a segment, and that the bytes behind it are as many as it says. ``name`` is for errors."""
+    """Prove the head of a segment, and that as many bytes follow it as it states. ``name`` is for errors."""
     data = memoryview(buffer)
     _require_format(data, name)
     first, count, size, id_bytes, source, dialect = _counts(data, name)

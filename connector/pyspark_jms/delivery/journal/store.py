@@ -130,7 +130,7 @@ class JournalStore(JournalView):
         """Every batch below ``upto`` is done: delete its segments, after tombstones for messages without a receipt.
 
         The steps are in this order, so that a crash between two of them loses nothing: tombstones, position,
-        deletions. A crash after the position leaves files behind, which the next ``open`` deletes. Returns the
+        deletions. A crash after the position leaves files, which the next ``open`` deletes. Returns the
         tombstones that expired: their messages are not recognised any more.
         """
         self._guard.require_open("release")

@@ -1,7 +1,7 @@
 """A block of whole MESSAGE frames → one RecordBatch of the schema.
 
 Each step works on all frames at once: only messages and headers with faults are handled one by one.
-Refuses to know sockets and Spark.
+Does not know sockets and Spark.
 """
 
 from itertools import groupby
@@ -42,7 +42,7 @@ def decode(
     """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
 
     An index that the bytes do not bear out is an ``IllegalStateError``.
-    A message that cannot be read becomes a row whose ``body_error`` says why; none raises.
+    A message that cannot be read becomes a row whose ``body_error`` states the reason; none raises.
     """
     frames = FrameBounds.of(block)
     rows = len(frames)

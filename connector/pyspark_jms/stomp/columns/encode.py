@@ -1,6 +1,6 @@
 """A RecordBatch of the sink's rows in, whole SEND frames out, in a few blocks.
 
-Refuses to know connections, transactions and the broker's answers.
+Does not know connections, transactions and the broker's answers.
 """
 
 from collections.abc import Collection
@@ -52,7 +52,7 @@ def encode(
     A row that cannot be sent raises before anything is returned.
     ``first_row`` is the batch's place in the task, for the errors, or ``numbers`` each row's, when they do not follow
     each other; ``now_ms`` is what a time to live counts from; ``property_columns`` are sent as typed properties;
-    with ``receipts`` each frame asks for ``receipt_of`` its number.
+    with ``receipts`` each frame requests ``receipt_of`` its number.
     """
     limit = min(max_frame_bytes, MAX_FRAME_BYTES)
     blocks = []
@@ -72,7 +72,7 @@ def encode(
 
 
 def receipt_of(number: int) -> str:
-    """The receipt that the SEND of a task's row asks for."""
+    """The receipt that the SEND of a task's row requests."""
     return f"s{number}"
 
 

@@ -1,4 +1,4 @@
-"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (ARCHITECTURE.md, "What Artemis does")."""
+"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/broker-facts.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT

@@ -57,7 +57,7 @@ class BodyRule(Enum):
     """How a MESSAGE frame distinguishes text from bytes."""
 
     CONTENT_LENGTH_NOT_LAST = "bytes if the first content-length is not the last header, else text"
-    CONTENT_LENGTH = "bytes if there is a content-length, unless amq-msg-type says text"
+    CONTENT_LENGTH = "bytes if there is a content-length, unless amq-msg-type is text"
     CONTENT_TYPE = "bytes if the content-type is application/octet-stream, else text"
 
 
@@ -264,7 +264,7 @@ class Dialect:
     """Whether COMMIT fails when a SEND of the transaction was refused and the ERROR has not arrived yet."""
 
     send_receipts: bool = False
-    """Whether every SEND outside a transaction asks for a receipt, because nothing else confirms it."""
+    """Whether every SEND outside a transaction requests a receipt, because nothing else confirms it."""
 
     marks_bytes: bool = False
     """Whether a bytes body is sent with the envelope's marker, because the broker does not keep the type of a body."""
@@ -295,7 +295,7 @@ class Dialect:
     """The same for: the connection was idle for too long and is closed. The client may connect again."""
 
     send_errors: tuple[str, ...] = field(default=())
-    """The same for: a SEND was refused. The frame does not tell a missing permission from a full address."""
+    """The same for: a SEND was refused. The frame does not distinguish a missing permission from a full address."""
 
     in_use_errors: tuple[str, ...] = field(default=())
     """The same for: another connection uses this client id, or reads this durable subscription."""

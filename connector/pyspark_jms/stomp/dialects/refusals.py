@@ -3,11 +3,14 @@
 Called twice: by the options when option ``broker`` is set, so that ``load()`` fails, and once the broker is detected.
 """
 
+from typing import NoReturn
+
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
+    "refuse_staging",
     "require_duplicate_detection",
     "require_durable",
     "require_enough_unacknowledged",
@@ -22,9 +25,17 @@ def require_stable_ids(dialect: Dialect) -> str:
         raise UnsupportedError(
             f"{dialect.name} gives a message a new id at each delivery, so a journal could not recognise a"
             " redelivered message.",
-            "Leave journalLocation out: this broker allows at-least-once reads only.",
+            "Remove option journalLocation: this broker allows at-least-once reads only.",
         )
     return dialect.stable_id_separator
+
+
+def refuse_staging() -> NoReturn:
+    """STOMP cannot acknowledge a message and send another one in one transaction that the broker confirms."""
+    raise UnsupportedError(
+        "deliveryGuarantee=exactly-once is given for a read over STOMP, which cannot move messages to a staging queue.",
+        "Use journalLocation, a folder that outlives the driver, or read over AMQP: amqp://HOST:5672.",
+    )
 
 
 def require_durable(dialect: Dialect, subscription: DurableSubscription, *, selected: bool) -> None:
@@ -49,7 +60,7 @@ def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
         raise UnsupportedError(
             f"minMessagesPerTrigger is {least}, but {dialect.name} delivers at most {most} messages before one is"
             " acknowledged: every batch would wait for maxTriggerDelay.",
-            f"Set it to at most {most}, or leave it out.",
+            f"Set it to at most {most}, or remove the option.",
         )
 
 
@@ -68,6 +79,6 @@ def require_duplicate_detection(dialect: Dialect) -> str:
     if dialect.duplicate_id_header is None:
         raise UnsupportedError(
             f"{dialect.name} does not detect a repeated transaction, so deliveryGuarantee=exactly-once is impossible.",
-            "Leave it out, for at-least-once writes, or send through Artemis.",
+            "Remove the option, for at-least-once writes, or send through Artemis.",
         )
     return dialect.duplicate_id_header

@@ -154,7 +154,7 @@ class Connection:
     # --- frames to the broker ------------------------------------------------------------------
 
     def send(self, data: ByteArray) -> None:
-        """Write whole frames. Only a receipt that one of them, or a later one, asks for proves that they were sent."""
+        """Write whole frames. Only a receipt that one of them, or a later one, requests proves that they were sent."""
         self.check()
         try:
             self._tap.send(data)

@@ -18,18 +18,18 @@ from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.consumer import subscribe_headers
 from pyspark_jms.stomp.link.management import StompManagementLink
 
-__all__ = ["end_subscription", "require_as_asked"]
+__all__ = ["end_subscription", "require_same_subscription"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
 
-def require_as_asked(
+def require_same_subscription(
     settings: ConnectionSettings, durable: DurableSubscription, topic: Destination, selector: str | None
 ) -> None:
     """For a broker that finds a subscription by its name, and keeps its old topic and selector without an error.
 
     ``SelectorChangedError``, ``InvalidDestinationError``. Without the permission ``manage``, the check is skipped and a
-    log line says so.
+    log line states it.
     """
     try:
         with StompManagementLink(settings) as link:
@@ -37,9 +37,7 @@ def require_as_asked(
                 link.queue_attribute(str(durable), name) for name in (link.words.queue.address, link.words.queue.filter)
             )
     except (JMSSecurityError, UnsupportedError) as error:
-        _log.warning(
-            "! it was not checked whether subscription %s has this topic and selector: %s", durable, error.fact
-        )
+        _log.warning("! it is not known whether subscription %s has this topic and selector: %s", durable, error.fact)
         return
     if address != topic.name:
         raise InvalidDestinationError(
@@ -54,7 +52,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     """Delete the subscription and its messages on the broker.
 
     ``SubscriptionInUseError`` while it has a reader; ``InvalidDestinationError`` if it does not exist, or belongs to
-    another topic. If only management could check that and the permission is missing, a log line says so.
+    another topic. If only management could check that and the permission is missing, a log line states it.
     """
     connection = connect(settings)
     try:
@@ -64,8 +62,8 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
             _delete_queue(settings, topic, durable)
             return
         _require_existing(settings, connection.dialect, topic, durable)
-        asked = Subscription(destination=topic, window_bytes=1, durable=durable)
-        read = subscribe_headers(asked, connection.dialect)
+        wanted = Subscription(destination=topic, window_bytes=1, durable=durable)
+        read = subscribe_headers(wanted, connection.dialect)
         if words.ended_by_subscriber:
             connection.request("SUBSCRIBE", read)
         try:
@@ -98,7 +96,7 @@ def _require_existing(
             with StompManagementLink(settings) as link:
                 _require_there(link, topic, durable)
         except JMSSecurityError as error:
-            _log.warning("! it was not checked whether durable subscription %s exists: %s", durable, error.fact)
+            _log.warning("! it is not known whether durable subscription %s exists: %s", durable, error.fact)
 
 
 def _require_there(link: ManagementLink, topic: Destination, durable: DurableSubscription) -> None:

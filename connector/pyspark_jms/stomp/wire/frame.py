@@ -1,4 +1,4 @@
-"""One STOMP 1.2 frame ↔ its bytes, and many ACK frames at once. Refuses to know brokers and sockets.
+"""One STOMP 1.2 frame ↔ its bytes, and many ACK frames at once. Does not know brokers and sockets.
 
 For rare frames such as SUBSCRIBE. ``scan`` and ``stomp.columns`` read and write MESSAGE and SEND frames in bulk.
 """
@@ -63,9 +63,9 @@ def parse_frame(data: bytes) -> Frame:
 
 
 def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
-    """One ACK frame for each id, as it stood on the wire, in one buffer. The last frame asks for the receipt.
+    """One ACK frame for each id, as it stood on the wire, in one buffer. The last frame requests the receipt.
 
-    At least one id is required. ACKs are individual, never cumulative: see ARCHITECTURE.md, "What Artemis does".
+    At least one id is required. ACKs are individual, never cumulative: see docs/broker-facts.md.
     """
     joined = b"ACK\nid:" + b"\n\n\0ACK\nid:".join(ids)
     return joined + (b"\nreceipt:" + receipt.encode() if receipt else b"") + b"\n\n\0"

@@ -5,8 +5,8 @@ import pyarrow as pa
 from amqp_messages import annotations, block_of, byte, int_, long, map_, section, string, symbol
 
 from pyspark_jms.amqp.columns.annotations import ABSENT, Annotations
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import BYTE
-from pyspark_jms.amqp.columns.octets import Octets
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
 
@@ -14,8 +14,8 @@ from pyspark_jms.blocks.block import positions_of
 def annotated(messages):
     block = block_of(messages)
     ends = positions_of(block.ends)
-    octets = Octets(pa.py_buffer(block.data)).padded()
-    return Annotations(octets, walk(octets, np.concatenate(([0], ends))[:-1], ends).annotations, len(messages))
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    return Annotations(reader, walk(reader, np.concatenate(([0], ends))[:-1], ends).annotations, len(messages))
 
 
 def test_a_number_for_each_row():

@@ -6,7 +6,7 @@ import pytest
 from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, string
 
 from pyspark_jms.amqp.columns.bodies import body_columns
-from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
@@ -18,10 +18,10 @@ MAP, LIST = section(0x77, map_([(string("k"), int_(1))])), section(0x77, list_(i
 def columns(messages, annotations=None, content_types=None, choice="auto"):
     rows, block = len(messages), block_of(messages)
     ends = positions_of(block.ends)
-    octets = Octets(pa.py_buffer(block.data)).padded()
-    parts = walk(octets, np.concatenate(([0], ends))[:-1], ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
     types = pa.array(content_types or [None] * rows, pa.string())
-    found = body_columns(octets, parts, np.array(annotations or [-1] * rows), types, choice)
+    found = body_columns(reader, parts, np.array(annotations or [-1] * rows), types, choice)
     return {name: column.to_pylist() for name, column in found.items()}
 
 

@@ -326,20 +326,20 @@ def test_a_message_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
     rows = [{"text": "a"}, {"text": "x" * 1000}]
     size = len(messages_of(rows)[1])
     assert len(messages_of(rows, max_message_bytes=size)) == 2
-    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} bytes; the limit is {size - 1}"):
+    with pytest.raises(MessageTooLargeError, match=rf"Row 8 .*\b{size} bytes.*\b{size - 1}\b"):
         messages_of(rows, max_message_bytes=size - 1, first_row=7)
 
 
 def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROW_BYTES", 1000)
     monkeypatch.setattr(module, "BUFFER_BYTES", 100)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 bytes; the limit is 1000"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b1001 bytes.*\b1000\b"):
         messages_of([{"text": "a"}, {"text": "x" * 1001}])
 
 
 def test_an_error_in_the_last_block_returns_none(monkeypatch):
     monkeypatch.setattr(module, "BUFFER_BYTES", 1)
-    with pytest.raises(MessageFormatError, match=r"Row 105 of the task has a JMSPriority"):
+    with pytest.raises(MessageFormatError, match=r"Row 105 .*JMSPriority"):
         messages_of([{"JMSPriority": 1}] * 5 + [{"JMSPriority": 10}], first_row=100)
 
 
@@ -373,7 +373,7 @@ BAD = [
 @pytest.mark.parametrize(("row", "error", "fact"), BAD, ids=[fact for _, _, fact in BAD])
 def test_a_row_that_cannot_be_sent_is_named_and_the_others_can_be(row, error, fact):
     rows = [{"text": "a"}, {"text": "b"} if "text" in row else {}, row, {"text": "c"}, row]
-    with pytest.raises(error, match=f"(?i)row 12 of the task.*{fact}"):
+    with pytest.raises(error, match=f"(?i)row 12 .*{fact}"):
         messages_of(rows, first_row=10)
     batch, bad = good_rows(batch_of(rows), 10, lambda part, numbers: blocks_of(part, numbers=numbers))
     assert (batch.num_rows, sum(kind.count for kind in bad)) == (3, 2)
@@ -383,7 +383,7 @@ def test_a_row_without_a_destination_is_refused():
     defaults = SendDefaults(
         destination=None, delivery_mode=DeliveryMode.PERSISTENT, priority=4, time_to_live_ms=0, delivery_delay_ms=0
     )
-    with pytest.raises(InvalidDestinationError, match="Row 1 of the task has no destination"):
+    with pytest.raises(InvalidDestinationError, match=r"Row 1 .*destination"):
         messages_of([{"destination": "q"}, {"destination": None}], defaults=defaults)
 
 

@@ -79,34 +79,34 @@ def test_columns_that_cannot_be_properties(columns, fact):
 
 def test_a_sequence_beyond_an_int_is_refused():
     rows = rows_of(["JMSXGroupSeq"], JMSXGroupSeq=pa.array([1, 2**31]))
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSXGroupSeq that is not an int"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSXGroupSeq .*\bint\b"):
         found(rows)
 
 
 def test_classic_reserves_what_its_scheduler_reads():
     rows = rows_of(properties=[[("AMQ_SCHEDULED_DELAY", "1")]])
     assert found(rows)[0] == [{"AMQ_SCHEDULED_DELAY": (0xA1, b"1")}]
-    with pytest.raises(MessageFormatError, match="'AMQ_SCHEDULED_DELAY': its name is one that classic acts on"):
+    with pytest.raises(MessageFormatError, match=r"'AMQ_SCHEDULED_DELAY'.* classic"):
         found(rows, CLASSIC)
 
 
 def test_a_name_is_in_columns_or_in_properties():
     rows = rows_of(["a"], a=["1"], properties=[[("a", "2")]])
-    with pytest.raises(MessageFormatError, match="it is a column of propertyColumns too"):
+    with pytest.raises(MessageFormatError, match="propertyColumns"):
         found(rows)
 
 
 @pytest.mark.parametrize("twice", [[("a", "1"), ("a", "2")], [("b", "1"), ("a", "1"), ("a", "2")]])
 def test_a_name_twice_is_refused(twice):
     for rows in (rows_of(properties=[twice]), rows_of(properties=[twice, [("b", "1")]])):
-        with pytest.raises(MessageFormatError, match="Row 10 of the task has a property 'a': an earlier property"):
+        with pytest.raises(MessageFormatError, match=r"Row 10 .*property 'a'"):
             found(rows)
 
 
 def test_what_is_not_utf8_is_refused():
     bad = pa.array([b"\xff"]).view(pa.string())
     maps = pa.MapArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["a"]), bad)
-    with pytest.raises(MessageFormatError, match="property 'a': its value is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"property 'a'.*UTF-8"):
         found(rows_of(properties=maps.cast(TEXT_MAP) if maps.type != TEXT_MAP else maps))
-    with pytest.raises(MessageFormatError, match="has a column a that is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"column a .*UTF-8"):
         found(rows_of(["a"], a=bad))

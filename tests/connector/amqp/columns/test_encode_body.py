@@ -92,7 +92,7 @@ def test_bodies_of_all_types_keep_their_order():
 
 
 def test_a_text_that_is_not_utf8_is_refused():
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a text that is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .* text .*UTF-8"):
         bodies(rows_of(text=pa.array([b"a", b"\xff"]).view(pa.string())))
 
 
@@ -134,5 +134,5 @@ def test_the_column_counts_where_the_body_allows_it(kind, given, sent):
 
 def test_a_content_type_is_ascii():
     rows = rows_of(content_type=["a/b", "é", None, "é"])
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a content_type that is not ASCII"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*content_type .*ASCII"):
         content_types(rows, np.zeros(4, np.int64))

@@ -30,9 +30,9 @@ def test_classic_has_the_kind_in_the_address():
 def test_an_option_may_name_what_a_row_may_not():
     reserved = Destination.parse("queue://activemq.management")
     assert addresses_of(rows_of(text=["a"]), ARTEMIS, reserved).kinds.tolist() == [0]
-    with pytest.raises(InvalidDestinationError, match="The destination of row 10 of the task is refused"):
+    with pytest.raises(InvalidDestinationError, match="row 10 "):
         addresses_of(rows_of(destination=["activemq.management"]), ARTEMIS, None)
-    with pytest.raises(InvalidDestinationError, match="has a comma"):
+    with pytest.raises(InvalidDestinationError, match="comma"):
         addresses_of(rows_of(text=["a"]), CLASSIC, Destination.parse("queue://a,b"))
 
 
@@ -53,11 +53,11 @@ def test_no_reply_to():
 
 
 def test_a_reply_to_without_a_name_is_refused():
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSReplyTo without a name"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSReplyTo"):
         reply_addresses_of(rows_of(JMSReplyTo=["a", "queue://"]), ARTEMIS)
 
 
 def test_a_reply_to_that_is_not_utf8_is_refused():
     texts = pa.array([b"a", b"\xff"]).view(pa.string())
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSReplyTo that is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSReplyTo .*UTF-8"):
         reply_addresses_of(rows_of(JMSReplyTo=texts), ARTEMIS)

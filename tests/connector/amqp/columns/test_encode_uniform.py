@@ -99,7 +99,7 @@ def test_what_is_left_to_the_general_way(properties, types):
 )
 def test_what_is_refused(types, value, fact):
     rows = rows_of(properties=[[("a", value)]] * 2, property_types=[types] * 2)
-    with pytest.raises(MessageFormatError, match=f"Row 10 of the task .*({fact})"):
+    with pytest.raises(MessageFormatError, match=f"Row 10 .*({fact})"):
         application_properties(rows, ARTEMIS)
 
 

@@ -7,39 +7,39 @@ import pyarrow as pa
 import pytest
 from amqp_messages import FALSE, NULL, TRUE, string, ubyte, uint
 
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import BOOLEAN, UBYTE, UINT, field_at, numbers, times
 from pyspark_jms.amqp.columns.fields import string as string_column
 from pyspark_jms.amqp.columns.inside import Field
-from pyspark_jms.amqp.columns.octets import Octets
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 
 
 def laid_out(values, rows=None):
     ends = np.cumsum([len(value) for value in values])
     at = ends - [len(value) for value in values]
-    octets = Octets(pa.py_buffer(b"".join(values) + bytes(16)))
-    found = octets.values(at, ends)
-    return octets, Field(np.arange(len(values)) if rows is None else np.array(rows), *found[:3])
+    reader = ByteReader(pa.py_buffer(b"".join(values) + bytes(16)))
+    found = reader.values(at, ends)
+    return reader, Field(np.arange(len(values)) if rows is None else np.array(rows), *found[:3])
 
 
 def test_strings_and_nulls():
-    octets, field = laid_out([string("a"), NULL, string("x" * 300)], [0, 2, 3])
-    assert string_column(octets, field, 5).to_pylist() == ["a", None, None, "x" * 300, None]
-    assert string_column(octets, None, 2).to_pylist() == [None, None]
+    reader, field = laid_out([string("a"), NULL, string("x" * 300)], [0, 2, 3])
+    assert string_column(reader, field, 5).to_pylist() == ["a", None, None, "x" * 300, None]
+    assert string_column(reader, None, 2).to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("text", ["same", "x" * 100])
 def test_strings_that_are_all_the_same(text):
-    octets, field = laid_out([string(text)] * 3)
-    assert string_column(octets, field, 3).to_pylist() == [text] * 3
+    reader, field = laid_out([string(text)] * 3)
+    assert string_column(reader, field, 3).to_pylist() == [text] * 3
 
 
 @pytest.mark.parametrize("wrong", [uint(5), b"\xa1\x01\xff"])
 def test_other_values_and_other_bytes_are_refused(wrong):
     for values, rows in (([string("a"), wrong], [1]), ([wrong, wrong], [0, 1])):
-        octets, field = laid_out(values)
+        reader, field = laid_out(values)
         with pytest.raises(RefusedRowsError) as refused:
-            string_column(octets, field, 2)
+            string_column(reader, field, 2)
         assert refused.value.rows.tolist() == rows
 
 
@@ -52,17 +52,17 @@ def test_other_values_and_other_bytes_are_refused(wrong):
     ],
 )
 def test_numbers(values, codes, expected):
-    octets, field = laid_out(values)
-    assert numbers(octets, field, len(values) + 1, codes, absent=-9).tolist() == [*expected, -9]
+    reader, field = laid_out(values)
+    assert numbers(reader, field, len(values) + 1, codes, absent=-9).tolist() == [*expected, -9]
 
 
 @pytest.mark.parametrize("wrong", [string("a"), b"\x56\x02"])
 def test_what_is_no_number_is_refused_or_absent(wrong):
-    octets, field = laid_out([TRUE, wrong])
+    reader, field = laid_out([TRUE, wrong])
     with pytest.raises(RefusedRowsError) as refused:
-        numbers(octets, field, 2, BOOLEAN, absent=0)
+        numbers(reader, field, 2, BOOLEAN, absent=0)
     assert refused.value.rows.tolist() == [1]
-    assert numbers(octets, field, 2, BOOLEAN, absent=-1, lenient=True).tolist() == [1, -1]
+    assert numbers(reader, field, 2, BOOLEAN, absent=-1, lenient=True).tolist() == [1, -1]
 
 
 def test_times_have_the_years_of_spark():

@@ -4,17 +4,17 @@ import numpy as np
 import pyarrow as pa
 from amqp_messages import NULL, int_, list_, map_, string, symbol
 
+from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.inside import Inside
-from pyspark_jms.amqp.columns.octets import LIST_CODES, MAP_CODES, STR8, STR32, Octets
 
 
 def inside(values, codes):
     ends = np.cumsum([len(value) for value in values])
     at = ends - [len(value) for value in values]
-    octets, bad = Octets(pa.py_buffer(b"".join(values) + bytes(136))), np.zeros(len(values), np.bool_)
-    found = octets.compounds(at, ends, codes)
-    return Inside(octets, bad, np.arange(len(values)), found, Heads(octets, found.first)), bad
+    reader, bad = ByteReader(pa.py_buffer(b"".join(values) + bytes(136))), np.zeros(len(values), np.bool_)
+    found = reader.compounds(at, ends, codes)
+    return Inside(reader, bad, np.arange(len(values)), found, Heads(reader, found.first)), bad
 
 
 def test_elements_step_by_step():

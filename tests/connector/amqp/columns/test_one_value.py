@@ -30,7 +30,7 @@ def test_typed_texts_are_those_of_the_plain_decoder(element):
 
 
 def test_a_reason_names_the_type_of_amqp():
-    with pytest.raises(Unreadable, match=r"^is a uuid, which JMS does not have there$"):
+    with pytest.raises(Unreadable, match="uuid"):
         typed_text(b"\x98" + bytes(16), 0, frozenset(ValueType))
 
 

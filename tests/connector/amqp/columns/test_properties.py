@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import NULL, application_properties, binary, block_of, int_, properties, string, uint
 
-from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.properties import property_columns
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.walk import walk
@@ -16,10 +16,10 @@ from pyspark_jms.blocks.block import positions_of
 def columns(messages, from_stomp=None, counts=None):
     rows, block = len(messages), block_of(messages)
     ends = positions_of(block.ends)
-    octets = Octets(pa.py_buffer(block.data)).padded()
-    parts = walk(octets, np.concatenate(([0], ends))[:-1], ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
     stomp = np.array([False] * rows if from_stomp is None else from_stomp)
-    found = property_columns(octets, parts, ARTEMIS, stomp, np.array(counts or [0] * rows))
+    found = property_columns(reader, parts, ARTEMIS, stomp, np.array(counts or [0] * rows))
     return [[dict(row) for row in found[name].to_pylist()] for name in ("properties", "property_types")]
 
 

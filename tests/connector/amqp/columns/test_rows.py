@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import annotations, block_of, byte, list_, properties, section, string, text_message, ubyte
 
-from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.rows import columns_of
@@ -22,8 +22,8 @@ READING = Reading(dialect=ARTEMIS, source=Destination.parse("queue://orders"), b
 def columns(messages):
     block = block_of(messages)
     ends = positions_of(block.ends)
-    octets = Octets(pa.py_buffer(block.data)).padded()
-    return columns_of(octets, walk(octets, np.concatenate(([0], ends))[:-1], ends), READING)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    return columns_of(reader, walk(reader, np.concatenate(([0], ends))[:-1], ends), READING)
 
 
 def test_every_column_but_the_sequence():

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import NULL, TRUE, binary, block_of, int_, list_, map_, section, string, text_message
 
-from pyspark_jms.amqp.columns.octets import Octets
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.walk import NO_BODY, elements_of, entries_of, walk
 from pyspark_jms.blocks.block import positions_of
@@ -14,8 +14,8 @@ from pyspark_jms.blocks.block import positions_of
 def walked(messages):
     block = block_of(messages)
     ends = positions_of(block.ends)
-    octets = Octets(pa.py_buffer(block.data)).padded()
-    return octets, walk(octets, np.concatenate(([0], ends))[:-1], ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    return reader, walk(reader, np.concatenate(([0], ends))[:-1], ends)
 
 
 def test_the_parts_of_a_message():
@@ -60,10 +60,10 @@ def test_parts_of_some_rows():
 
 def test_entries_and_elements_of_bodies():
     values = [map_([(string("k"), int_(1))]), list_(int_(1))]
-    octets = Octets(pa.py_buffer(values[0] + values[1] + bytes(136)))
+    reader = ByteReader(pa.py_buffer(values[0] + values[1] + bytes(136)))
     at, ends = np.array([0, len(values[0])]), np.cumsum([len(value) for value in values])
-    assert [entry.key for entry in entries_of(octets, at[:1], ends[:1])] == [b"k"]
-    assert len(elements_of(octets, at[1:], ends[1:])) == 1
+    assert [entry.key for entry in entries_of(reader, at[:1], ends[:1])] == [b"k"]
+    assert len(elements_of(reader, at[1:], ends[1:])) == 1
     with pytest.raises(RefusedRowsError) as refused:
-        entries_of(octets, at, ends)
+        entries_of(reader, at, ends)
     assert refused.value.rows.tolist() == [1]

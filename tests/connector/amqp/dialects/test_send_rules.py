@@ -16,7 +16,7 @@ def test_any_broker_takes_plain_names():
 def test_no_row_names_the_connectors_own_queues():
     for rules in (SendRules(), ARTEMIS.send, CLASSIC.send):
         rules.check_name("pyspark-jms.commits", by_row=False)
-        with pytest.raises(InvalidDestinationError, match="this connector's own queues"):
+        with pytest.raises(InvalidDestinationError, match="pyspark-jms"):
             rules.check_name("pyspark-jms.commits", by_row=True)
 
 
@@ -33,7 +33,7 @@ def test_classic_misreads_some_names(name):
 )
 def test_the_option_may_name_what_rows_may_not(rules, name):
     rules.check_name(name, by_row=False)
-    with pytest.raises(InvalidDestinationError, match="rows must not name it"):
+    with pytest.raises(InvalidDestinationError, match=r"(?i)activemq"):
         rules.check_name(name, by_row=True)
 
 

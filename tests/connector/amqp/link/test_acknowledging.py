@@ -1,5 +1,5 @@
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -21,11 +21,11 @@ def test_consecutive_ids_are_one_range(numbers, ranges):
     assert ranges_of([number.to_bytes(4, "big") for number in numbers]) == ranges
 
 
-def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, settings_for, put, asked):
+def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, settings_for, put, subscription_to):
     broker = fresh_broker()
     put(broker, "q", *map(str, range(100)))
     link = Consumer(settings_for(broker))
-    link.subscribe(asked("q"))
+    link.subscribe(subscription_to("q"))
     wait_until(lambda: link.waiting()[0] == 100)
     [block] = link.take()
     link.await_receipt(link.acknowledge(block.ids[:40]))
@@ -35,17 +35,17 @@ def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, sett
         link.acknowledge(block.ids[40:])
     link.close()
     broker.start()
-    assert broker.message_count("q") == 60
+    await_count(broker, "q", 60)
 
 
-def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_for, put, asked, opened):
+def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_for, put, subscription_to, opened):
     put(broker, queue, *map(str, range(60)))
     link = opened(Consumer(settings_for(broker)))
-    link.subscribe(asked(queue))
+    link.subscribe(subscription_to(queue))
     assert link.confirms_acknowledgements
     wait_until(lambda: link.waiting()[0] == 60)
     ids = [one for block in link.take() for one in block.ids]
     receipts = [link.acknowledge([one]) for one in reversed(ids)]
     for receipt in receipts:
         link.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)

@@ -51,7 +51,7 @@ def test_the_next_address_is_tried(broker, settings_for, opened):
         free = server.getsockname()[1]
     found = opened(connect(replace(settings, addresses=(address(free), *settings.addresses))))
     assert found.address == settings.addresses[0]
-    with pytest.raises(BrokerUnreachableError, match="No address of brokerUrl answers"):
+    with pytest.raises(BrokerUnreachableError, match="brokerUrl"):
         connect(replace(settings, addresses=(address(free), address(free))))
 
 
@@ -87,7 +87,7 @@ def _accept_and_close(server):
 def test_a_server_that_closes_at_once(broker, settings_for):
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_accept_and_close, args=(server,), daemon=True).start()
-        with pytest.raises(BrokerUnreachableError, match="closed the connection before it answered; for a TLS port"):
+        with pytest.raises(BrokerUnreachableError, match="TLS"):
             connect(replace(settings_for(broker), addresses=(address(server.getsockname()[1]),)))
 
 
@@ -106,7 +106,7 @@ def test_a_broker_that_says_nothing_for_too_long(broker, settings_for, opened):
         connection = opened(connect(settings))
         proxy.to_client.stall()
         wait_until(lambda: connection.is_down)
-        with pytest.raises(ConnectionLostError, match="sent nothing for 1 s"):
+        with pytest.raises(ConnectionLostError, match=r"\b1 s\b"):
             connection.check()
 
 
@@ -121,7 +121,7 @@ def test_an_idle_connection_stays(fresh_broker, settings_for, opened):
 
 def test_waiting_has_a_limit(broker, settings_for, opened):
     connection = opened(connect(settings_for(broker)))
-    with pytest.raises(ReceiptTimeoutError, match=r"did not send a thing within 0\.1 s"):
+    with pytest.raises(ReceiptTimeoutError, match=r"a thing .*0\.1 s"):
         connection.await_(lambda: False, "a thing", 0.1)
 
 
@@ -131,5 +131,5 @@ def test_tls(fresh_broker, settings_for, opened, authority, other_authority):
         assert broker.amqp_url.startswith("amqps://")
         connection = opened(connect(settings_for(broker, sslCaFile=authority.cert)))
         connection.check()
-        with pytest.raises(TlsError, match="not accepted"):
+        with pytest.raises(TlsError, match="certificate"):
             connect(settings_for(broker, sslCaFile=other_authority.cert))

@@ -1,6 +1,6 @@
 import pytest
 from proxy import Proxy
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import (
@@ -31,88 +31,88 @@ def taken(link, count):
     ]
 
 
-def test_messages_come_in_order_as_they_were_sent(broker, queue, put, asked, consume):
+def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscription_to, consume):
     put(broker, queue, "one", "two", "ä" * 100_000)
-    link = consume(broker, asked(queue))
+    link = consume(broker, subscription_to(queue))
     messages, ids = taken(link, 3)
     assert [message[-3:] for message in messages[:2]] == [b"one", b"two"]
     assert messages[2].endswith("ä".encode() * 100_000)
     receipt = link.acknowledge(ids)
     link.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
-def test_close_gives_back_without_spending_an_attempt(broker, queue, put, asked, settings_for):
+def test_close_gives_back_without_spending_an_attempt(broker, queue, put, subscription_to, settings_for):
     put(broker, queue, "one")
     for _ in range(12):  # more than max-delivery-attempts
         link = Consumer(settings_for(broker))
-        link.subscribe(asked(queue))
+        link.subscribe(subscription_to(queue))
         taken(link, 1)
         link.close()
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
-def test_a_dropped_link_gives_back_too(broker, queue, put, asked, settings_for, consume):
+def test_a_dropped_link_gives_back_too(broker, queue, put, subscription_to, settings_for, consume):
     put(broker, queue, "one")
     link = Consumer(settings_for(broker))
-    link.subscribe(asked(queue))
+    link.subscribe(subscription_to(queue))
     taken(link, 1)
     link.drop()
-    assert len(taken(consume(broker, asked(queue)), 1)[0]) == 1
+    assert len(taken(consume(broker, subscription_to(queue)), 1)[0]) == 1
 
 
-def test_only_what_the_selector_says(broker, queue, asked, consume):
+def test_only_messages_that_match_the_selector(broker, queue, subscription_to, consume):
     with JmsClient(broker) as java:
         for number in range(10):
             java.send(queue, str(number), properties={"n": number})
-    link = consume(broker, asked(queue, selector="n BETWEEN 3 AND 5"))
+    link = consume(broker, subscription_to(queue, selector="n BETWEEN 3 AND 5"))
     assert len(taken(link, 3)[0]) == 3
 
 
-def test_a_bad_selector(broker, queue, asked, consume):
+def test_a_bad_selector(broker, queue, subscription_to, consume):
     with pytest.raises(InvalidSelectorError, match="JMS_INVALID_SELECTOR"):
-        consume(broker, asked(queue, selector="n = 1 OR"))
+        consume(broker, subscription_to(queue, selector="n = 1 OR"))
 
 
-def test_a_browse_takes_nothing(broker, queue, put, asked, consume):
+def test_a_browse_takes_nothing(broker, queue, put, subscription_to, consume):
     put(broker, queue, "one", "two")
-    link = consume(broker, asked(queue, browse=True))
+    link = consume(broker, subscription_to(queue, browse=True))
     taken(link, 2)
     link.close()
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
-def test_a_plain_topic(broker, queue, put, asked, consume):
-    link = consume(broker, asked(queue, kind="topic"))
+def test_a_plain_topic(broker, queue, put, subscription_to, consume):
+    link = consume(broker, subscription_to(queue, kind="topic"))
     put(broker, queue, "one", kind="topic")
     assert len(taken(link, 1)[0]) == 1
 
 
-def test_a_message_above_the_limit_stops_the_query_and_stays(broker, queue, put, asked, consume):
+def test_a_message_above_the_limit_stops_the_query_and_stays(broker, queue, put, subscription_to, consume):
     put(broker, queue, "x" * 5_000)
-    link = consume(broker, asked(queue), maxMessageBytes="1k")
+    link = consume(broker, subscription_to(queue), maxMessageBytes="1k")
     wait_until(lambda: link.prefetch.receiver.transfers.oversized)
     with pytest.raises(MessageTooLargeError, match=r"maxMessageBytes \(1,024\)"):
         link.check_oversized()
     link.close()
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
-def test_users_who_may_not(fresh_broker, asked, consume):
+def test_users_without_permission(fresh_broker, subscription_to, consume):
     reader = User("reader", "pw", permissions={"consume"})
     writer = User("writer", "pw", permissions={"send", "createDurableQueue", "createAddress"})
     with fresh_broker(users=[reader, writer]) as broker:
         with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
-            consume(broker, asked("q"), user="writer", password="pw")
+            consume(broker, subscription_to("q"), user="writer", password="pw")
         with pytest.raises((JMSSecurityError, InvalidDestinationError)):
-            consume(broker, asked("missing"), user="reader", password="pw")
+            consume(broker, subscription_to("missing"), user="reader", password="pw")
 
 
-def test_an_acknowledgement_over_a_lost_connection(broker, queue, put, asked, settings_for, opened):
+def test_an_acknowledgement_over_a_lost_connection(broker, queue, put, subscription_to, settings_for, opened):
     put(broker, queue, "one")
     with Proxy(broker.host, broker.port) as proxy:
         link = opened(Consumer(settings_for(broker, brokerUrl=proxy.url.replace("stomp", "amqp"))))
-        link.subscribe(asked(queue))
+        link.subscribe(subscription_to(queue))
         _, ids = taken(link, 1)
         proxy.cut()
         wait_until(lambda: link.connection.is_down)

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.jms.model import BodyType
@@ -18,9 +18,11 @@ def consume(settings_for, opened):
     return consumer
 
 
-def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(broker, queue, put, asked, consume):
+def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(
+    broker, queue, put, subscription_to, consume
+):
     put(broker, queue, *["x" * 1_000] * 200)
-    link = consume(broker, asked(queue, window_bytes=50_000))
+    link = consume(broker, subscription_to(queue, window_bytes=50_000))
     wait_until(lambda: link.waiting()[1] >= 40_000)
     blocks = link.take()
     ids = [one for block in blocks for one in block.ids]
@@ -29,9 +31,9 @@ def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(bro
     wait_until(lambda: link.waiting()[1] >= 30_000)
 
 
-def test_one_message_larger_than_the_window_passes(broker, queue, put, asked, consume):
+def test_one_message_larger_than_the_window_passes(broker, queue, put, subscription_to, consume):
     put(broker, queue, *["x" * 1_000_000] * 30)
-    link = consume(broker, asked(queue, window_bytes=64 << 10))
+    link = consume(broker, subscription_to(queue, window_bytes=64 << 10))
     seen = 0
     while seen < 30:
         wait_until(lambda: link.waiting()[0])
@@ -40,17 +42,17 @@ def test_one_message_larger_than_the_window_passes(broker, queue, put, asked, co
         link.await_receipt(link.acknowledge(ids))
 
 
-def test_a_probe_of_an_empty_queue_is_answered_and_changes_nothing(broker, queue, put, asked, consume):
-    link = consume(broker, asked(queue))
+def test_a_probe_of_an_empty_queue_is_answered_and_changes_nothing(broker, queue, put, subscription_to, consume):
+    link = consume(broker, subscription_to(queue))
     link.await_receipt(link.probe())
     assert link.waiting() == (0, 0)
     put(broker, queue, "later")
     wait_until(lambda: link.waiting()[0] == 1)
 
 
-def test_a_probe_ends_when_there_is_a_message(broker, queue, put, asked, consume):
+def test_a_probe_ends_when_there_is_a_message(broker, queue, put, subscription_to, consume):
     put(broker, queue, *map(str, range(5_000)))
-    link = consume(broker, asked(queue, window_bytes=100_000))
+    link = consume(broker, subscription_to(queue, window_bytes=100_000))
     seen = 0
     while True:
         link.await_receipt(link.probe())
@@ -61,12 +63,12 @@ def test_a_probe_ends_when_there_is_a_message(broker, queue, put, asked, consume
         seen += len(ids)
         link.await_receipt(link.acknowledge(ids))
     assert seen == 5_000
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
-def test_blocks_are_closed_at_some_megabytes(broker, queue, put, asked, consume):
+def test_blocks_are_closed_at_some_megabytes(broker, queue, put, subscription_to, consume):
     put(broker, queue, *["x" * 100_000] * 400)
-    link = consume(broker, asked(queue, window_bytes=200 << 20))
+    link = consume(broker, subscription_to(queue, window_bytes=200 << 20))
     wait_until(lambda: link.waiting()[0] == 400)
     blocks = link.take()
     assert sum(map(len, blocks)) == 400
@@ -74,9 +76,9 @@ def test_blocks_are_closed_at_some_megabytes(broker, queue, put, asked, consume)
     assert all(len(block.data) < 20 << 20 for block in blocks)
 
 
-def test_credit_that_the_broker_lost_is_granted_again(broker, queue, asked, consume, caplog):
+def test_credit_that_the_broker_lost_is_granted_again(broker, queue, subscription_to, consume, caplog):
     """Artemis cannot convert a stream with bytes, nor an object of null: they go, and so does their credit."""
-    link = consume(broker, asked(queue, window_bytes=1 << 20, window_messages=3))
+    link = consume(broker, subscription_to(queue, window_bytes=1 << 20, window_messages=3))
     dead = len(broker.dead_letters())
     with JmsClient(broker) as java:
         for poison in ([b"x"], None, [b"y"]):
@@ -94,8 +96,8 @@ def test_credit_that_the_broker_lost_is_granted_again(broker, queue, asked, cons
     assert "used up credit for messages that it did not deliver" in caplog.text
 
 
-def test_a_quiet_queue_does_not_widen_the_window(broker, queue, put, asked, consume):
-    link = consume(broker, asked(queue, window_messages=10))
+def test_a_quiet_queue_does_not_widen_the_window(broker, queue, put, subscription_to, consume):
+    link = consume(broker, subscription_to(queue, window_messages=10))
     link.prefetch.try_more()
     time.sleep(0.5)
     put(broker, queue, *map(str, range(40)))

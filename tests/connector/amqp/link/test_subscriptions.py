@@ -15,12 +15,12 @@ GLOBAL = DurableSubscription("daily", shared=True)
 
 
 @pytest.fixture
-def subscribe(broker, queue, settings_for, asked, opened):
+def subscribe(broker, queue, settings_for, subscription_to, opened):
     """``subscribe(durable)`` to the topic with the name of the test's queue."""
 
     def subscribed(durable, topic=queue, **more):
         link = opened(Consumer(replace(settings_for(broker), client_id=durable.client_id)))
-        link.subscribe(asked(topic, kind="topic", durable=durable, **more))
+        link.subscribe(subscription_to(topic, kind="topic", durable=durable, **more))
         return link
 
     return subscribed
@@ -47,7 +47,7 @@ def test_it_keeps_what_is_sent_while_nobody_reads(broker, queue, put, subscribe,
     link.close()
     settings = replace(settings_for(broker), client_id=durable.client_id)
     end_subscription(settings, durable)
-    with pytest.raises(InvalidDestinationError, match="no durable subscription"):
+    with pytest.raises(InvalidDestinationError, match="durable subscription"):
         end_subscription(settings, durable)
 
 

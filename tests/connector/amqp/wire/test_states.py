@@ -32,9 +32,9 @@ def test_a_life():
 
 def test_an_event_that_a_state_does_not_have():
     machine = Machine(LINK, EndpointState.ENDED, "link x")
-    with pytest.raises(MalformedFrameError, match="peer's start of a link x that is ended"):
+    with pytest.raises(MalformedFrameError, match=r"start.* link x .*ended"):
         machine.move(EndpointEvent.PEER_START)
-    with pytest.raises(IllegalStateError, match="'end' for a link x that is 'ended'"):
+    with pytest.raises(IllegalStateError, match=r"'end' .*link x .*'ended'"):
         machine.move(EndpointEvent.END)
 
 

@@ -60,7 +60,7 @@ def test_messages_of_another_query_are_refused_where_no_journal_is_named(opened)
     require_own_messages(store, lambda source, dialect: False)  # it holds nothing yet
     stored(store, *range(5))
     require_own_messages(store, lambda source, dialect: (source, dialect) == ("queue://q", "artemis"))
-    with pytest.raises(DataLossError, match="holds messages of queue://q, which this query does not read"):
+    with pytest.raises(DataLossError, match="queue://q"):
         require_own_messages(store, lambda source, dialect: source == "queue://other")
     assert store.position == Position(0, 5)
 
@@ -78,7 +78,7 @@ def test_the_journal_of_another_checkpoint_is_never_taken(opened, must_be_whole)
 def test_a_new_journal_takes_the_place_of_a_lost_one_where_that_is_allowed(opened):
     mark = stored(opened("lost"), *range(5))
     new = opened("new")
-    with pytest.raises(DataLossError, match="is empty"):
+    with pytest.raises(DataLossError, match="empty"):
         require_same_journal(new, mark, fail_on_data_loss=True)
     require_same_journal(new, mark, fail_on_data_loss=False)
     stored(new, 7)
@@ -94,6 +94,6 @@ def test_an_older_copy_is_data_loss(opened, tmp_path):
     shutil.copytree(tmp_path / "now", tmp_path / "copy")
     mark = stored(store, *range(5, 9))
     copy = opened("copy")
-    with pytest.raises(DataLossError, match=r"ends before sequence 5, and had reached 9"):
+    with pytest.raises(DataLossError, match=r"sequence 5\b.*\b9\b"):
         require_same_journal(copy, mark, fail_on_data_loss=True)
     require_same_journal(copy, mark, fail_on_data_loss=False)

@@ -49,9 +49,9 @@ def goes_on_at(folder):
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "report.csv").touch()
-    with pytest.raises(InvalidOptionError, match=r"is neither a journal nor empty: it holds report\.csv"):
+    with pytest.raises(InvalidOptionError, match=r"journalLocation .*report\.csv"):
         require_ours(tmp_path)
-    with pytest.raises(InvalidOptionError, match="is not a folder"):
+    with pytest.raises(InvalidOptionError, match="folder"):
         require_ours(tmp_path / "report.csv")
 
 
@@ -91,13 +91,13 @@ def test_what_was_half_written_is_swept(folder):
 
 def test_a_journal_of_a_newer_format_is_refused_by_its_number(folder):
     folder.write("journal", [write_line({"format": 2, "id": "x", "created": "y"})])
-    with pytest.raises(UnsupportedError, match="is of format 2; this release reads formats up to 1"):
+    with pytest.raises(UnsupportedError, match=r"format 2\b.*\b1\b"):
         Meta.load(folder, 0)
 
 
 def test_a_journal_that_lost_its_name_is_no_new_one(folder):
     folder.delete("journal")
-    with pytest.raises(CorruptJournalError, match=f"has lost its file journal, but holds {segment_name(3)}"):
+    with pytest.raises(CorruptJournalError, match=f"file journal.*{segment_name(3)}"):
         Meta.load(folder, 0)
 
 
@@ -112,25 +112,25 @@ def test_segments_follow_each_other(folder):
 
 def test_a_gap_is_named_by_both_its_sides(folder):
     put(folder, 10, 12)
-    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} and .*{segment_name(10)} .* there is a gap"):
+    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} .*{segment_name(10)} .*gap"):
         goes_on_at(folder)
 
 
 def test_an_overlap_is_named_by_both_its_sides(folder):
     put(folder, 8, 12)
-    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} and .*{segment_name(8)} .* they overlap"):
+    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} .*{segment_name(8)} .*overlap"):
         goes_on_at(folder)
 
 
 def test_a_gap_at_the_beginning(folder):
     folder.delete(segment_name(3))
-    with pytest.raises(CorruptJournalError, match=f"books and .*{segment_name(7)} .* there is a gap"):
+    with pytest.raises(CorruptJournalError, match=f"books .*{segment_name(7)} .*gap"):
         goes_on_at(folder)
 
 
 def test_a_gap_at_the_end(folder):
     folder.delete(segment_name(7))
-    with pytest.raises(CorruptJournalError, match=f"missing after .*{segment_name(3)}: it ends before sequence 7"):
+    with pytest.raises(CorruptJournalError, match=rf"{segment_name(3)}\b.*sequence 7\b"):
         goes_on_at(folder)
 
 
@@ -144,7 +144,7 @@ def test_a_missing_segment_that_only_the_log_refers_to(folder, entry):
         log.record_acknowledged(9)
     log.close()
     folder.delete(segment_name(9))
-    with pytest.raises(CorruptJournalError, match=f"missing after .*{segment_name(7)}"):
+    with pytest.raises(CorruptJournalError, match=f"missing .*{segment_name(7)}"):
         goes_on_at(folder)
 
 
@@ -157,7 +157,7 @@ def test_the_oldest_segment_may_begin_before_what_is_not_done(folder):
 
 def test_a_renamed_segment_is_named(folder):
     (folder.path / segment_name(7)).rename(folder.path / segment_name(9))
-    with pytest.raises(CorruptJournalError, match=f"{segment_name(9)} holds sequences from 7 on"):
+    with pytest.raises(CorruptJournalError, match=rf"{segment_name(9)}\b.*\b7\b"):
         goes_on_at(folder)
 
 

@@ -81,7 +81,7 @@ def test_a_refused_entry_did_not_happen_and_the_next_one_does(folder):
     size = (folder.path / FILE_NAME).stat().st_size
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, before[1]))
-        with pytest.raises(JournalError, match="Make room"):
+        with pytest.raises(JournalError, match=r"\[JMS_JOURNAL_IO\]"):
             log.record_batch(5, 9, [])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -96,11 +96,11 @@ def test_a_refused_entry_did_not_happen_and_the_next_one_does(folder):
 @pytest.mark.parametrize("entry", [{"other": 1}, {"position": [1]}, {"batch": [0, 1]}, {"position": ["a", 1]}, [1]])
 def test_an_entry_of_an_unknown_form_is_refused(folder, entry):
     (folder.path / FILE_NAME).write_bytes(write_line(entry))
-    with pytest.raises(CorruptJournalError, match="has an entry of unknown form"):
+    with pytest.raises(CorruptJournalError, match=r"file .*entry"):
         JournalLog.load(folder)
 
 
 def test_an_empty_file_is_refused(folder):
     (folder.path / FILE_NAME).write_bytes(b"")
-    with pytest.raises(CorruptJournalError, match="is empty"):
+    with pytest.raises(CorruptJournalError, match="empty"):
         JournalLog.load(folder)

@@ -159,7 +159,7 @@ def test_batches(store, again):
     store.record_batch(0, 4, [1, 3])
     store.record_batch(0, 4, [1, 3])
     store.record_batch(4, 6, [])
-    with pytest.raises(IllegalStateError, match="other cuts"):
+    with pytest.raises(IllegalStateError, match="cuts"):
         store.record_batch(0, 4, [2])
     later = again()
     assert (later.batch(0, 4), later.batch(4, 6), later.batch(0, 6)) == ([1, 3], [], None)
@@ -232,7 +232,7 @@ def test_a_process_that_dies_forgets_a_minute_of_being_subscribed_at_most(store,
 
 def test_counting_on_after_a_loss(store, again):
     store.append(messages(0, 3))
-    with pytest.raises(IllegalStateError, match="of 1 segments"):
+    with pytest.raises(IllegalStateError, match="1 segments"):
         store.skip_to(100)
     store.release(3)
     with pytest.raises(IllegalStateError):
@@ -275,7 +275,7 @@ def test_a_closed_journal_takes_nothing(store):
         lambda: store.release(3),
         lambda: store.skip_to(3),
     ):
-        with pytest.raises(IllegalStateError, match="that is closed"):
+        with pytest.raises(IllegalStateError, match="closed"):
             event()
 
 
@@ -340,7 +340,7 @@ def fill_disk(store):
 
 def test_a_full_disk_loses_nothing_and_release_makes_room(tiny_disk):
     store = opened(tiny_disk / "journal")
-    with pytest.raises(JournalError, match=r"\[JMS_JOURNAL_IO\] .*No space left.* Make room on the disk") as refused:
+    with pytest.raises(JournalError, match=r"\[JMS_JOURNAL_IO\] .*No space left") as refused:
         fill_disk(store)
     assert type(refused.value) is JournalError
     following = store.position.next
@@ -493,35 +493,35 @@ from test_store import QUEUE, messages, opened
 random.seed(int(sys.argv[2]))
 store = opened(sys.argv[1])
 
-def tell(*words):
+def report(*words):
     print(*words, flush=True)
 
-tell("opened")
+report("opened")
 while True:
     oldest, following = store.position.oldest, store.position.next
     match random.choice(["append", "append", "mark", "batch", "release"]):
         case "append":
             store.append(messages(following, following + random.randint(1, 50), size=random.choice([0, 5000])))
-            tell("next", store.position.next)
+            report("next", store.position.next)
         case "mark":
             for info in store.segments():
                 if random.random() < 0.5:
-                    tell("marking", info.first, info.last)
+                    report("marking", info.first, info.last)
                     store.mark_acknowledged(info.first)
         case "batch" if oldest < following:
             cuts = sorted(random.sample(range(oldest, following), min(3, following - oldest)))
             store.record_batch(oldest, following, cuts) if store.batch(oldest, following) is None else None
-            tell("batch", oldest, following, *store.batch(oldest, following))
+            report("batch", oldest, following, *store.batch(oldest, following))
         case "release":
             upto = random.randint(oldest, following)
-            tell("releasing", upto)
+            report("releasing", upto)
             store.release(upto)
-            tell("released", upto)
+            report("released", upto)
 """
 
 
 def work_and_die(folder, seed, chance):
-    """What the process said before it was killed."""
+    """What the process printed before it was killed."""
     process = subprocess.Popen([sys.executable, "-c", WORK, folder, str(seed)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "opened\n"
     time.sleep(chance.uniform(0.0, 0.3))

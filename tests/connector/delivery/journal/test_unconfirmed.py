@@ -50,5 +50,5 @@ def test_an_altered_one_is_named(tmp_path, messages):
 def test_what_nobody_writes_is_not_believed(tmp_path, change):
     good = {"first": 7, "last": 9, "source": "queue://q", "subscribed": 1.0, "ids": [], "fingerprints": ""}
     (tmp_path / NAME).write_bytes(write_line(good | change))
-    with pytest.raises(CorruptJournalError, match=f"{NAME} has an unknown form"):
+    with pytest.raises(CorruptJournalError, match=NAME):
         read_tombstone(Folder(tmp_path), NAME)

@@ -35,7 +35,7 @@ def test_the_writer_of_an_untouched_journal_may_write(guard):
 def test_a_replaced_journal_is_another_one_until_its_writer_replaced_it(guard, folder):
     shutil.copy2(folder.path / META_NAME, folder.path / "copy")
     (folder.path / "copy").replace(folder.path / META_NAME)
-    with pytest.raises(JournalLockedError, match=f"file {META_NAME} of journal .* was removed or replaced"):
+    with pytest.raises(JournalLockedError, match=f"{META_NAME} .*removed or replaced"):
         guard.require()
     guard.meta_replaced()
     guard.require()
@@ -44,11 +44,11 @@ def test_a_replaced_journal_is_another_one_until_its_writer_replaced_it(guard, f
 @pytest.mark.parametrize("name", [META_NAME, LOCK_NAME])
 def test_a_removed_file_ends_the_right_to_write(guard, folder, name):
     (folder.path / name).unlink()
-    with pytest.raises(JournalLockedError, match="was removed or replaced"):
+    with pytest.raises(JournalLockedError, match="removed or replaced"):
         guard.require_open("append")
 
 
 def test_a_closed_journal_names_the_event(guard, lock):
     lock.release()
-    with pytest.raises(IllegalStateError, match="Event append in a journal that is closed"):
+    with pytest.raises(IllegalStateError, match=r"append .*closed"):
         guard.require_open("append")

@@ -14,7 +14,7 @@ THREE, X = {"type": "int", "value": "3"}, {"type": "char", "value": "x"}
 
 
 def read(*bodies, types, unread=()):
-    """Rows of the body columns, and what is said of a row."""
+    """Rows of the body columns, and the error of a row."""
     frames = FrameBounds.of(block_of([message("a:1", body=body) for body in bodies]))
     found = read_bodies(frames, np.array([TYPES.index(kind) for kind in types]), dict(unread))
     for name, column in found.columns.items():

@@ -258,7 +258,7 @@ def test_no_rows_are_no_blocks():
 def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
     monkeypatch.setattr(module, "BUFFER_BYTES", 1)
     rows = [{"text": "a"}] * 5 + [{"text": "b\0"}]
-    with pytest.raises(MessageFormatError, match=r"Row 105 of the task has U\+0000"):
+    with pytest.raises(MessageFormatError, match=r"Row 105 .*U\+0000"):
         encoded(batch_of(rows), first_row=100)
 
 
@@ -269,14 +269,14 @@ def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
     rows = [{"text": "a"}, {"text": "x" * 1000, "JMSType": ":" * 10}]
     size = len(encoded(batch_of(rows[1:]))[0])
     assert len(frames_of(rows, max_frame_bytes=size)) == 2
-    with pytest.raises(MessageTooLargeError, match=f"Row 8 of the task .* {size} bytes; the limit is {size - 1}"):
+    with pytest.raises(MessageTooLargeError, match=rf"Row 8 .*\b{size} bytes.*\b{size - 1}\b"):
         encoded(batch_of(rows), max_frame_bytes=size - 1, first_row=7)
 
 
 def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
     monkeypatch.setattr(module, "MAX_FRAME_BYTES", 1000)
     monkeypatch.setattr(module, "BUFFER_BYTES", 100)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 of the task .* 1001 bytes; the limit is 1000"):
+    with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b1001 bytes.*\b1000\b"):
         encoded(batch_of([{"text": "a"}, {"text": "x" * 1001}]))
 
 

@@ -91,15 +91,13 @@ def test_a_row_without_destination_takes_the_default():
 @pytest.mark.parametrize("texts", [[None, None], ["a", None]])
 def test_no_destination_at_all_is_refused_with_the_remedy(texts):
     row = 10 + texts.index(None)
-    with pytest.raises(
-        InvalidDestinationError, match=f"Row {row} of the task has no destination.*option queue or topic"
-    ):
+    with pytest.raises(InvalidDestinationError, match=f"Row {row} .*destination.*queue or topic"):
         destinations_of(texts)
 
 
 @pytest.mark.parametrize("text", ["", "queue://", "topic://", "ftp://x", "Queue://x", "a\0b", "queue://\0"])
 def test_a_malformed_destination_is_refused(text):
-    with pytest.raises(InvalidDestinationError, match="destination of row 12 of the task is neither"):
+    with pytest.raises(InvalidDestinationError, match="destination of row 12 "):
         destinations_of(["a", None, text, text], Destination.parse("queue://d"))
 
 
@@ -113,7 +111,7 @@ def test_a_row_that_names_management_is_refused_and_the_option_is_not():
 
 def test_a_destination_that_is_not_utf8_is_refused():
     column = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
-    with pytest.raises(InvalidDestinationError, match="row 1 of"):
+    with pytest.raises(InvalidDestinationError, match="row 1 "):
         destination_lines(Rows(columns={"destination": column}, first=0, count=2), ARTEMIS, None)
 
 
@@ -137,13 +135,13 @@ def test_each_row_may_say_its_own_mode_and_priority():
 
 @pytest.mark.parametrize("mode", [0, 3, -1, 2**31 - 1])
 def test_another_delivery_mode_is_refused(mode):
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has a JMSDeliveryMode"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSDeliveryMode"):
         headers_of({"JMSDeliveryMode": [None, mode]})
 
 
 @pytest.mark.parametrize("priority", [10, -1, 127, 200, -(2**31)])
 def test_a_priority_that_artemis_would_drop_is_refused(priority):
-    with pytest.raises(MessageFormatError, match="Row 12 of the task has a JMSPriority outside 0 to 9"):
+    with pytest.raises(MessageFormatError, match=r"Row 12 .*JMSPriority .*\b0 to 9"):
         headers_of({"JMSPriority": [0, 9, priority]})
 
 
@@ -166,7 +164,7 @@ def test_a_text_header_is_escaped_and_left_out_when_null(column, header):
 @pytest.mark.parametrize("column", ["JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type"])
 def test_a_text_header_that_is_not_utf8_is_refused(column):
     array = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
-    with pytest.raises(MessageFormatError, match=f"Row 1 of the task has a {column} that is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=f"Row 1 .*{column} .*UTF-8"):
         header_lines(Rows(columns={column: array}, first=0, count=2), ARTEMIS, defaults(), None, NOW_MS)
 
 
@@ -213,7 +211,7 @@ def test_a_broker_with_one_header_for_delivery_gets_the_other_converted():
 
 @pytest.mark.parametrize("column", ["time_to_live", "delivery_delay"])
 def test_a_negative_length_of_time_is_refused(column):
-    with pytest.raises(MessageFormatError, match=f"Row 11 of the task has a negative {column}"):
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*{column}"):
         headers_of({column: [1, -1]})
 
 
@@ -237,7 +235,7 @@ def test_a_time_to_live_beyond_all_time_does_not_wrap_around():
 def test_a_header_the_broker_has_not_is_refused(column, value):
     assert headers_of({column: [None, None]}, dialect=BARE) == ["", ""]
     reason = {"JMSExpiration": "time_to_live|JMSExpiration"}.get(column, column)
-    with pytest.raises(UnsupportedError, match=f"Row 11 of the task has a ({reason}), "):
+    with pytest.raises(UnsupportedError, match=f"Row 11 .*({reason})"):
         headers_of({column: [None, value]}, dialect=BARE)
 
 

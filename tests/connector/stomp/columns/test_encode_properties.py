@@ -60,9 +60,7 @@ def test_jms_names_become_the_dialect_s():
 
 @pytest.mark.parametrize("text", ["", "x", "1.0", "2147483648", "1\n"])
 def test_a_group_sequence_is_an_int(text):
-    with pytest.raises(
-        MessageFormatError, match="Row 6 of the task has a property 'JMSXGroupSeq': its value is not an"
-    ):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'JMSXGroupSeq': .*value"):
         lines_of([[("JMSXGroupSeq", "-3")], [("JMSXGroupSeq", text)], [("JMSXGroupSeq", None)]])
 
 
@@ -96,9 +94,7 @@ STOMP = {"destination", "content-length", "content-type", "receipt", "transactio
 def test_a_header_of_the_frame_is_no_property(name, row):
     maps = [[("a", "secret")], [("a", "secret")]]
     maps[row] = [("b", "1"), (name, "secret")]
-    with pytest.raises(
-        MessageFormatError, match=f"Row {5 + row} of the task has a property '{name}': its name is .* header"
-    ) as caught:
+    with pytest.raises(MessageFormatError, match=f"Row {5 + row} .*property '{name}': .*header") as caught:
         lines_of(maps)
     assert "secret" not in str(caught.value)
 
@@ -114,13 +110,13 @@ def test_other_names_that_the_broker_keeps_for_itself_are_refused(name, other):
 def test_a_dialect_that_reserves_nothing_still_keeps_its_own_headers():
     careless = replace(ARTEMIS, reserved_properties=frozenset())
     for name in STOMP | {"expires", "correlation-id", "AMQ_SCHEDULED_DELAY"}:
-        with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*its name .* header"):
+        with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.* header"):
             lines_of([[(name, "1")]], dialect=careless)
 
 
 @pytest.mark.parametrize("maps", [[[("a", "1")], [("a", "1"), ("", "2")]], [[("a", "1")], [("", "2")], [("", "3")]]])
 def test_a_property_without_a_name_is_refused(maps):
-    with pytest.raises(MessageFormatError, match="Row 6 of the task has a property '': its name is empty"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property ''"):
         lines_of(maps)
 
 
@@ -135,7 +131,7 @@ def test_a_property_without_a_name_is_refused(maps):
 def test_what_is_not_utf8_is_refused(names, values, fact, bounds):
     children = (pa.array(part, pa.binary()).view(pa.string()) for part in (names, values))
     maps = pa.MapArray.from_arrays(pa.array(bounds, pa.int32()), *children)
-    with pytest.raises(MessageFormatError, match=f"Row 6 of the task has a property 'b.?': {fact}"):
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*property 'b.?': {fact}"):
         lines_of(maps)
 
 
@@ -175,7 +171,7 @@ def test_a_name_that_jms_does_not_allow_is_refused_with_its_rule(name):
         MessageFormatError, match=re.escape(f"Row 6 of the task has a property {name!r}: its name {rule}")
     ):
         lines_of([[("a", "1")], [("a", "1"), (name, "2")]])
-    with pytest.raises(MessageFormatError, match="Row 5 of the task"):
+    with pytest.raises(MessageFormatError, match="Row 5 "):
         lines_of([[(name, None)], [(name, "2")]])
 
 
@@ -183,7 +179,7 @@ def test_a_name_that_jms_does_not_allow_is_refused_with_its_rule(name):
     "maps", [[[("a", "1")], [("a-", "1")], [("b-", "1")]], [[("a", "1")], [("a-", "1"), ("b-", "2")], [("b-", "1")]]]
 )
 def test_all_rows_with_a_bad_name_are_known(maps):
-    with pytest.raises(MessageFormatError, match="Row 6 of the task has a property 'a-'") as caught:
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'a-'") as caught:
         lines_of(maps)
     assert caught.value.__cause__.numbers.tolist() == [6, 7]
 
@@ -191,7 +187,7 @@ def test_all_rows_with_a_bad_name_are_known(maps):
 def test_a_property_that_is_a_column_as_well_is_refused():
     maps = [[("a", "1")], [("a", "1"), ("b", None)]]
     assert lines_of(maps, columns=["c"]) == ["\na:1", "\na:1"]
-    with pytest.raises(MessageFormatError, match="Row 6 of the task has a property 'b': it is a column of"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'b': .*column"):
         lines_of(maps, columns=["c", "b"])
 
 

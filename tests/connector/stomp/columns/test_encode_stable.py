@@ -31,7 +31,7 @@ def test_what_stays_as_it_is():
 @pytest.mark.parametrize("column", ["JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type"])
 @pytest.mark.parametrize("text", ["a\U0001f600b", "a\0b"])
 def test_a_header_that_would_change(column, text):
-    with pytest.raises(MessageFormatError, match=rf"Row 12 of the task has in {column} a character outside"):
+    with pytest.raises(MessageFormatError, match=rf"Row 12 .*{column} .*character"):
         check({column: ["a", None, text, "b"], "text": ["x"] * 4})
 
 
@@ -40,12 +40,12 @@ def test_a_header_that_would_change(column, text):
     [(("p", "\U0001f600"), "its value has"), (("p", "\0"), "its value has"), (("\U00020000", "v"), "its name has")],
 )
 def test_a_property_that_would_change(entry, place):
-    with pytest.raises(MessageFormatError, match=rf"Row 11 of the task has a property .*: {place} a character outside"):
+    with pytest.raises(MessageFormatError, match=rf"Row 11 .*property .*: {place} .*character"):
         check({"properties": [[("a", "b"), ("c", "d")], [("e", "f"), entry]]}, types={"properties": MAP})
 
 
 def test_a_column_that_is_a_property():
-    with pytest.raises(MessageFormatError, match="Row 11 of the task has in property 'color'"):
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*property 'color'"):
         check({"text": ["x", "y"], "color": ["red", "\U0001f534"]}, property_columns=["color"])
 
 

@@ -57,11 +57,11 @@ def test_several_columns_follow_each_other_under_the_broker_s_names():
 
 def test_a_text_that_is_not_utf8_is_refused():
     array = pa.array([b"a", b"\xff", b"b"], pa.binary()).view(pa.string())
-    with pytest.raises(MessageFormatError, match="Row 6 of the task has a column name that is not UTF-8"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*column name .*UTF-8"):
         lines_of(name=array)
 
 
 @pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
 def test_a_column_with_the_name_of_a_header_is_refused(name):
-    with pytest.raises(SchemaError, match=f"JMS_SCHEMA.*column {name} of propertyColumns (is|has)"):
+    with pytest.raises(SchemaError, match=f"JMS_SCHEMA.*column {name} of propertyColumns"):
         lines_of(**{name: pa.array([1, 2, 3])})

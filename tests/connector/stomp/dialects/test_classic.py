@@ -26,8 +26,8 @@ def test_a_wildcard_is_for_readers():
 
 
 def test_an_answer_goes_to_the_temporary_queue_of_who_asked():
-    asked = Destination.parse("queue://ID:vm-1-2:1:1")
-    assert CLASSIC.addresses.header_value(asked, sending=True) == "/remote-temp-queue/ID:vm-1-2:1:1"
+    temporary = Destination.parse("queue://ID:vm-1-2:1:1")
+    assert CLASSIC.addresses.header_value(temporary, sending=True) == "/remote-temp-queue/ID:vm-1-2:1:1"
 
 
 def test_ack_takes_the_one_id_and_recognition_the_other():

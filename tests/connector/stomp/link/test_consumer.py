@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import (
     BrokerError,
@@ -69,7 +69,7 @@ def test_the_receipt_comes_when_the_messages_are_gone(broker, queue, settings_fo
     _, ids = receive(consumer, 500)
     receipt = consumer.acknowledge(ids)
     consumer.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
     assert not consumer.connection.has_receipt(receipt)
 
 
@@ -84,7 +84,7 @@ def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, re
     consumer.await_receipt(consumer.acknowledge(ids[:3]))
     wait_until(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)
     assert consumer.waiting()[0] <= 4
-    assert broker.message_count(queue) == 37
+    await_count(broker, queue, 37)
 
 
 def test_close_gives_back_without_spending_an_attempt(broker, queue, settings_for, consume, receive):
@@ -126,7 +126,7 @@ def test_only_what_the_selector_says(broker, queue, settings_for, consume, recei
         client.send(queue, [((("colour", colour),), colour) for colour in ("red", "blue", "red")])
     frames, _ = receive(consume(settings_for(broker), queue, selector="colour = 'red'"), 2)
     assert bodies(frames) == [b"red", b"red"]
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
 
 
 @pytest.mark.parametrize("selector", ["colour = ", "a = 1 OR", "", "NOT n > 1"])
@@ -169,7 +169,7 @@ def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for,
 @pytest.mark.parametrize("user", ["nobody", "writer"])
 def test_a_user_who_may_not_consume(secured, queue, settings_for, consume, user):
     secured.create_queue(queue)
-    with pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*may consume from"):
+    with pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*consume"):
         consume(settings_for(secured, user=user), queue)
 
 
@@ -185,7 +185,7 @@ def test_a_user_who_may_only_consume(secured, queue, settings_for, consume):
 
 
 def test_a_queue_that_may_not_come_into_being(secured, queue, settings_for, consume):
-    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION.*Create the address"):
+    with pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"):
         consume(settings_for(secured), f"closed.{queue}")
 
 
@@ -205,7 +205,7 @@ def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for
     put(broker, queue, b"x" * 2001, b"y" * 2000)
     consumer = consume(settings_for(broker, max_message_bytes=2000), queue)
     wait_until(lambda: consumer.waiting()[0] == 1)
-    with pytest.raises(MessageTooLargeError, match=r"2,001 bytes exceeds maxMessageBytes \(2,000\)"):
+    with pytest.raises(MessageTooLargeError, match=r"2,001 bytes .*maxMessageBytes \(2,000\)"):
         consumer.connection.check_messages()
     consumer.close()
     assert broker.delivery_counts(queue) == [0, 0]

@@ -16,5 +16,5 @@ def test_the_broker_names_its_version(broker, settings_for):
 
 def test_a_broker_without_management(broker, settings_for, monkeypatch):
     monkeypatch.setitem(DIALECTS, "artemis", dataclasses.replace(ARTEMIS, management=None))
-    with pytest.raises(UnsupportedError, match="Broker artemis has no management over STOMP"):
+    with pytest.raises(UnsupportedError, match=r"artemis .*management .*STOMP"):
         StompManagementLink(settings_for(broker))

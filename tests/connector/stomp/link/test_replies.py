@@ -59,7 +59,7 @@ def test_a_receipt_is_awaited_once(session, later):
     later(session.listener.on_receipt, frame(receipt_id="r1"))
     session.replies.await_receipt("r1", LONG)
     assert not session.replies.has_receipt("r1")
-    with pytest.raises(ReceiptTimeoutError, match=r"did not send the receipt r1 within 0.05 s"):
+    with pytest.raises(ReceiptTimeoutError, match=r"\br1\b.*\b0\.05 s"):
         session.replies.await_receipt("r1", SHORT)
 
 
@@ -75,7 +75,7 @@ def test_an_error_takes_precedence_over_a_receipt(session):
 def test_the_end_of_the_connection_ends_a_wait(session, later, wait):
     later(session.listener.on_disconnected)
     arguments = ("r1", LONG) if wait == "await_receipt" else (LONG,)
-    with pytest.raises(ConnectionLostError, match=r"The connection to stomp://host:1 is gone"):
+    with pytest.raises(ConnectionLostError, match="stomp://host:1 "):
         getattr(session.replies, wait)(*arguments)
 
 

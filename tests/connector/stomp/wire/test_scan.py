@@ -195,7 +195,7 @@ BROKEN = {
     "a stray NUL": message() + b"\0",
     "a line that does not end": b"A" * 64,
     "content-length too small, before an LF": message(body=b"ab\n").replace(b"content-length:3", b"content-length:1"),
-    "body longer than said": message(body=b"ab").replace(b"content-length:2", b"content-length:1"),
+    "body longer than content-length": message(body=b"ab").replace(b"content-length:2", b"content-length:1"),
 }
 
 
@@ -216,7 +216,7 @@ def test_a_header_block_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(scan, "MAX_HEADER_BYTES", 1000)
     scanner = FrameScanner(max_body_bytes=10)
     scanner.feed(b"MESSAGE\nmessage-id:1\nx:" + b"y" * 900)
-    with pytest.raises(MalformedFrameError, match="without the blank line"):
+    with pytest.raises(MalformedFrameError, match="blank line"):
         scanner.feed(b"y" * 100)
 
 
@@ -241,7 +241,7 @@ def test_a_frame_that_is_no_message_has_its_own_limit(monkeypatch):
     scanner = FrameScanner(max_body_bytes=10)
     error = b"ERROR\nmessage:no\n\n" + b"x" * 1000 + b"\0"
     assert scanner.feed(error) == [error]
-    with pytest.raises(MalformedFrameError, match="not a MESSAGE has 1,001 bytes"):
+    with pytest.raises(MalformedFrameError, match=r"\b1,001 bytes"):
         scanner.feed(b"ERROR\nmessage:no\ncontent-length:1001\n\n")
 
 

@@ -1,4 +1,4 @@
-"""What pyproject.toml, jobs/Dockerfile and docker-compose.yml each have to say, said alike."""
+"""Facts that pyproject.toml, jobs/Dockerfile and docker-compose.yml repeat: each has the same value."""
 
 import re
 import tomllib

@@ -23,9 +23,9 @@ __all__ = [
     "STRIP",
     "SYM8",
     "SYM32",
+    "ByteReader",
     "Code",
     "Compounds",
-    "Octets",
     "TooNearTheEndError",
     "Values",
     "layout_of",
@@ -41,7 +41,7 @@ Code: TypeAlias = int | Ints
 """The constructors of some values; one number if they are all the same."""
 
 STRIP: Final = 64
-"""The bytes that ``Octets.strips`` reads."""
+"""The bytes that ``ByteReader.strips`` reads."""
 
 _WORD = 8
 _NARROW_HEAD, _WIDE_HEAD = 2, 5
@@ -95,7 +95,7 @@ class Compounds(NamedTuple):
 
 
 def layout_of(head: bytes) -> tuple[int, int] | None:
-    """The first bytes of a value → the bytes before its content, and all its bytes; None if they do not tell."""
+    """The first bytes of a value → the bytes before its content, and all its bytes; None if more bytes are needed."""
     width = int(_WIDTHS[head[0]])
     if width >= 0:
         return 1, 1 + width
@@ -108,8 +108,8 @@ def pick(code: Code, which: Any) -> Code:
     return code if isinstance(code, int) else code[which]
 
 
-class Octets:
-    """The bytes of a block. All positions that are given to it are ascending."""
+class ByteReader:
+    """The bytes of a block. All positions that a caller passes are ascending."""
 
     def __init__(self, buffer: pa.Buffer) -> None:
         self.buffer = buffer
@@ -119,9 +119,9 @@ class Octets:
         self._strips: npt.NDArray[Any] = np.ndarray((strips,), f"V{STRIP}", self.raw.data, strides=(1,))
         self._words: Ints = np.ndarray((max(0, self.raw.size - _WORD + 1),), "<i8", self.raw.data, strides=(1,))
 
-    def padded(self) -> "Octets":
+    def padded(self) -> "ByteReader":
         """The same bytes with zeros after them."""
-        return Octets(pa.py_buffer(np.concatenate((self.raw, np.zeros(2 * _WORD, np.uint8)))))
+        return ByteReader(pa.py_buffer(np.concatenate((self.raw, np.zeros(2 * _WORD, np.uint8)))))
 
     def words(self, at: Ints) -> Ints:
         """The eight bytes at each position, as little-endian numbers."""
