@@ -1,6 +1,7 @@
 """Each recipe runs as its page says, and prints what the page shows."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,10 +92,12 @@ def pipeline(environment, recipes_broker, tmp_path):
     folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
+    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "pipelines.md").read_text(), re.MULTILINE)
+    program, *arguments = command.split()
 
     def pipeline():
         ended = subprocess.run(
-            [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
+            [str(Path(sys.executable).with_name(program)), *arguments],
             capture_output=True,
             text=True,
             timeout=550,
