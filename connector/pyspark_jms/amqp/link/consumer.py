@@ -5,11 +5,10 @@ from collections.abc import Iterable
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
-from pyspark_jms.amqp.link.connection import FIRST_WINDOW_FRAMES, connect
+from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_unchanged
-from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -20,8 +19,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["Consumer"]
 
 _log = logging.getLogger("pyspark_jms.link")
-
-_MAX_WINDOW_FRAMES = 4096
 
 
 class Consumer:
@@ -64,9 +61,7 @@ class Consumer:
             self.connection.close()
             raise
         self._prefetch = Prefetch(self.connection, receiver, subscription)
-        with self.connection.core() as session:
-            frames = subscription.window_bytes // MAX_FRAME_BYTES
-            session.set_window(min(max(frames, FIRST_WINDOW_FRAMES), _MAX_WINDOW_FRAMES))
+        with self.connection.core():
             self.connection.on_received = self._prefetch.grant
             self.connection.on_quiet = self._prefetch.try_more
             self._prefetch.grant()
