@@ -9,7 +9,7 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes, send_dea
 from pyspark_jms.amqp.dialects import Dialect, dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
@@ -140,10 +140,10 @@ class AmqpSource:
         refuse_journal()
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-        return warn_of_missing_queues(AmqpManagementLink, settings, queues)
+        return warn_of_missing_queues(open_amqp_management, settings, queues)
 
     def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
-        return QueueWatch(AmqpManagementLink, settings, queues, in_flight)
+        return QueueWatch(open_amqp_management, settings, queues, in_flight)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

@@ -35,8 +35,8 @@ __all__ = ["Connection", "connect"]
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
 _WINDOW_FRAMES = (1 << 31) - 1
-"""The session's incoming window: no limit, because link credit and the socket hold a peer back. Artemis goes through all
-waiting deliveries for each write while a smaller window is used up. With 1,024 frames that took a third of its CPU.
+"""The session's incoming window: no limit, because link credit and the socket hold a peer back. While a smaller window
+is used up, Artemis goes through all waiting deliveries for each write. With 1,024 frames that took a third of its CPU.
 """
 QUIET_SECONDS = 2.0
 _IDLE_FACTOR = 2
