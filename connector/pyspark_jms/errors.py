@@ -33,7 +33,11 @@
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     the result of a COMMIT is unknown, transient
     ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
-    ├── DataLossError                 [JMS_DATA_LOSS]           the journal lacks messages of the checkpoint
+    ├── DataLossError                 [JMS_DATA_LOSS]           journal or staging queue lack messages of the checkpoint
+    ├── SourceFencedError             [JMS_SOURCE_FENCED]       another run of the query reads this stream
+    ├── SinkFencedError               [JMS_SINK_FENCED]         another run of the query writes later batches
+    ├── TokenMissingError             [JMS_TOKEN_MISSING]       the commit ledger of an AMQP sink is empty
+    ├── PoisonLoopError               [JMS_POISON_LOOP]         a message is near the broker's limit of deliveries
     ├── OtherBrokerError              [JMS_OTHER_BROKER]        a known message id has other content
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
     │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
@@ -259,26 +263,45 @@ class CommitInDoubtError(JMSError):
 
 
 class ReplayMismatchError(JMSError):
-    """A batch or write is repeated with other rows, in other partitions or as another batch. Nothing was sent this
-    time.
-    """
+    """A batch or write is repeated with other rows, in other partitions or as another batch. Nothing was sent."""
 
     code = "JMS_REPLAY_MISMATCH"
 
 
 class DataLossError(JMSError):
-    """The journal belongs to another checkpoint, is an older copy, or lacks messages of the checkpoint.
-
+    """The journal belongs to another checkpoint or is an older copy, or it or the staging queue lacks messages.
     ``failOnDataLoss=false`` continues without the missing messages, but never with the journal of another checkpoint.
     """
 
     code = "JMS_DATA_LOSS"
 
 
+class SourceFencedError(JMSError):
+    """Another run of the query has read on in the same stream, or another query uses its staging queue."""
+
+    code = "JMS_SOURCE_FENCED"
+
+
+class SinkFencedError(JMSError):
+    """Another run of the query has written a later batch. Nothing was sent this time."""
+
+    code = "JMS_SINK_FENCED"
+
+
+class TokenMissingError(JMSError):
+    """The message that records the committed partitions of a query is not at the broker. Nothing was sent."""
+
+    code = "JMS_TOKEN_MISSING"
+
+
+class PoisonLoopError(JMSError):
+    """The broker has delivered a message so often that it will soon move it to the dead-letter queue."""
+
+    code = "JMS_POISON_LOOP"
+
+
 class OtherBrokerError(JMSError):
-    """A known message id was delivered with other content, so the broker or its store is another one. Such a message is
-    not acknowledged.
-    """
+    """A known message id has other content, so the broker or its store is another one. It is not acknowledged."""
 
     code = "JMS_OTHER_BROKER"
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from waiting import await_count
 
 from bench import raw, raw_amqp
 from bench.job import Job
@@ -48,20 +49,20 @@ def test_a_message_has_the_text_and_the_properties_of_the_job(properties, persis
 @pytest.mark.parametrize("send", [raw_amqp.send, raw_amqp.fill, raw.send])
 def test_a_drain_leaves_nothing(broker, job, send):
     send(job)
-    assert broker.message_count(job.queue) == MESSAGES
+    await_count(broker, job.queue, MESSAGES)
     assert raw_amqp.drain(job).messages == MESSAGES
-    assert broker.message_count(job.queue) == 0
+    await_count(broker, job.queue, 0)
 
 
 def test_a_stomp_client_reads_the_same_messages(broker, job):
     raw_amqp.send(job)
     assert raw.drain(job).messages == MESSAGES
-    assert broker.message_count(job.queue) == 0
+    await_count(broker, job.queue, 0)
 
 
 def test_a_message_larger_than_a_frame_is_one_message(broker, job):
     large = replace(job, body_bytes=300_000, messages=3)
     raw_amqp.fill(large)
-    assert broker.message_count(job.queue) == 3
+    await_count(broker, job.queue, 3)
     assert raw_amqp.drain(large).messages == 3
-    assert broker.message_count(job.queue) == 0
+    await_count(broker, job.queue, 0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
+from waiting import await_count
 
 from bench import raw
 from bench.java_side import JavaSide
@@ -52,7 +53,7 @@ def test_raw_sockets(broker, job, send, persistent):
 def test_a_raw_drain_leaves_nothing(broker, job):
     raw.send(job)
     assert raw.drain(job).messages == MESSAGES
-    assert broker.message_count(job.queue) == 0
+    await_count(broker, job.queue, 0)
 
 
 @pytest.mark.deep
@@ -70,7 +71,7 @@ def test_java(broker, job, persistent, amqp):
         for acknowledgement in ("individual", "transacted"):
             raw.send(job)
             assert java.drain(job, acknowledgement).messages == MESSAGES
-            assert broker.message_count(job.queue) == 0
+            await_count(broker, job.queue, 0)
 
 
 def test_spark(spark, job):

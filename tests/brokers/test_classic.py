@@ -4,7 +4,7 @@ import time
 
 import pytest
 from streaming import run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.testing import EmbeddedClassic, User
 
@@ -99,7 +99,7 @@ def test_an_object_stops_the_query_with_the_reason_and_stays(spark, classic, jav
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match=r"\[JMS_CONNECTION_LOST\](.|\n)*ObjectMessage"):
         query.awaitTermination(120)
-    assert classic.message_count(queue) == 1
+    await_count(classic, queue, 1)
     (row,) = read(spark, classic, queue, tmp_path / "text", "object_as_text", bodyType="text")
     assert row.text == ""
 
@@ -142,7 +142,7 @@ def test_astral_text_stays_in_bodies_and_is_refused_in_properties(spark, classic
     bad = spark.sql("SELECT 'x' text, map('p', '😀') properties")
     with pytest.raises(Exception, match=r"\[JMS_MESSAGE_FORMAT\] Row 0 .*'p'"):
         bad.write.format("jms").mode("append").options(**access(classic), queue=queue).save()
-    assert classic.message_count(queue) == 1
+    await_count(classic, queue, 1)
 
 
 def test_a_batch_that_could_never_fill_is_refused(spark, classic, queue, tmp_path):

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from amqp_brokers import AMQP_BROKERS
 from streaming import batches_done, run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient, Typed
@@ -58,11 +58,11 @@ def test_every_message_goes_through_spark(spark, stage, queue, tmp_path):
     target = f"{queue}.out"
     stage.put(queue)
     assert spark.read.format("jms").options(**stage.access, queue=queue).load().count() == COUNT
-    assert stage.broker.message_count(queue) == COUNT
+    await_count(stage.broker, queue, COUNT)
     stream = stage.stream(spark, queue=queue, maxMessagesPerTrigger="150")
     run_available(stream, tmp_path / "checkpoint", "jms", **stage.access, queue=target)
     wait_until(lambda: stage.broker.message_count(queue) == 0, what="the last acknowledgement")
-    assert stage.broker.message_count(target) == COUNT
+    await_count(stage.broker, target, COUNT)
     with stage.java() as java:
         found = [java.receive(target) for _ in range(COUNT)]
     assert sorted((message.properties["n"], message.body) for message in found) == sorted(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from streaming import run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms import cli
 
@@ -28,7 +28,7 @@ def test_every_message_goes_through_spark(spark, stage, queues, tmp_path):
     run_available(stream, tmp_path / "checkpoint", "jms", **stage.sink, queue=target)
 
     wait_until(lambda: stage.broker.message_count(source) == 0, what="the last acknowledgement")
-    assert stage.broker.message_count(target) == COUNT
+    await_count(stage.broker, target, COUNT)
     with stage.client() as client:
         found = client.get(target, COUNT)
     wanted = {body: dict(headers) for headers, body in texts()}

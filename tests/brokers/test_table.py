@@ -9,7 +9,7 @@ import brokers_page
 import pytest
 from proxy import Proxy
 from streaming import run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
@@ -92,7 +92,7 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, do
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     wait_until(lambda: stage.broker.message_count(queue) > 0, what="rows of the task without a transaction")
-    assert stage.broker.message_count(refused) == 0
+    await_count(stage.broker, refused, 0)
 
 
 @slow
@@ -107,8 +107,8 @@ def test_what_was_written_is_there_after_kill_9(spark, own_stage, queues, docume
         write.options(queue=by_task, transaction="task").save()
     own_stage.broker.kill()
     own_stage.broker.start()
-    assert own_stage.broker.message_count(by_row) == 1_300
-    assert own_stage.broker.message_count(by_task) == (1_300 if together else 0)
+    await_count(own_stage.broker, by_row, 1_300)
+    await_count(own_stage.broker, by_task, (1_300 if together else 0))
 
 
 @slow
@@ -128,7 +128,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, document
             write.save()
         assert proxy.to_client.cut_done.is_set() is each
     if not each:
-        assert stage.broker.message_count(queue) == 100
+        await_count(stage.broker, queue, 100)
 
 
 @slow
@@ -230,7 +230,7 @@ def test_a_delay_works_or_is_refused(spark, stage, queues, documented, by):
     if documented["delivery delay"] == "no":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*delivery_delay"):
             write.save()
-        assert stage.broker.message_count(queue) == 0
+        await_count(stage.broker, queue, 0)
         return
     write.save()
     with stage.client() as client:

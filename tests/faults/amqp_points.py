@@ -3,7 +3,7 @@
 import time
 
 from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOGIN, OUTCOME
-from third_batch import BATCH, MORE, go_on, hold_third, in_the_third_batch
+from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
 
 _TASK = BATCH // 2
 """Rows of one of the two tasks of a batch."""
@@ -61,6 +61,53 @@ SOURCE = {
     "discharging": _discharging,
     "unconfirmed": _unconfirmed,
     "declaring": _declaring,
+}
+
+
+# --- of the move to a staging queue ----------------------------------------------------------------
+
+
+def _hold_move(stage, frame, nth=1):
+    """Hold this frame of the third batch's move. Returns how many messages the source had before it."""
+    in_the_third_batch(stage)
+    stage.input.send(MORE)
+    before = _settled_count(stage)
+    way = frame.hold(stage.source, nth=nth)
+    go_on(stage)
+    stage.held(way, f"a frame {frame.name} of the move")
+    return before
+
+
+def _before_move(frame, what):
+    def reach(stage):
+        before = _hold_move(stage, frame)
+        stage.require(stage.input.left() == before, "messages were moved")
+        return f"{what}, {stage.input.in_delivery()} in delivery, {before} on the source queue"
+
+    return reach
+
+
+def _move_unconfirmed(stage):
+    before = _hold_move(stage, OUTCOME, nth=2)  # the first one answers the declare
+    stage.until(lambda: stage.input.left() < before, "the move")
+    return f"{before - stage.input.left()} moved, the outcome of the discharge held"
+
+
+def _not_retired(stage):
+    stage.start_until("latestOffset", FIRST, maxMessagesPerTrigger=FIRST)
+    batch = max(stage.logged("commits"))
+    stage.require(stage.offset(batch) == FIRST, "the batch is not in Spark's log")
+    stage.input.send(MORE)
+    stage.require(_settled_count(stage) == MORE, "messages are not moved")
+    return f"batch {batch} is in Spark's log, its blocks are in the staging queue"
+
+
+STAGED = {
+    "declaring": _before_move(DECLARE, "received, no transaction"),
+    "accepting": _before_move(DISPOSITION, "blocks and token are sent"),
+    "discharging": _before_move(DISCHARGE, "all is accepted and sent"),
+    "unconfirmed": _move_unconfirmed,
+    "done": _not_retired,
 }
 
 

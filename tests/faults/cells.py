@@ -10,6 +10,7 @@ STOMP_MODES = {
 }
 AMQP_MODES = {
     "amqp": "source over AMQP",
+    "amqp-once": "source over AMQP, exactly-once",
     "amqp-sink": "sink over AMQP, at-least-once",
 }
 MODES = STOMP_MODES | AMQP_MODES
@@ -52,6 +53,16 @@ AMQP_POINTS = {
         "unconfirmed": "discharged, its confirmation lost",
         "declaring": "discharge confirmed, before the next transaction is declared",
         "before-ttl": "restart before the old connection's time to live ends",
+    },
+    "amqp-once": {
+        "declaring": "received, before the transaction of the move is declared",
+        "accepting": "blocks and token sent, before the dispositions",
+        "discharging": "all of the move sent, before its discharge",
+        "unconfirmed": "discharged, its confirmation lost",
+        "offered": "offered, not planned",
+        "mid-batch": "mid-batch",
+        "sink-done": "sink done, batch not in Spark's log",
+        "done": "done, its blocks not deleted",
     },
     "amqp-sink": {
         "offered": "planned, before the first connection",

@@ -7,7 +7,6 @@ from halts import Halts
 from pyspark import TaskContext
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.offsets import sequence
 from pyspark_jms.spark.source import JmsDataSource
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -25,11 +24,11 @@ class HaltingJms(JmsDataSource):
 
 class _HaltingReader(JmsStreamReader):
     def latestOffset(self, start, limit):  # noqa: N802 - the name is Spark's
-        Halts.of_this_job().here("latestOffset", sequence(start))
+        Halts.of_this_job().here("latestOffset", int(start["seq"]))
         return super().latestOffset(start, limit)
 
     def partitions(self, start, end):
-        Halts.of_this_job().here("partitions", sequence(start))
+        Halts.of_this_job().here("partitions", int(start["seq"]))
         return super().partitions(start, end)
 
     def read(self, partition):

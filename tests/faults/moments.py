@@ -14,6 +14,7 @@ _FRAMES = {
     "sink": {"sink": STOMP_SINK},
     "both": {"source": STOMP_SOURCE, "sink": STOMP_SINK},
     "amqp": {"source": AMQP_SOURCE},
+    "amqp-once": {"source": AMQP_SOURCE},
     "amqp-sink": {"sink": AMQP_SINK},
 }
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")

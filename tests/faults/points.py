@@ -7,10 +7,10 @@ third batch: what comes before it has long been settled.
 import amqp_points
 from cells import AMQP_MODES, FROM_FILES, TO_QUEUE
 from frames import ACK, COMMIT, CONNECT, DISCONNECT, ENTRY, RECEIPT
-from third_batch import BATCH, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, hold_third, in_the_third_batch
+from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, hold_third, in_the_third_batch
 from waiting import wait_until
 
-FIRST, LATE = 600, 300
+LATE = 300
 
 
 def reach(stage, cell):
@@ -206,5 +206,6 @@ _POINTS = {
 _AMQP = {
     "amqp": amqp_points.SOURCE
     | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
+    "amqp-once": amqp_points.STAGED | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
     "amqp-sink": amqp_points.SINK,
 }

@@ -81,6 +81,13 @@ class AmqpInput(QueueInput):
             producer.commit()
 
 
+class StagedInput(AmqpInput):
+    """Read exactly once by a staging queue."""
+
+    def source(self, **options):
+        return super().source(deliveryGuarantee="exactly-once", **options)
+
+
 def _message(number, queue):
     return (
         section(0x70, list_(TRUE))

@@ -18,10 +18,16 @@ BITING = [
     "both/kill-broker/mid-batch",
     "amqp/kill-driver/discharging",
     "amqp/cut/unconfirmed",
+    "amqp-once/kill-driver/unconfirmed",
+    "amqp-once/kill-runner/discharging",
+    "amqp-once/kill-driver/offered",
+    "amqp-once/kill-driver/done",
+    "amqp-once/kill-runner/sink-done",
+    "amqp-once/kill-broker/unconfirmed",
     "amqp-sink/kill-worker/mid-batch",
 ]
 
-FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging"}
+FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/unconfirmed"}
 """What `make test` runs of them. tests/connector/spark/test_stream_writer.py has a killed worker of the sink, and
 tests/integration/test_outage.py a killed broker under both."""
 

@@ -4,6 +4,8 @@ from cells import FROM_FILES
 
 BATCH, MORE = 200, 900
 THIRD = 2
+FIRST = 600
+"""Messages before the query starts."""
 LEAST_MESSAGE_BYTES = 100
 """Of a message on its way to the source."""
 

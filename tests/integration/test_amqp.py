@@ -4,7 +4,7 @@ import json
 
 import pytest
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.testing import JmsClient, Typed
 
@@ -50,7 +50,7 @@ def test_what_java_sends_is_what_spark_sees(spark, broker, queue, over_amqp):
     assert [(value.type, value.value) for value in rows[4].stream] == [
         ("int", "1"), ("string", "two"), ("double", "3.0"), ("char", "4"),
     ]  # fmt: skip
-    assert broker.message_count(queue) == 6
+    await_count(broker, queue, 6)
 
 
 def test_a_stream_reads_and_acknowledges(spark, broker, queue, over_amqp, tmp_path):
@@ -65,7 +65,7 @@ def test_a_stream_reads_and_acknowledges(spark, broker, queue, over_amqp, tmp_pa
     assert query.exception() is None
     texts = [row.text for row in spark.read.parquet(str(tmp_path / "out")).orderBy("sequence").collect()]
     assert texts == list(map(str, range(2_500)))
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
     progress = json.loads(query.lastProgress["sources"][0]["latestOffset"])
     assert progress["guarantee"] == "at-least-once"
 
@@ -110,20 +110,30 @@ def test_a_task_that_fails_leaves_nothing(spark, broker, queue, over_amqp):
     rows = spark.range(0, 1_000, 1, 1).selectExpr("IF(id = 950, raise_error('stop'), CAST(id AS STRING)) text")
     with pytest.raises(Exception, match="stop"):
         rows.write.format("jms").mode("append").options(**over_amqp, queue=queue).save()
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.parametrize("transaction", ["none", "300"])
 def test_other_transactions(spark, broker, queue, over_amqp, transaction):
     rows = spark.range(0, 1_000, 1, 1).selectExpr("CAST(id AS STRING) text")
     rows.write.format("jms").mode("append").options(**over_amqp, queue=queue, transaction=transaction).save()
-    assert broker.message_count(queue) == 1_000
+    await_count(broker, queue, 1_000)
 
 
-def test_exactly_once_is_refused_before_anything_connects(spark, broker, queue, over_amqp):
-    rows = spark.range(1).selectExpr("'x' text")
-    write = rows.write.format("jms").mode("append").options(**over_amqp, queue=queue)
-    with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*stomp://"):
-        write.options(deliveryGuarantee="exactly-once", writeId="w").save()
+def test_a_batch_write_is_sent_once(spark, broker, queue, over_amqp):
+    """Also when it has ended, and has one entry for all of its tasks."""
+    once = over_amqp | {"queue": queue, "deliveryGuarantee": "exactly-once"}
+    rows = spark.range(0, 100, 1, 4).selectExpr("CAST(id AS STRING) text")
+    for _ in range(3):
+        rows.write.format("jms").mode("append").options(**once, writeId=queue).save()
+    await_count(broker, queue, 100)
+    for others in (rows.limit(50), rows.coalesce(1)):
+        with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\].*already sent with 100 rows.*another writeId"):
+            others.write.format("jms").mode("append").options(**once, writeId=queue).save()
+    rows.write.format("jms").mode("append").options(**once, writeId=f"{queue}-2").save()
+    await_count(broker, queue, 200)
+
+
+def test_a_journal_is_refused_before_anything_connects(spark, queue, over_amqp):
     with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*journalLocation"):
         spark.readStream.format("jms").options(**over_amqp, queue=queue, journalLocation="/tmp/x").load()

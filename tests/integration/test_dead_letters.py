@@ -4,7 +4,7 @@ import pytest
 from numbered import fill
 from receivers import OpenReceiver
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.options.source import SourceOptions
 
@@ -24,9 +24,9 @@ def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_br
         receiver = opened(broker, 10_000)
         receiver.next_batch_end()  # some are offered and not done
         receiver.close()
-    assert broker.message_count("q") == 10_000
+    await_count(broker, "q", 10_000)
     assert set(broker.delivery_counts("q")) == {0}
-    assert broker.message_count("DLQ") == 0
+    await_count(broker, "DLQ", 0)
 
 
 def test_crashes_cost_the_window_and_no_more(fresh_broker, report):

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 from rawstomp import RawStomp
 from streaming import access, left, read, run_available
+from waiting import await_count
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -78,7 +79,7 @@ def preloaded(broker, queue):
         client.send(queue, messages(1))
     yield queue
     assert left(broker, queue) == 0
-    assert broker.message_count("DLQ") == dead
+    await_count(broker, "DLQ", dead)
 
 
 def test_every_message_is_in_spark_once(spark, broker, preloaded, sent, tmp_path):

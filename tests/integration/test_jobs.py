@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from rawstomp import RawStomp
 from streaming import left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 JOBS = Path(__file__).parents[2] / "jobs"
 SECRET = "JOB_PASSWORD"
@@ -175,7 +175,7 @@ def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run,
     assert set(broker.delivery_counts(queue)) == {0}
     run("jms_to_parquet.py", *what)
     assert {int(dict(row["properties"])["n"]) for row in rows(tmp_path / "out")} == set(range(3000))
-    assert broker.message_count("DLQ") == dead
+    await_count(broker, "DLQ", dead)
 
 
 @pytest.mark.deep
@@ -190,6 +190,6 @@ def test_parquet_refuses_a_new_checkpoint_on_an_old_output(broker, queue, run, t
         client.send(queue, [([], f"text {n}") for n in range(30, 60)])
     refused = run("jms_to_parquet.py", "--output", "out", "--checkpoint", "second", remains=30, ends=1)
     assert "out was written with another checkpoint than second" in refused.stdout
-    assert broker.message_count(queue) == 30
+    await_count(broker, queue, 30)
     run("jms_to_parquet.py", "--output", "out", "--checkpoint", "first")
     assert sorted(row["text"] for row in rows(tmp_path / "out")) == sorted(f"text {n}" for n in range(60))

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from streaming import left, read, run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.journal.store import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
@@ -108,7 +108,7 @@ def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(b
         patch.setattr(Upkeep, "acknowledge", lambda *_: None)  # the process dies before the ACKs leave
         assert receiver.next_batch_end() == 20
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
-    assert broker.message_count(queue) == 20
+    await_count(broker, queue, 20)
     fill(broker, queue, 3, first=20)
     with receiving(broker, queue, tmp_path, start=20) as receiver:
         end = 20
@@ -280,7 +280,7 @@ def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path,
         arrived(receiver, 10)
         with pytest.raises(OtherBrokerError, match=r"\[JMS_OTHER_BROKER\]"):
             receiver.next_batch_end()
-    assert other.message_count("q") == 10
+    await_count(other, "q", 10)
     with receiving(broker, "q", tmp_path, start=10) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
         assert left(broker, "q") == 0
@@ -301,7 +301,7 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
         assert flat(texts(receiver.journal(), 4, 8) + texts(receiver.journal(), 8, 10)) == numbered(4, 10)
         with pytest.raises(OtherBrokerError, match=r"\[JMS_OTHER_BROKER\]"):
             receiver.next_batch_end()
-    assert other.message_count("q") == 10
+    await_count(other, "q", 10)
 
 
 def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(fresh_broker, tmp_path, monkeypatch):

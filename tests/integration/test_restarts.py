@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from numbered import fill
 from streaming import access, batches_done, left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -90,7 +90,7 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
     found = rows(spark, tmp_path)
     assert set(found) == set(range(COUNT))
     assert sum(count - 1 for count in found.values()) <= BATCH
-    assert broker.message_count("DLQ") == dead
+    await_count(broker, "DLQ", dead)
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
     repeated = sum(count - 1 for count in found.values())
     report(f"kill -9 of the driver: {COUNT} sent, {COUNT} read, {repeated} repeated")
     assert repeated <= 2 * BATCH  # the batch Spark had not committed, and the one whose ACK was on its way
-    assert broker.message_count("DLQ") == dead
+    await_count(broker, "DLQ", dead)
 
 
 @pytest.mark.deep
@@ -123,4 +123,4 @@ def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, br
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
     finish(job, broker, queue, journal=True)
     assert rows(spark, tmp_path) == Counter(range(COUNT))
-    assert broker.message_count("DLQ") == dead
+    await_count(broker, "DLQ", dead)

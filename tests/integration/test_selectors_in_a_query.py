@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, left, read, run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -122,6 +122,6 @@ def test_a_queue_whose_broker_ignores_the_selector_stops_the_query_and_keeps_its
         with pytest.raises(StreamingQueryException, match=r"\[JMS_SELECTOR_IGNORED\] \d+ of \d+ "):
             run_available(frame, tmp_path, sink="noop")
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
-    assert broker.message_count(queue) == 30
+    await_count(broker, queue, 30)
     assert set(broker.delivery_counts(queue)) == {0}
     broker.purge(queue)

@@ -9,6 +9,7 @@ import time
 import pyarrow as pa
 import pytest
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType, DeliveryMode
@@ -181,7 +182,7 @@ def test_an_answer_to_a_temporary_queue_that_is_gone_makes_a_queue_of_that_name(
     with JmsClient(broker) as gone:
         own = gone.temporary_queue()
     send({"text": "answer", "destination": own})
-    assert broker.message_count(own.removeprefix("queue://")) == 1
+    await_count(broker, own.removeprefix("queue://"), 1)
 
 
 # --- groups and properties ---------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access, left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import (
     InvalidDestinationError,
@@ -144,7 +144,7 @@ def test_a_row_beyond_the_limit_is_named_with_its_size_before_it_is_sent(strict,
     options = options_of(strict, queue=f"open.{queue}", maxMessageBytes="64k", transaction=transaction)
     with pytest.raises(MessageTooLargeError, match=r"\[JMS_MESSAGE_TOO_LARGE\] Row 1 .*\b70\d{3} .*65536"):
         send_at_least_once(STOMP_SINK, options, iter([rows]))
-    assert strict.message_count(f"open.{queue}") == there
+    await_count(strict, f"open.{queue}", there)
 
 
 # --- no answer ---------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpDeadLetter", "mapped_bytes", "send_dead_letters"]
+__all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
@@ -70,9 +70,13 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
         address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
-            message = b"".join(_pieces(letter))
+            message = message_of(letter)
             producer.send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
         producer.commit()
+
+
+def message_of(letter: AmqpDeadLetter) -> bytes:
+    return b"".join(_pieces(letter))
 
 
 def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:

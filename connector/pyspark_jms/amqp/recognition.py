@@ -11,7 +11,7 @@ from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.recognition import Recognition
 
-__all__ = ["RECOGNITION", "redelivered"]
+__all__ = ["RECOGNITION", "most_deliveries", "redelivered"]
 
 _NARROW, _WIDE = (3, 0xC0, 5), (3, 0xD0, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
@@ -36,6 +36,11 @@ RECOGNITION = Recognition(identity=_identity, fingerprint=_fingerprint)
 def redelivered(block: MessageBlock) -> int:
     """The number of messages with a delivery count above 0."""
     return sum(delivery_count(block.message(int(index))) > 0 for index in _may_be_redelivered(block))
+
+
+def most_deliveries(block: MessageBlock) -> int:
+    """The highest delivery count of one message."""
+    return max((delivery_count(block.message(int(index))) for index in _may_be_redelivered(block)), default=0)
 
 
 def _may_be_redelivered(block: MessageBlock) -> Any:

@@ -4,22 +4,30 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Self
 
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects.refusals import refuse_exactly_once_writes, require_transactions
+from pyspark_jms.amqp.dialects.refusals import require_register, require_transactions
+from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, find_token, finish_write, token_address
 from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.link.register import register_settings
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.rows_digest import RowsDigest
 from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import write_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AMQP_SINK", "AmqpSink", "AmqpSinkLink"]
+__all__ = ["AMQP_SINK", "AmqpCommitLedger", "AmqpLedgerLink", "AmqpSink", "AmqpSinkLink"]
+
+_DIGEST_VERSION = "a1"
 
 
 class AmqpSinkLink:
@@ -27,8 +35,8 @@ class AmqpSinkLink:
 
     confirms_single_messages = True
 
-    def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0) -> None:
-        self._producer = Producer(settings, patience=patience)
+    def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0, container_id: str | None = None) -> None:
+        self._producer = Producer(settings, patience=patience, container_id=container_id)
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
 
@@ -53,7 +61,7 @@ class AmqpSinkLink:
             defaults=defaults,
             property_columns=property_columns,
             now_ms=now_ms,
-            message_id_prefix=self._prefix,
+            message_id_prefix=self._prefix if now_ms else None,
             first_row=first_row,
             numbers=numbers,
             max_message_bytes=self._max_message_bytes,
@@ -97,6 +105,91 @@ class AmqpSinkLink:
         self._producer.__exit__(kind, error, traceback)
 
 
+class AmqpLedgerLink(AmqpSinkLink):
+    """A ``sink.links.LedgerLink``: the transaction of the rows also replaces the token of the ledger."""
+
+    def __init__(
+        self, settings: ConnectionSettings, queue: str, *, patience: float = 0.0, keep_ms: int | None = None
+    ) -> None:
+        super().__init__(register_settings(settings, queue), patience=patience, container_id=queue)
+        self._max_message_bytes = settings.max_message_bytes
+        producer = self._producer
+        self._ledger = TokenLedger(producer.connection, producer.transactions, settings, queue, keep_ms=keep_ms)
+
+    def new_digest(self) -> RowsDigest:
+        return RowsDigest(_DIGEST_VERSION)
+
+    def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:  # noqa: ARG002
+        """Every message has its creation time."""
+        return True
+
+    def send(self, block: MessageBlock) -> None:
+        """Rows that another link has encoded name their destinations themselves."""
+        if not self._producer.is_open:
+            self._open(None)
+        super().send(block)
+
+    def commit_with_entry(self, entry: LedgerEntry, *, again: bool, admit: Admit) -> None:  # noqa: ARG002  # as admitted
+        if not self._ledger.commit(entry, admit):
+            self._producer.transactions.roll_back()
+
+    def __enter__(self) -> Self:
+        try:
+            require_register(self._producer.dialect)
+        except UnsupportedError:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class AmqpCommitLedger:
+    """A ``sink.links.CommitLedger``: a token in the broker, which each commit replaces."""
+
+    settings: ConnectionSettings
+    queue: str
+    keep_ms: int | None = None
+    """How long the ledger of all batch writes keeps an entry."""
+
+    @property
+    def requirements(self) -> str:
+        return (
+            f"Topic address {token_address(self.queue)} needs the permissions send and consume, and must exist or be"
+            " created automatically, with its durable subscription (createAddress, createDurableQueue)."
+        )
+
+    def connect(self, *, patience: float = 0.0) -> AmqpLedgerLink:
+        return AmqpLedgerLink(self.settings, self.queue, patience=patience, keep_ms=self.keep_ms)
+
+    def find_for_task(self, task: str, *, write: str, execution: str) -> tuple[LedgerEntry, ...]:
+        found = self.find_for_write(write)
+        return tuple(each for each in found if each.task == task or each.execution != execution)
+
+    def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
+        return tuple(each for each in find_token(self.settings, self.queue).entries if write_of(each) == write)
+
+    def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+        """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
+        found = keep_trying(
+            lambda: find_token(self.settings, self.queue).entries,
+            f"the look-up in {self.queue}",
+            timeout=self.settings.reconnect_timeout,
+        )
+        return tuple(each for each in found if each.task == task)
+
+    def finish(self, write: str) -> None:
+        if self.keep_ms is not None:
+            finish_write(self.settings, self.queue, write)
+
+    def delete_before_batch(self, batch: int) -> int:  # noqa: ARG002
+        """The first commit of a batch leaves the entries of earlier ones out."""
+        return 0
+
+    def delete_before_time(self, oldest_ms: int) -> int:  # noqa: ARG002
+        """Each commit leaves out what is older than ``keep_ms``."""
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class AmqpSink:
     """A ``sink.links.SinkProtocol``."""
@@ -106,8 +199,10 @@ class AmqpSink:
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> AmqpSinkLink:
         return AmqpSinkLink(settings, patience=patience)
 
-    def commit_ledger(self, settings: ConnectionSettings, queue: str) -> NoReturn:  # noqa: ARG002
-        refuse_exactly_once_writes()
+    def commit_ledger(
+        self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None
+    ) -> AmqpCommitLedger:
+        return AmqpCommitLedger(settings, queue, keep_ms)
 
 
 AMQP_SINK = AmqpSink()

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes, send_dead_letters
-from pyspark_jms.amqp.dialects import Dialect, dialect_named
+from pyspark_jms.amqp.answers import MessageAnswers, decode_block
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
+from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
-from pyspark_jms.amqp.recognition import RECOGNITION, redelivered
-from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
+from pyspark_jms.amqp.link.staging_queue import Names
+from pyspark_jms.amqp.recognition import RECOGNITION
+from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.recognition import Recognition
@@ -26,10 +26,9 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["AmqpSource", "AmqpSourceLink"]
 
 
-class AmqpSourceLink(Consumer):
+class AmqpSourceLink(Consumer, MessageAnswers):
     """A ``Consumer`` with the answers that only reading needs."""
 
-    has_timestamps = True
     browse_ended = False
     """A browse ends when nothing more arrives: a drain after the end would start the browse again (Artemis)."""
 
@@ -61,44 +60,12 @@ class AmqpSourceLink(Consumer):
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 
-    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        return creation_time_ms(block.message(index)) or None
-
-    def redelivered(self, block: MessageBlock) -> int:
-        return redelivered(block)
-
     def figures(self) -> dict[str, int]:
         """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
         return {"lostCredit": self.prefetch.lost_credit}
 
     def require_unchanged(self) -> None:
         """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""
-
-    # --- messages that will not become rows -----------------------------------------------------
-
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
-        errors = _decode(
-            block.slice(0, upto),
-            dialect=self.dialect,
-            source=self.subscription.destination,
-            first_sequence=0,
-            body_type=body_type,
-        ).column("body_error")
-        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
-        return {int(index): str(errors[int(index)].as_py()) for index in bad}
-
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
-        message = block.message(index)
-        identifier = (stable_id(message) or b"").decode()
-        return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier)
-
-    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> AmqpDeadLetter:
-        mapped = mapped_bytes(message)
-        identifier = (stable_id(mapped) or b"").decode()
-        return AmqpDeadLetter(mapped, reason, str(self.subscription.destination), identifier)
-
-    def message_id(self, identifier: bytes) -> str:
-        return f"delivery {int.from_bytes(identifier, 'big')}"
 
 
 class AmqpSource:
@@ -119,7 +86,7 @@ class AmqpSource:
         first_sequence: int,
         body_type: BodyChoice,
     ) -> Any:
-        return _decode(
+        return decode_block(
             block,
             dialect=dialect_named(dialect),
             source=source,
@@ -148,8 +115,7 @@ class AmqpSource:
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
 
-
-def _decode(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
-    from pyspark_jms.amqp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
-
-    return decode(block, dialect=dialect, **facts)
+    def connect_staging(
+        self, settings: ConnectionSettings, arrivals: Any, *, queue: str, stream: str, client_id: str | None
+    ) -> AmqpStagedLink:
+        return AmqpStagedLink(settings, Names(queue, stream, client_id), arrivals)

@@ -1,6 +1,6 @@
 """Whole messages, one after the other: their bytes, where each message ends, and what the broker calls it. Pure.
 
-Received, kept in a journal, on the way to a task, or about to be sent: it is the same block. Refuses to know any
+Received, kept in a journal, on the way to a task, or about to be sent: it is the same block. Does not know any
 protocol.
 """
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from pyspark_jms import __version__
-from pyspark_jms.cli import broker, check, demo, unsubscribe
+from pyspark_jms.cli import broker, check, demo, staging, unsubscribe
 from pyspark_jms.cli.command import Command
 from pyspark_jms.errors import JMSError
 
@@ -16,6 +16,7 @@ _COMMANDS: tuple[Command, ...] = (
     broker.COMMAND,
     check.COMMAND,
     unsubscribe.COMMAND,
+    staging.COMMAND,
 )
 """In the order of ``pyspark-jms --help``."""
 

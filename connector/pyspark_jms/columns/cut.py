@@ -1,6 +1,6 @@
 """Pieces of one received buffer → Arrow strings, with every offset checked.
 
-``pa.Array.from_buffers`` checks nothing: a wrong offset does not raise, it ends the process. Refuses to know protocols
+``pa.Array.from_buffers`` checks nothing: a wrong offset does not raise, it ends the process. Does not know protocols
 and JMS.
 """
 

@@ -1,6 +1,6 @@
 """Column ``map`` or ``stream`` → the elements of all rows, one after the other, checked by the rules of JMS.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 The reference is ``read_one``, which parses one text with Python's json and gives its elements or the reason why it
 cannot be read. Arrow's parser reads many texts at once: its result is used only where ``read_one`` would give the same,
 and every other text goes to ``read_one``. So a message reads the same whatever messages are beside it.
-Refuses to know protocols.
+Does not know protocols.
 """
 
 import json

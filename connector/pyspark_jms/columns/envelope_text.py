@@ -1,7 +1,7 @@
 """Column ``map`` or ``stream`` → the text of each row's envelope (docs/typed-messages.md, "Envelope").
 
 One line of JSON without blanks: ``{"map":[{"name":"n","type":"int","value":"3"},…]}``, ``{"stream":[{"type":…},…]}``.
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from typing import Literal, NoReturn

@@ -1,6 +1,6 @@
 """Column ``properties`` → the properties of all rows, one after the other, with the checks of their names.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from collections.abc import Callable, Collection

@@ -1,6 +1,6 @@
 """Arrow arrays of strings and lists as numpy sees them: offsets, bytes, checks, copies and joins, all vectorised.
 
-Knows how Arrow holds such arrays. Refuses to know columns and protocols.
+Knows how Arrow holds such arrays. Does not know columns and protocols.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Columns ``body_type``, ``text``, ``bytes``, ``map`` and ``stream`` → the body type of each row.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from typing import TypeAlias

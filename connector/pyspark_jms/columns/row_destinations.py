@@ -1,6 +1,6 @@
 """Column ``destination`` → the destination of each row, made into what a protocol sends for it.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The columns of headers and the sink's defaults → numbers for each row: mode and priority, and times.
 
-Durations and instants are milliseconds; 0 stands for none. Refuses to know protocols.
+Durations and instants are milliseconds; 0 stands for none. Does not know protocols.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """A RecordBatch of the sink → parts of some megabytes, and the check of what each row became.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from collections.abc import Collection, Iterator

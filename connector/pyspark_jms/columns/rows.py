@@ -1,6 +1,6 @@
 """Consecutive rows to be encoded: access to their columns, and errors that name a row by its number in the task.
 
-Refuses to know headers, bodies and protocols.
+Does not know headers, bodies and protocols.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """The columns of a DataFrame → the columns of the sink, with their names and types checked.
 
-Refuses unknown columns and wrong types. Refuses to know protocols.
+Refuses unknown columns and wrong types. Does not know protocols.
 """
 
 from collections.abc import Callable, Collection, Mapping

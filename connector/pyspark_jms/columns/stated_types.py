@@ -1,6 +1,6 @@
 """Column ``property_types`` → the JMS type of each property of a row, checked against the properties' values.
 
-Refuses to know protocols.
+Does not know protocols.
 """
 
 from collections.abc import Mapping

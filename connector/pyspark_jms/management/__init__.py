@@ -1,1 +1,1 @@
-"""Requests to a broker's management, the same over every protocol. Refuses to know frames."""
+"""Requests to a broker's management, the same over every protocol. Does not know frames."""

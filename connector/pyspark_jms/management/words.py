@@ -110,6 +110,9 @@ class Management:
     clock: str | None = None
     """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
 
+    queue_names: str | None = None
+    """The attribute of the broker with the names of all queues."""
+
     delete_queue: str | None = None
     """The operation of the broker that deletes a queue."""
 
@@ -122,7 +125,7 @@ class ArtemisManagement(Management):
     """A template of the resource of an address, with the address's name."""
 
     paging: str
-    """The attribute of an address that says whether its messages are paged."""
+    """The attribute of an address: whether its messages are paged."""
 
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
@@ -181,6 +184,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         address="address",
         filter="filter",
     ),
+    queue_names="queueNames",
     delete_queue="destroyQueue",
     address_settings="getAddressSettingsAsJSON",
     list_messages="listMessages",

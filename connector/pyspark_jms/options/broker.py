@@ -21,6 +21,7 @@ __all__ = [
     "require_exactly_once_writes",
     "require_journal",
     "require_known_broker",
+    "require_staging",
     "require_transactions",
 ]
 
@@ -90,10 +91,19 @@ def require_journal(values: Mapping[str, Any]) -> None:
         stomp_refusals.require_stable_ids(dialect)
 
 
-def require_exactly_once_writes(values: Mapping[str, Any]) -> None:
-    if protocol_of(values) == "amqp":
-        amqp_refusals.refuse_exactly_once_writes()
+def require_staging(values: Mapping[str, Any]) -> None:
+    """For deliveryGuarantee=exactly-once of a read."""
+    if protocol_of(values) == "stomp":
+        stomp_refusals.refuse_staging()
     if (dialect := _named(values)) is not None:
+        amqp_refusals.require_staging(dialect)
+
+
+def require_exactly_once_writes(values: Mapping[str, Any]) -> None:
+    dialect = _named(values)
+    if dialect is not None and protocol_of(values) == "amqp":
+        amqp_refusals.require_register(dialect)
+    elif dialect is not None:
         stomp_refusals.require_duplicate_detection(dialect)
 
 

@@ -23,6 +23,7 @@ from pyspark_jms.options.broker import (
     require_durable,
     require_enough_unacknowledged,
     require_journal,
+    require_staging,
 )
 from pyspark_jms.options.connection import connection_settings
 from pyspark_jms.options.values import both_given, destinations, hide_secrets, option_named, parse_values
@@ -43,6 +44,8 @@ _STREAM_ONLY = frozenset(
         "maxjournalbytes",
         "journalshared",
         "failondataloss",
+        "deliveryguarantee",
+        "stagingqueue",
         "subscriptionname",
         "clientid",
         "sharedsubscription",
@@ -70,6 +73,9 @@ class SourceOptions:
     durable: DurableSubscription | None
     selector: Selector | None
     journal: Journal | None
+    exactly_once: bool
+    """Whether messages are kept in a staging queue of the broker: deliveryGuarantee=exactly-once."""
+    staging_queue: str | None
     fail_on_data_loss: bool
     max_messages: int | None
     max_bytes: int
@@ -101,6 +107,8 @@ class SourceOptions:
             durable=_durable(values),
             selector=_selector(values),
             journal=_journal(values),
+            exactly_once=_exactly_once(values),
+            staging_queue=values["stagingQueue"],
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=values["maxBytesPerTrigger"],
@@ -219,6 +227,23 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
         max_bytes=values["maxJournalBytes"],
         shared=values["journalShared"],
     )
+
+
+def _exactly_once(values: Mapping[str, Any]) -> bool:
+    exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
+    if values["stagingQueue"] is not None and not exactly_once:
+        raise OptionConflictError(
+            "Option stagingQueue is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+        )
+    if exactly_once:
+        require_staging(values)
+        if values["topic"] is not None and values["subscriptionName"] is None:
+            raise OptionConflictError(
+                "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
+                " the query is not connected.",
+                "Give subscriptionName and clientId, for a durable subscription.",
+            )
+    return exactly_once
 
 
 def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:

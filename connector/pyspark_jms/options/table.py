@@ -275,8 +275,11 @@ OPTIONS: tuple[Option, ...] = (
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
            " they read messages from it, and not through the driver"),
-    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal does not contain the"
-           " messages that the checkpoint needs"),
+    Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queue on the broker"
+           " that keeps the messages of the query until their batch is done. Each query has one of its own. Default:"
+           " pyspark-jms.staging.ID, with an ID that the checkpoint has"),
+    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal or the staging queue"
+           " does not contain what the checkpoint asks for"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
            " each"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
@@ -300,8 +303,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("transaction", "sink", "task", _transaction, "task: one transaction for each task, so all of its rows are"
            " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
            " the end"),
-    Option("deliveryGuarantee", "sink", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once: each"
-           " task's transaction writes an entry to a ledger queue, and a repeated task does not send its rows again"),
+    Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
+           " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
+           " Reading over STOMP: use journalLocation. Writing: each task's transaction writes an entry to a ledger on"
+           " the broker, and a repeated task does not send its rows again"),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"

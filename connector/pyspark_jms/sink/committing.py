@@ -4,8 +4,9 @@ Also the look-up before a task sends. Tasks and the driver commit exactly-once r
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from typing import assert_never
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
@@ -18,6 +19,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.sink.links import CommitLedger, LedgerLink
+from pyspark_jms.sink.replay import Admission, admission
 from pyspark_jms.sink.tasks import LedgerTask
 
 __all__ = [
@@ -94,16 +96,41 @@ def commit_with_entry(
     entry: LedgerEntry,
     *,
     again: bool = False,
+    whole: Collection[LedgerEntry] | None = None,
     send_on_mismatch: bool,
 ) -> None:
-    """Return when the rows in the link's transaction and their entry are at the broker.
+    """Return when the rows of the entry and the entry are at the broker, from this transaction of the link or before.
 
-    ``again``: the task already has an entry for other rows, and the rows are to be sent nevertheless.
+    ``again``: the task already has an entry for other rows, and the rows are to be sent nevertheless. ``whole``: on the
+    driver, the entries of all partitions.
     """
+
+    def admit(known: tuple[LedgerEntry, ...]) -> bool:
+        return _admit(task, known, entry, admission(known, entry, whole=whole, send_on_mismatch=send_on_mismatch))
+
     try:
-        link.commit_with_entry(entry, again=again)
+        link.commit_with_entry(entry, again=again, admit=admit)
     except LinkError as error:
         _resolve_failed_commit(ledger, task, entry, error, send_on_mismatch=send_on_mismatch)
+
+
+def _admit(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry, admitted: Admission) -> bool:
+    match admitted:
+        case Admission.COMMIT:
+            return True
+        case Admission.ALREADY:
+            _log.info("= another attempt of %s has committed: its %d rows are not sent again", task.name, entry.rows)
+            return False
+        case Admission.MISMATCH:
+            raise replay_mismatch(task, own_entries(task, known) or known, entry)
+        case Admission.OTHER_EXECUTION:
+            raise CommitInDoubtError(
+                f"Another run of {task.write} has committed partitions since this attempt of {task.name} began."
+                " No row of this attempt was sent.",
+                "The next attempt compares its rows with the entries of that run. If two runs of the query are alive,"
+                " stop one of them.",
+            )
+    assert_never(admitted)
 
 
 def _resolve_failed_commit(

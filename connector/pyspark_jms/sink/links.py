@@ -7,7 +7,7 @@ A *block* is the bytes of one or more whole messages, as the protocol encodes th
 answer that it has the messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -84,8 +84,10 @@ class SinkProtocol(Protocol):
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> SinkLink:
         """``patience``: for how many seconds to retry the connection while the broker is away."""
 
-    def commit_ledger(self, settings: ConnectionSettings, queue: str) -> "CommitLedger":
-        """The ledger in this queue. Connects with its first call."""
+    def commit_ledger(self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None) -> "CommitLedger":
+        """The ledger of this name. Connects with its first call. ``keep_ms``: how long the ledger of all batch writes
+        keeps an entry; None for the ledger of a query, which keeps those of its current batch.
+        """
 
 
 # --- exactly-once writes by a commit ledger ---------------------------------------------------------------
@@ -107,15 +109,19 @@ class LedgerLink(SinkLink, Protocol):
     def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:
         """Whether messages of these columns may hold a time that counts from the ``now_ms`` of ``encode``."""
 
-    def commit_with_entry(self, entry: LedgerEntry, *, again: bool) -> None:
+    def commit_with_entry(
+        self, entry: LedgerEntry, *, again: bool, admit: Callable[[tuple[LedgerEntry, ...]], bool]
+    ) -> None:
         """Commit the rows and their entry together. After a transient ``LinkError`` the outcome is unknown.
 
-        ``again``: the task already has an entry for other rows, and the broker must accept a second one.
+        ``again``: the task already has an entry for other rows, and the broker must accept a second one. ``admit``: a
+        link that locks the ledger calls it with all entries of the batch, right before the commit. False: the rows are
+        not committed, because they were before; its errors pass.
         """
 
 
 class CommitLedger(Protocol):
-    """A queue with one entry for each committed task. Each look-up and each deletion connects and disconnects."""
+    """One entry for each committed task, at the broker. Each look-up and each deletion connects and disconnects."""
 
     @property
     def queue(self) -> str: ...
@@ -138,6 +144,9 @@ class CommitLedger(Protocol):
 
         ``may_arrive``: the broker may still receive the commit, so wait for an entry too.
         """
+
+    def finish(self, write: str) -> None:
+        """All tasks of a batch write have committed: the ledger may keep one entry for all of them."""
 
     def delete_before_batch(self, batch: int) -> int:
         """Delete the entries of earlier batches. Returns how many messages were deleted."""

@@ -8,12 +8,14 @@ import logging
 from collections.abc import Sequence
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import finished_entry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
+from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, contains_rows, find_for_write
 from pyspark_jms.sink.links import CommitLedger, SinkProtocol
 from pyspark_jms.sink.replay import unmatched_entries
 from pyspark_jms.sink.sending_once import Outcome
+from pyspark_jms.sink.tidying import ledger_of
 
 __all__ = ["send_held"]
 
@@ -27,24 +29,48 @@ def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[O
 
     A crash between two of them is like a crash between two tasks: the next execution finds the entries that are there.
     """
+    _require_same_write(outcomes)
     held = [(outcome, outcome.entry) for outcome in outcomes if outcome.held]
     if not held:
         return
     patience = options.connection.reconnect_timeout
-    ledger = protocol.commit_ledger(options.connection, outcomes[0].task.queue)
-    _require_matched_entries(ledger, outcomes, patience)
+    ledger = ledger_of(protocol, options, outcomes[0].task)
+    whole = _entries_of(outcomes)
+    _require_matched_entries(ledger, outcomes, whole, patience)
     for outcome, entry in held:
         assert entry is not None, "held rows have an entry"
         with ledger.connect(patience=patience) as link:
             for block in outcome.held:
                 link.send(block)
-            commit_with_entry(ledger, outcome.task, link, entry, send_on_mismatch=options.send_on_mismatch)
+            mismatch = options.send_on_mismatch
+            commit_with_entry(ledger, outcome.task, link, entry, whole=whole, send_on_mismatch=mismatch)
     _log.info("= the driver sent the rows of %d tasks, because an earlier run had sent others", len(held))
 
 
-def _require_matched_entries(ledger: CommitLedger, outcomes: Sequence[Outcome], patience: float) -> None:
+def _entries_of(outcomes: Sequence[Outcome]) -> list[LedgerEntry]:
+    return [outcome.entry for outcome in outcomes if outcome.entry is not None]
+
+
+def _require_same_write(outcomes: Sequence[Outcome]) -> None:
+    """A finished write has one entry for all of its tasks: this run must have the same rows in the same partitions."""
+    finished = next((outcome.finished for outcome in outcomes if outcome.finished is not None), None)
+    if finished is None:
+        return
+    partitions, write = _entries_of(outcomes), outcomes[0].task.write
+    if not partitions or not contains_rows([finished], finished_entry(write, partitions)):
+        raise ReplayMismatchError(
+            f"{write} was already sent with {finished.rows} rows, and is repeated with other rows or in other"
+            f" partitions ({sum(entry.rows for entry in partitions)} rows in {_several(partitions)}). None of these was"
+            " sent.",
+            "A write that has ended is not sent again: give another write another writeId.",
+        )
+    _log.info("= %s was already sent: its %d rows are not sent again", write, finished.rows)
+
+
+def _require_matched_entries(
+    ledger: CommitLedger, outcomes: Sequence[Outcome], partitions: list[LedgerEntry], patience: float
+) -> None:
     known = find_for_write(ledger, outcomes[0].task, patience)
-    partitions = [outcome.entry for outcome in outcomes if outcome.entry is not None]
     unmatched = unmatched_entries(known, partitions)
     if unmatched:
         raise ReplayMismatchError(

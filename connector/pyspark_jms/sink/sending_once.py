@@ -26,6 +26,7 @@ from pyspark_jms.sink.links import LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Plan, plan
 from pyspark_jms.sink.sending import RowEncoder, Sent, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.sink.tidying import ledger_of
 
 __all__ = ["MAX_HELD_BYTES", "Outcome", "send_exactly_once"]
 
@@ -46,6 +47,8 @@ class Outcome:
     """The entry that is in the ledger, or is to be written with the held rows. None: the task had no rows."""
     held: tuple[MessageBlock, ...] = ()
     """The blocks of the rows that the driver is to send; empty if nothing is left to do."""
+    finished: LedgerEntry | None = None
+    """The entry of the whole write, which has ended before: the driver is to compare this run with it."""
 
 
 def send_exactly_once(
@@ -63,22 +66,28 @@ def send_exactly_once(
     rows = nonempty_batches(options, batches)
     if rows is None:
         return Outcome(sent=Sent(0), task=task)
-    ledger = protocol.commit_ledger(options.connection, task.queue)
+    ledger = ledger_of(protocol, options, task)
     known = find_for_task(ledger, task, patience) if task.may_be_repeated else ()
     _require_same_batch(task, known)
     planned = plan(known, task.name, task.execution, send_on_mismatch=options.send_on_mismatch)
     own, held = own_entries(task, known), _HeldBlocks(task)
     with ledger.connect(patience=patience) as link:
-        take = {Plan.SEND: link.send, Plan.HOLD: held.take, Plan.COMPARE: _discard}[planned]
+        take = {Plan.SEND: link.send, Plan.HOLD: held.take}.get(planned, _discard)
         entry, sent = _encode(options, task, link, rows, take)
         if contains_rows(own, entry):
             _log.info("= %s was already sent: its %d rows are not sent again", task.name, entry.rows)
         elif planned is Plan.COMPARE:
             raise replay_mismatch(task, own, entry)
-        elif planned is Plan.SEND:
+        elif planned is Plan.SEND and entry.rows:
             mismatch = options.send_on_mismatch
             commit_with_entry(ledger, task, link, entry, again=bool(own), send_on_mismatch=mismatch)
-    return Outcome(sent=sent, task=task, entry=entry if entry.rows else None, held=tuple(held.blocks))
+    return Outcome(
+        sent=sent,
+        task=task,
+        entry=entry if entry.rows else None,
+        held=tuple(held.blocks),
+        finished=next(iter(known)) if planned is Plan.COMPARE_WRITE else None,
+    )
 
 
 def _require_same_batch(task: LedgerTask, known: Iterable[LedgerEntry]) -> None:

@@ -11,7 +11,7 @@ from pyspark_jms.sink.sending import Sent, log_dropped_rows, send_at_least_once
 from pyspark_jms.sink.sending_held import send_held
 from pyspark_jms.sink.sending_once import Outcome, send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.tidying import delete_outdated
+from pyspark_jms.sink.tidying import delete_outdated, ledger_of
 
 __all__ = ["TaskResult", "finish_write", "write_task"]
 
@@ -52,4 +52,4 @@ def finish_write(
     send_held(protocol, options, outcomes)
     if outcomes and tidy:
         task = outcomes[0].task
-        delete_outdated(protocol.commit_ledger(options.connection, task.queue), task)
+        delete_outdated(ledger_of(protocol, options, task), task)

@@ -16,7 +16,9 @@ class CommitOrder:
     Offsets are counts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, why: str, instead: str) -> None:
+        """``why`` this source needs the order, and what a user may do ``instead``: for the error."""
+        self._why, self._instead = why, instead
         self._began: int | None = None
         self._committed = -1
         self.synchronous = False
@@ -29,6 +31,10 @@ class CommitOrder:
         """Whether this is where the run began: an offset that Spark read from its log."""
         return start == self._began
 
+    def certain(self, start: int) -> int:
+        """Up to here the commit log is certainly written when Spark asks for what follows ``start``."""
+        return start if self.synchronous or self._began is None or self.is_first(start) else self._began
+
     def committed(self, end: int) -> None:
         self._committed = max(self._committed, end)
 
@@ -38,9 +44,9 @@ class CommitOrder:
             return  # the first offset of a run comes from the log
         if self._committed < start:
             raise UnsupportedError(
-                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on. A"
-                " journal deletes what the commit log holds, and with this setting a restart may need it again.",
-                "Remove option asyncProgressTrackingEnabled, or journalLocation (then at-least-once). Nothing that the"
-                " checkpoint may need was deleted.",
+                "Spark planned a batch before it committed the one before: asyncProgressTrackingEnabled is on."
+                f" {self._why}",
+                f"Leave asyncProgressTrackingEnabled out, {self._instead}. Nothing was deleted that the checkpoint may"
+                " need.",
             )
         self.synchronous = True

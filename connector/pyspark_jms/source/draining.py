@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, field
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.source.links import SourceLink
+from pyspark_jms.source.links import Timestamped
 
 __all__ = ["LONGEST_MS", "Drain"]
 
@@ -28,7 +28,7 @@ class Drain:
     ended: set[int] = field(default_factory=set)
     """Lanes that have shown a later message, or nothing more."""
 
-    def sent_before_start(self, lane: int, link: SourceLink, block: MessageBlock, *, now_ms: float) -> int:
+    def sent_before_start(self, lane: int, link: Timestamped, block: MessageBlock, *, now_ms: float) -> int:
         """How many of the block's messages were sent before the start; the first later one ends the lane's reading.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What

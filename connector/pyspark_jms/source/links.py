@@ -22,6 +22,8 @@ __all__ = [
     "QueueFigures",
     "SourceLink",
     "SourceProtocol",
+    "Timestamped",
+    "Unmappable",
 ]
 
 
@@ -129,15 +131,20 @@ class Unmappable(Protocol):
         """A message's id for a log line."""
 
 
-class SourceLink(Connected, Unmappable, Protocol):
+class Timestamped(Protocol):
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether ``sent_ms`` can find the time at which a message was sent."""
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
+
+
+class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
 
     @property
     def subscription(self) -> Subscription: ...
-
-    @property
-    def has_timestamps(self) -> bool:
-        """Whether ``sent_ms`` can find the time at which a message was sent."""
 
     @property
     def browse_ended(self) -> bool:
@@ -171,9 +178,6 @@ class SourceLink(Connected, Unmappable, Protocol):
 
     def probe(self) -> str:
         """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
-
-    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        """When a message was sent, in milliseconds since 1970; None if the message has no such time."""
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""

@@ -39,6 +39,11 @@ def selector_digest(selector: str | None) -> str:
 
 def sequence(offset: dict[str, Any]) -> int:
     """The count. ``IllegalStateError`` for the offset of another source."""
+    if offset and "cuts" in offset:
+        raise IllegalStateError(
+            "The checkpoint is of a read with deliveryGuarantee=exactly-once, whose messages are in a staging queue.",
+            "The guarantee of a checkpoint cannot be changed: give the option, or use another checkpointLocation.",
+        )
     try:
         return int(offset["seq"])
     except (KeyError, TypeError, ValueError):

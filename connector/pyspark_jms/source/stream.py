@@ -2,44 +2,24 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.blocks.part import BatchPart
-from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.errors import CorruptJournalError, JournalError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.batches import received_partitions, recorded_partitions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.driver_heap import driver_heap, warn_of_small_heap
-from pyspark_jms.source.drop_reports import DropReports, report_dropped
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.locality import LocalityProbe, answer
-from pyspark_jms.source.mailbox import MailAddress
 from pyspark_jms.source.offsets import offset, selector_of, sequence
-from pyspark_jms.source.parts import may_drop, rows_of
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
-__all__ = ["StreamSource", "TaskInput", "read_task"]
+__all__ = ["StreamSource"]
 
 _log = logging.getLogger("pyspark_jms.source")
-
-_NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class TaskInput:
-    """What one task reads, and where it may post what only a task knows."""
-
-    parts: list[BatchPart]
-    question: MailAddress | None = None
-    drops: MailAddress | None = None
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
 
 
 class StreamSource:
@@ -57,12 +37,11 @@ class StreamSource:
         self._draining = False
         self._is_new = False
         """Whether the checkpoint is new: then a broker that does not answer is more likely a wrong address."""
-        self._planned = False
-        """Whether tasks of this run may have dropped messages."""
-        self._order = CommitOrder()
-        self._locality = LocalityProbe()
-        self._drops = DropReports()
-        self._memory = SharedMemory()
+        self._order = CommitOrder(
+            "A journal deletes what the commit log holds, and with this setting a restart may need it again.",
+            "or leave journalLocation out (at-least-once)",
+        )
+        self._tasks = TaskInputs(options, protocol)
 
     def initial_offset(self) -> dict[str, Any]:
         """Of a new checkpoint: with a journal, the oldest message that is not done."""
@@ -110,8 +89,7 @@ class StreamSource:
 
     def _acknowledge(self, receiver: Receiver, through: int) -> None:
         receiver.acknowledge_through(through)
-        self._memory.release(through)
-        self._drops.release(through)
+        self._tasks.release(through)
 
     # --- what tasks read -----------------------------------------------------------------------
 
@@ -124,12 +102,9 @@ class StreamSource:
         store = self._journal.require_belongs(start, end)
         if store is not None:
             self._order.require(first)
-        here = self._locality.tasks_run_here()
+        here = self._tasks.are_here()
         tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
-        question = self._locality.question()
-        drops = self._drops.address() if self._may_drop() else None
-        self._planned = self._planned or drops is not None
-        return [TaskInput(task, question, drops) for task in tasks]
+        return self._tasks.of(tasks, {link.dialect.name for link in self._receiver.links} if self._receiver else ())
 
     def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
         """Nothing of a batch that another process received: its messages were not acknowledged and are redelivered."""
@@ -138,21 +113,12 @@ class StreamSource:
         if receiver is None or batch is None:
             _log.warning("! batch [%d, %d) was received by an earlier process and is empty in this one", first, last)
             return iter(())
-        memory = self._memory if here and self._memory.begin(last) else None
+        memory = self._tasks.memory_for(last) if here else None
         return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
 
     def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
         assert self._options.journal is not None
         return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
-
-    def _may_drop(self) -> bool:
-        """Whether the re-evaluation of the selector may drop messages of this query."""
-        dialects = {link.dialect.name for link in self._receiver.links} if self._receiver else set()
-        return any(
-            may_drop(destination, dialect, self._options, self._protocol)
-            for destination in self._options.destinations
-            for dialect in dialects
-        )
 
     # --- done batches and figures -----------------------------------------------------------------------
 
@@ -164,12 +130,7 @@ class StreamSource:
 
     def progress(self) -> dict[str, object]:
         """The figures of ``progress.sources[].latestOffset``."""
-        return {} if self._receiver is None else self._receiver.progress(self._dropped())
-
-    def _dropped(self) -> int | str:
-        """A number where tasks can report it: on this machine, or where there is nothing to report."""
-        total = self._drops.total()
-        return total if total or not self._planned or self._locality.tasks_run_here() else _NOT_REPORTED
+        return {} if self._receiver is None else self._receiver.progress(self._tasks.dropped())
 
     def stop(self) -> None:
         """Give back what is not acknowledged, and leave."""
@@ -177,33 +138,4 @@ class StreamSource:
             receiver, self._receiver = self._receiver, None
             receiver.close()
         self._journal.close()
-        self._memory.close()
-        self._locality.close()
-        self._drops.close()
-
-
-def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
-    """On an executor: one RecordBatch a part."""
-    if task.question is not None:
-        answer(task.question)
-    for part in task.parts:
-        loaded = _loaded(part)
-        rows, dropped = rows_of(loaded, options, protocol)
-        if dropped:
-            report_dropped(task.drops, loaded.first_sequence, dropped)
-        yield rows
-
-
-def _loaded(part: BatchPart) -> BatchPart:
-    """A task that cannot read the journal gets an error about its place, and not about the folder."""
-    try:
-        return part.load()
-    except CorruptJournalError:
-        raise
-    except JournalError as error:
-        raise JournalError(
-            error.fact,
-            "This task does not see the folder of journalLocation: leave out journalShared, and the messages travel to"
-            " it. If every executor sees the folder, the batch is done already: a DataFrame of foreachBatch can be read"
-            " until the function returns.",
-        ) from None
+        self._tasks.close()

@@ -9,11 +9,21 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.links import SinkProtocol
+from pyspark_jms.source.engine import SourceEngine
 from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.staged.stream import StagedSource
+from pyspark_jms.source.stream import StreamSource
 from pyspark_jms.stomp.sink import STOMP_SINK
 from pyspark_jms.stomp.source import StompSource
 
-__all__ = ["sink_protocol", "source_protocol"]
+__all__ = ["sink_protocol", "source_engine", "source_protocol"]
+
+
+def source_engine(options: SourceOptions) -> SourceEngine:
+    """For the driver: one of the two ways to read a stream."""
+    if options.exactly_once:
+        return StagedSource(options, AmqpSource())
+    return StreamSource(options, source_protocol(options))
 
 
 def source_protocol(options: SourceOptions) -> SourceProtocol:

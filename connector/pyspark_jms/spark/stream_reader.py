@@ -17,8 +17,9 @@ from pyspark.sql.streaming.datasource import (
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.stream import StreamSource, TaskInput, read_task
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.source.engine import SourceEngine
+from pyspark_jms.source.task_inputs import TaskInput, read_task
+from pyspark_jms.spark.protocols import source_engine, source_protocol
 
 __all__ = ["JmsStreamReader"]
 
@@ -36,14 +37,14 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._source: StreamSource | None = None
+        self._source: SourceEngine | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_source": None}
 
-    def _engine(self) -> StreamSource:
+    def _engine(self) -> SourceEngine:
         if self._source is None:
-            self._source = StreamSource(self._options, source_protocol(self._options))
+            self._source = source_engine(self._options)
         return self._source
 
     # --- in the runner -------------------------------------------------------------------------

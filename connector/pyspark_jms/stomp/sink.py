@@ -109,7 +109,8 @@ class StompLedgerLink(StompSinkLink):
     def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:
         return counts_from_now(schema, self._producer.dialect, defaults)
 
-    def commit_with_entry(self, entry: LedgerEntry, *, again: bool) -> None:
+    def commit_with_entry(self, entry: LedgerEntry, *, again: bool, admit: object = None) -> None:  # noqa: ARG002
+        """The broker admits an entry that it does not remember."""
         dialect, transaction = self._producer.dialect, self._producer.transaction
         last = encode_entry(entry, queue=self._queue, dialect=dialect, transaction=transaction, again=again)
         trial = encode_trial(queue=self._queue, dialect=dialect, transaction=self._producer.trial)
@@ -151,6 +152,9 @@ class StompCommitLedger:
     def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:
         return find_late_entries(self.settings, self.queue, task_selector(task), may_arrive=may_arrive)
 
+    def finish(self, write: str) -> None:
+        """Every entry stays until it is deleted."""
+
     def delete_before_batch(self, batch: int) -> int:
         return delete_entries(self.settings, self.queue, before_batch_selector(batch, now_ms=_now_ms()))
 
@@ -171,7 +175,13 @@ class StompSink:
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> StompSinkLink:
         return StompSinkLink(settings, patience=patience)
 
-    def commit_ledger(self, settings: ConnectionSettings, queue: str) -> StompCommitLedger:
+    def commit_ledger(
+        self,
+        settings: ConnectionSettings,
+        queue: str,
+        *,
+        keep_ms: int | None = None,  # noqa: ARG002  # ``delete_before_time``
+    ) -> StompCommitLedger:
         return StompCommitLedger(settings, queue)
 
 

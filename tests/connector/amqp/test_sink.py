@@ -1,14 +1,19 @@
 """Rows → messages at the broker over AMQP, without Spark."""
 
+import uuid
+
 import pyarrow as pa
 import pytest
+from broker_j import EmbeddedBrokerJ
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import JMSSecurityError, MessageFormatError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.testing import JmsClient, User
+from pyspark_jms.sink.sending import RowEncoder, send_at_least_once
+from pyspark_jms.testing import EmbeddedClassic, JmsClient, User
 
 
 def options(broker, **more):
@@ -40,14 +45,14 @@ def test_a_row_that_cannot_be_sent_stops_all(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     with pytest.raises(MessageFormatError):
         send_at_least_once(AMQP_SINK, options(broker, queue=queue), rows)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
     rows = batches("a", "b", body_type=["text", "nonsense"])
     sent = send_at_least_once(AMQP_SINK, options(broker, queue=queue, onBadRow="drop"), rows)
     assert (sent.rows, sent.dropped) == (1, 1)
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_a_user_who_may_not_send(fresh_broker):
@@ -57,6 +62,79 @@ def test_a_user_who_may_not_send(fresh_broker):
             send_at_least_once(AMQP_SINK, refused, batches("a"))
 
 
-def test_exactly_once_needs_stomp(broker):
-    with pytest.raises(UnsupportedError, match="stomp://"):
-        AMQP_SINK.commit_ledger(options(broker, queue="q").connection, "ledger")
+# --- exactly once ------------------------------------------------------------------------------------
+
+
+def entry(task, rows=1, digest="a1-0", execution="e"):
+    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, written_ms=1, execution=execution)
+
+
+@pytest.fixture
+def ledger(broker):
+    return AMQP_SINK.commit_ledger(options(broker, queue="q").connection, f"pyspark-jms.commits.{uuid.uuid4().hex}")
+
+
+def committed(ledger, queue, entry, *texts):
+    rows, settings = next(batches(*texts)), SinkOptions.parse({"brokerUrl": "amqp://h", "queue": queue})
+    with ledger.connect() as link:
+        encoder = RowEncoder(settings, link)
+        for block in encoder.take(rows):
+            link.send(block)
+        link.commit_with_entry(entry, again=False, admit=lambda known: entry.task not in {e.task for e in known})
+
+
+def test_entries_are_found_by_task_write_and_execution(broker, queue, ledger):
+    for each in (entry("w/0"), entry("w/1", execution="f"), entry("w/x/0"), entry("w/0", digest="other")):
+        committed(ledger, queue, each, "row")
+    await_count(broker, queue, 3)
+    assert [each.task for each in ledger.find_for_write("w")] == ["w/0", "w/1"]
+    assert [each.task for each in ledger.find_for_task("w/7", write="w", execution="e")] == ["w/1"]
+    assert [each.digest for each in ledger.find_late("w/0", may_arrive=True)] == ["a1-0"]
+    assert (ledger.delete_before_batch(9), ledger.delete_before_time(9)) == (0, 0)
+
+
+def test_the_ledger_of_a_query_is_not_shortened(broker, queue, ledger):
+    committed(ledger, queue, entry("w/0"), "row")
+    ledger.finish("w")
+    assert [each.task for each in ledger.find_for_write("w")] == ["w/0"]
+
+
+def test_the_digest_of_rows_knows_neither_the_time_nor_the_message_id(broker, queue, ledger):
+    settings, digests = SinkOptions.parse({"brokerUrl": "amqp://h", "queue": queue, "timeToLive": "1h"}), set()
+    for texts in (("a", "b"), ("b", "a")):
+        with ledger.connect() as link:
+            digest, encoder = link.new_digest(), RowEncoder(settings, link)
+            (rows,) = batches(*texts)
+            assert link.counts_from_now(rows.schema, encoder.defaults)
+            digest.add(encoder.at_the_epoch(rows))
+            digests.add(digest.text())
+    assert len(digests) == 1
+
+
+def test_blocks_of_another_link_are_sent_to_the_destinations_they_name(broker, queue, ledger):
+    """As the driver does with rows that tasks have held."""
+    by_row = next(batches("a", "b", destination=[f"queue://{queue}.1", f"topic://{queue}.2"]))
+    with ledger.connect() as link:
+        held = RowEncoder(SinkOptions.parse({"brokerUrl": "amqp://h"}), link).take(by_row)
+    with ledger.connect() as link:
+        held += RowEncoder(SinkOptions.parse({"brokerUrl": "amqp://h", "queue": queue}), link).take(by_row.slice(0, 1))
+    with ledger.connect() as link:
+        for block in held:
+            link.send(block)
+        link.commit_with_entry(entry("w/0"), again=False, admit=lambda _: True)
+    await_count(broker, f"{queue}.1", 2)
+
+
+def test_what_the_ledger_needs_is_named(ledger):
+    assert f"{ledger.queue}.token needs the permissions send and consume" in ledger.requirements
+
+
+@pytest.mark.parametrize("broker_class", [EmbeddedClassic, EmbeddedBrokerJ])
+@pytest.mark.deep
+def test_other_brokers_refuse_with_the_reason(broker_class):
+    with broker_class() as other:
+        given = {"user": other.user, "password": other.password, "brokerUrl": other.amqp_url, "queue": "q"}
+        ledger = AMQP_SINK.commit_ledger(SinkOptions.parse(given).connection, "ledger")
+        for act in (lambda: ledger.find_for_write("w"), lambda: ledger.connect().__enter__()):
+            with pytest.raises(UnsupportedError, match=r"exactly-once.*use Artemis"):
+                act()

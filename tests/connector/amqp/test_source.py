@@ -7,7 +7,7 @@ import pytest
 from amqp_messages import block_of, section, string
 from proxy import Proxy
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import UnsupportedError
@@ -77,7 +77,7 @@ def test_what_was_not_acknowledged_stays(broker, queue):
     with receiving(broker, queue) as receiver:
         while receiver.next_batch_end() < 10:
             pass
-    assert broker.message_count(queue) == 10
+    await_count(broker, queue, 10)
 
 
 def test_a_lost_connection_loses_and_repeats_nothing(broker, queue):
@@ -125,7 +125,7 @@ def test_available_now_reads_all_and_ends(broker, queue):
             found += rows(receiver, before, end)
             receiver.acknowledge_through(end)
     assert found == list(map(str, range(300)))
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_available_now_leaves_what_was_sent_after_its_start(broker, queue):
@@ -138,7 +138,7 @@ def test_available_now_leaves_what_was_sent_after_its_start(broker, queue):
             end = following
             receiver.acknowledge_through(end)
         assert end == 3
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
 def test_several_queues(broker, queue):
@@ -155,7 +155,7 @@ def test_a_selector_is_pushed_down(broker, queue):
             java.send(queue, str(number), properties={"n": number})
     with receiving(broker, queue, selector="n BETWEEN 3 AND 5") as receiver:
         assert read(receiver, 3) == ["3", "4", "5"]
-    assert broker.message_count(queue) == 7
+    await_count(broker, queue, 7)
 
 
 def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
@@ -171,7 +171,7 @@ def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put,
         assert read(receiver, 1) == ["good"]
         wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)
         assert receiver.progress()["deadLetters"] == 1
-    assert broker.message_count(f"{queue}.dead") == 1
+    await_count(broker, f"{queue}.dead", 1)
 
 
 def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queue, put):

@@ -1,5 +1,6 @@
 import pytest
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.findings import Verdict
@@ -48,7 +49,7 @@ def test_a_queue_is_inspected_received_and_given_back(broker, queue, settings_of
     }  # fmt: skip
     assert {found[name].verdict for name in ("body types", "paging", "received")} == {Verdict.FINE}
     assert "not received" not in found
-    assert broker.message_count(queue) == 4
+    await_count(broker, queue, 4)
 
 
 def test_a_paged_address_is_a_note(broker, queue, settings_of, named):

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from waiting import await_count
 
 from pyspark_jms.check import scratch
 from pyspark_jms.check.findings import Verdict
@@ -20,28 +21,28 @@ def test_what_artemis_can_do(broker, queue, settings_for, named):
     assert {finding.verdict for finding in found.values()} == {Verdict.FINE}
     before, there, after = tried.clock
     assert before - 1_000 < there < after + 1_000
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_concurrent_runs_do_not_receive_each_others_messages(broker, queue, settings_for, named):
     first, second = (Scratch(settings_for(broker), queue, ARTEMIS) for _ in range(2))
     together = zip(scratch_findings(first), scratch_findings(second), strict=True)
     assert {finding.verdict for pair in together for finding in pair} == {Verdict.FINE}
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_body_that_is_read_as_another_type(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(scratch, "_BODIES", (("text", b"text"), ("map", b"none of our frames")))
     found = Scratch(settings_for(broker), queue, ARTEMIS).bodies()
     assert (found.verdict, found.value) == (Verdict.PROBLEM, "sent text, map; read as text, text")
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_window_without_effect(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(scratch, "_WINDOW_BYTES", 1 << 20)
     found = Scratch(settings_for(broker), queue, ARTEMIS).window()
     assert (found.name, found.verdict) == ("window", Verdict.PROBLEM)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.parametrize("header", [None, "no-such-header"])
@@ -49,7 +50,7 @@ def test_a_broker_that_does_not_detect_duplicates(broker, queue, settings_for, h
     dialect = dataclasses.replace(ARTEMIS, duplicate_id_header=header)
     found = Scratch(settings_for(broker), queue, dialect).duplicates()
     assert (found.name, found.verdict) == ("duplicate detection", Verdict.NOTE)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_queue_that_the_user_cannot_create(guarded, queue, settings_for):

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from waiting import await_count
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient
@@ -22,9 +23,9 @@ def test_check_prints_a_table_or_json_and_returns_0_or_1(broker, queue, capsys, 
     assert output["ok"] is False
     (bodies,) = [finding for finding in output["findings"] if finding["name"] == "body types"]
     assert bodies["figures"] == {"seen": 1, "bodyTypes": {"map": 1}}
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
     assert broker.has_queue(f"{queue}.scratch")
-    assert broker.message_count(f"{queue}.scratch") == 0
+    await_count(broker, f"{queue}.scratch", 0)
 
 
 def test_check_refuses_wrong_options_before_it_connects(capsys):

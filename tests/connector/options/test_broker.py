@@ -22,14 +22,28 @@ def test_a_broker_that_does_not_speak_the_protocol_is_refused(url, broker):
 
 @pytest.mark.parametrize("broker", ["auto", "artemis", "classic", "amqp"])
 def test_over_amqp_a_journal_is_refused(broker):
-    with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*stomp://"):
+    with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*deliveryGuarantee=exactly-once.*stomp://"):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
 
 
-@pytest.mark.parametrize("broker", ["auto", "artemis"])
-def test_over_amqp_exactly_once_writes_are_refused(broker):
-    with pytest.raises(UnsupportedError, match=r"exactly-once.*AMQP.*stomp://"):
-        SinkOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "deliveryGuarantee": "exactly-once"})
+@pytest.mark.parametrize(
+    ("url", "broker", "reason"),
+    [
+        (AMQP, "artemis", None),
+        (AMQP, "auto", None),
+        (AMQP, "classic", "admits one connection with a container id"),
+        (AMQP, "amqp", "is no lock"),
+        (STOMP, "artemis", None),
+        (STOMP, "classic", "does not detect a repeated transaction"),
+    ],
+)
+def test_exactly_once_writes_are_refused_where_the_broker_is_named_and_cannot_keep_them(url, broker, reason):
+    asked = {"brokerUrl": url, "broker": broker, "queue": "q", "deliveryGuarantee": "exactly-once"}
+    if reason is None:
+        assert SinkOptions.parse(asked).exactly_once
+    else:
+        with pytest.raises(UnsupportedError, match=rf"exactly-once.*{reason}|{reason}.*exactly-once"):
+            SinkOptions.parse(asked)
 
 
 @pytest.mark.parametrize("broker", ["auto", "classic"])
@@ -39,3 +53,20 @@ def test_over_amqp_the_same_options_are_taken(broker):
     durable = {"topic": "t", "subscriptionName": "s", "sharedSubscription": "true"}
     assert SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | durable).durable is not None
     assert SinkOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q"}).connection.broker == broker
+
+
+STAGED = {"queue": "q", "deliveryGuarantee": "exactly-once"}
+
+
+def test_exactly_once_reads_need_amqp_or_a_journal():
+    with pytest.raises(
+        UnsupportedError, match=r"deliveryGuarantee=exactly-once .* over STOMP.*journalLocation.*amqp://"
+    ):
+        SourceOptions.parse({"brokerUrl": "stomp://h:1"} | STAGED)
+    assert SourceOptions.parse({"brokerUrl": AMQP} | STAGED).exactly_once
+
+
+@pytest.mark.parametrize("broker", ["classic", "amqp"])
+def test_exactly_once_reads_are_refused_where_the_broker_is_named_and_cannot(broker):
+    with pytest.raises(UnsupportedError, match=f"exactly-once is given for a read from {broker} over AMQP"):
+        SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | STAGED)

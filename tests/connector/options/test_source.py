@@ -143,3 +143,15 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
     assert SourceOptions.parse(given).selector is not None
     with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
         SourceOptions.parse(given | {"broker": "classic"})
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"queue": "q", "stagingQueue": "s"}, "without deliveryGuarantee=exactly-once"),
+        ({"topic": "t", "deliveryGuarantee": "exactly-once"}, "for a plain topic subscription"),
+    ],
+)
+def test_a_staged_read_is_given_whole(given, reason):
+    with pytest.raises(OptionConflictError, match=reason):
+        SourceOptions.parse({"brokerUrl": "amqp://h:1"} | given)

@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.sink.replay import Plan, plan, unmatched_entries
+from pyspark_jms.sink.replay import Admission, Plan, admission, plan, unmatched_entries
 
 ME, OTHER = "w/0", "w/1"
 
@@ -26,6 +26,7 @@ def entry(task=ME, execution="now", rows=3, digest="1-a"):
         ([entry(ME, "before"), entry(OTHER, "before")], Plan.COMPARE, Plan.SEND),
         ([entry(ME, "before", digest="1-b"), entry(ME, "before")], Plan.COMPARE, Plan.SEND),
         ([entry(ME), entry(OTHER, "before")], Plan.COMPARE, Plan.SEND),
+        ([entry("w/finished", None)], Plan.COMPARE_WRITE, Plan.COMPARE_WRITE),
     ],
 )
 def test_the_plan_of_a_task(known, planned, when_all_is_sent):
@@ -56,3 +57,36 @@ def test_the_plan_of_a_task(known, planned, when_all_is_sent):
 )
 def test_entries_that_match_no_partition(known, partitions, found):
     assert unmatched_entries(known, partitions) == tuple(known[index] for index in found)
+
+
+# --- right before a commit ------------------------------------------------------------------------------
+
+A = Admission
+
+
+@pytest.mark.parametrize(
+    ("known", "for_a_task", "for_the_driver", "when_all_is_sent"),
+    [
+        ([], A.COMMIT, A.COMMIT, A.COMMIT),
+        ([entry("other write/1", "before")], A.COMMIT, A.COMMIT, A.COMMIT),
+        ([entry("w/x/1", "before")], A.COMMIT, A.COMMIT, A.COMMIT),
+        ([entry(OTHER)], A.COMMIT, A.COMMIT, A.COMMIT),
+        ([entry(OTHER, "before")], A.OTHER_EXECUTION, A.COMMIT, A.COMMIT),
+        ([entry(OTHER, "before", rows=4)], A.OTHER_EXECUTION, A.MISMATCH, A.COMMIT),
+        ([entry("w/2", "before")], A.OTHER_EXECUTION, A.MISMATCH, A.COMMIT),
+        ([entry(OTHER), entry("w/2", "before")], A.OTHER_EXECUTION, A.MISMATCH, A.COMMIT),
+        ([entry(ME)], A.ALREADY, A.ALREADY, A.ALREADY),
+        ([entry(ME, "before")], A.ALREADY, A.ALREADY, A.ALREADY),
+        ([entry(ME, "before"), entry("w/2", "before")], A.ALREADY, A.ALREADY, A.ALREADY),
+        ([entry(ME, digest="1-b")], A.MISMATCH, A.MISMATCH, A.COMMIT),
+        ([entry(ME, "before", rows=4)], A.MISMATCH, A.MISMATCH, A.COMMIT),
+        ([entry(ME, digest="1-b"), entry(ME)], A.ALREADY, A.ALREADY, A.ALREADY),
+        ([entry("w/finished", None)], A.OTHER_EXECUTION, A.OTHER_EXECUTION, A.OTHER_EXECUTION),
+    ],
+)
+def test_what_is_admitted(known, for_a_task, for_the_driver, when_all_is_sent):
+    """The driver has two partitions, both of three rows."""
+    mine, whole = entry(ME), [entry(ME), entry(OTHER)]
+    assert admission(known, mine, send_on_mismatch=False) is for_a_task
+    assert admission(known, mine, whole=whole, send_on_mismatch=False) is for_the_driver
+    assert admission(known, mine, send_on_mismatch=True) is when_all_is_sent

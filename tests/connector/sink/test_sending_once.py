@@ -9,18 +9,20 @@ import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
     ReplayMismatchError,
+    SinkFencedError,
     TransactionRolledBackError,
 )
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
 from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.spark.protocols import sink_protocol
 from pyspark_jms.stomp.link.commit_ledger import find_entries
 from pyspark_jms.stomp.link.ledger_entries import encode_entry, write_selector
 from pyspark_jms.stomp.link.producer import Producer
@@ -57,9 +59,27 @@ def again(first, **changed):
 
 
 def send_exactly_once(options, this, batches):
-    outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, batches)
+    outcome = sending_once.send_exactly_once(sink_of(options), options, this, batches)
     assert not outcome.held
     return outcome.sent.rows
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def over(request, broker):
+    """The options of the protocol."""
+    if request.param == "stomp":
+        return {}
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    return {"brokerUrl": broker.amqp_url}
+
+
+def sink_of(options):
+    return sink_protocol(options)
+
+
+def entries_of(options, task):
+    return sink_of(options).commit_ledger(options.connection, task.queue).find_for_write(task.write)
 
 
 def rows(*texts):
@@ -71,41 +91,41 @@ def bodies(broker, queue, quiet=0.3):
         return sorted(message.body.decode() for message in client.read(queue, quiet=quiet))
 
 
-def test_rows_and_entry_come_together(broker, queue):
-    this = task(3)
-    assert send_exactly_once(options_of(broker, queue), this, rows(1, 2)) == 2
-    (entry,) = find_entries(options_of(broker, queue).connection, this.queue, write_selector(this.write))
+def test_rows_and_entry_come_together(over, broker, queue):
+    options, this = options_of(broker, queue, **over), task(3)
+    assert send_exactly_once(options, this, rows(1, 2)) == 2
+    (entry,) = entries_of(options, this)
     assert (entry.task, entry.batch, entry.rows, entry.execution) == (this.name, 3, 2, this.execution)
     assert bodies(broker, queue) == ["1", "2"]
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_the_same_rows_again_in_any_order_are_not_sent_again(broker, queue, looks):
+def test_the_same_rows_again_in_any_order_are_not_sent_again(over, broker, queue, looks):
     """Without the look-up, the broker refuses the transaction, and the entry explains the refusal."""
-    options, first = options_of(broker, queue), task()
+    options, first = options_of(broker, queue, **over), task()
     send_exactly_once(options, first, rows(*range(500)))
     repeated = again(first) if looks else first
     for _ in range(3):
         parts = iter([*rows(*range(499, 250, -1)), *rows(*range(251))])
         assert send_exactly_once(options, repeated, parts) == 500
-    assert broker.message_count(queue) == 500
-    assert broker.message_count(first.queue) == 1
+    await_count(broker, queue, 500)
+    assert len(entries_of(options, first)) == 1
 
 
-def test_a_time_to_live_counted_from_now_does_not_make_other_rows(broker, queue):
-    options, first = options_of(broker, queue, timeToLive="1h"), task()
+def test_a_time_to_live_counted_from_now_does_not_make_other_rows(over, broker, queue):
+    options, first = options_of(broker, queue, **over, timeToLive="1h"), task()
     for this in (first, again(first)):
         batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_000], pa.int64())})
         assert send_exactly_once(options, this, iter([batch])) == 2
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
     batch = pa.record_batch({"text": ["a", "b"], "time_to_live": pa.array([None, 60_001], pa.int64())})
     with pytest.raises(ReplayMismatchError):
         send_exactly_once(options, again(first), iter([batch]))
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_other_rows_are_a_mismatch_and_are_not_sent(broker, queue, looks):
-    options, first = options_of(broker, queue), task()
+def test_other_rows_are_a_mismatch_and_are_not_sent(over, broker, queue, looks):
+    options, first = options_of(broker, queue, **over), task()
     send_exactly_once(options, first, rows(1, 2))
     repeated = again(first) if looks else first
     with pytest.raises(ReplayMismatchError, match=r"\[JMS_REPLAY_MISMATCH\].*with 2 rows.*3 rows.*onReplayMismatch"):
@@ -113,8 +133,8 @@ def test_other_rows_are_a_mismatch_and_are_not_sent(broker, queue, looks):
     assert bodies(broker, queue) == ["1", "2"]
 
 
-def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(broker, queue):
-    options, first = options_of(broker, queue, onReplayMismatch="send"), task()
+def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(over, broker, queue):
+    options, first = options_of(broker, queue, **over, onReplayMismatch="send"), task()
     send_exactly_once(options, first, rows(1, 2))
     for _ in range(2):
         assert send_exactly_once(options, again(first), rows(1, 2, 3)) == 3
@@ -132,28 +152,26 @@ def test_a_task_without_rows_does_not_connect():
 
 
 def held_texts(outcome):
-    """The bodies of the messages that are left to the driver."""
-    frames = b"".join(block.data for block in outcome.held).split(b"\0")
-    return [frame.partition(b"\n\n")[2].decode() for frame in frames if frame]
+    """The bodies, of one character, of the messages that are left to the driver."""
+    messages = [block.message(index) for block in outcome.held for index in range(len(block))]
+    return [each.removesuffix(b"\0")[-1:].decode() for each in messages]
 
 
-def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(broker, queue):
-    options, first = options_of(broker, queue), task(partition=1)
+def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(over, broker, queue):
+    options, first = options_of(broker, queue, **over), task(partition=1)
     send_exactly_once(options, first, rows(1, 2))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(STOMP_SINK, options, other, rows(3, 4, 5))
+    outcome = sending_once.send_exactly_once(sink_of(options), options, other, rows(3, 4, 5))
     assert held_texts(outcome) == ["3", "4", "5"]
     assert (outcome.entry.task, outcome.entry.rows, outcome.sent.rows) == (other.name, 3, 3)
     assert bodies(broker, queue) == ["1", "2"]
-    assert [entry.task for entry in find_entries(options.connection, first.queue, write_selector(first.write))] == [
-        first.name
-    ]
+    assert [entry.task for entry in entries_of(options, first)] == [first.name]
 
 
-def test_a_task_sends_when_only_its_own_run_has_sent(broker, queue):
+def test_a_task_sends_when_only_its_own_run_has_sent(over, broker, queue):
     """Another task of the same execution; tasks of other batches; nothing at all."""
-    options, owner = options_of(broker, queue), uuid.uuid4().hex
-    for number in (1, 3):
+    options, owner = options_of(broker, queue, **over), uuid.uuid4().hex
+    for number in (1, 3) if sink_of(options) is STOMP_SINK else (0, 1):  # over AMQP, batches have an order
         send_exactly_once(options, task(number, owner=owner), rows("other batch"))
     this = again(task(2, owner=owner))
     assert send_exactly_once(options, this, rows(1)) == 1
@@ -172,39 +190,41 @@ def test_an_entry_without_an_execution_is_of_an_earlier_one(broker, queue):
     assert held_texts(outcome) == ["1"]
 
 
-def test_with_onreplaymismatch_send_no_row_is_held(broker, queue):
-    options, first = options_of(broker, queue, onReplayMismatch="send"), task(partition=1)
+def test_with_onreplaymismatch_send_no_row_is_held(over, broker, queue):
+    options, first = options_of(broker, queue, **over, onReplayMismatch="send"), task(partition=1)
     for _ in range(2):
         send_exactly_once(options, again(first), rows(1))
         send_exactly_once(options, again(first, partition=0), rows(1, 2))
     assert bodies(broker, queue) == ["1", "1", "2"]
 
 
-def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monkeypatch):
+def test_a_task_does_not_hold_more_than_the_driver_can_take(over, broker, queue, monkeypatch):
     monkeypatch.setattr(sending_once, "MAX_HELD_BYTES", 1 << 20)
-    options, first = options_of(broker, queue), task(partition=1)
+    options, first = options_of(broker, queue, **over), task(partition=1)
     send_exactly_once(options, first, rows(1))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(STOMP_SINK, options, other, rows("x" * 900_000))
+    outcome = sending_once.send_exactly_once(sink_of(options), options, other, rows("x" * 900_000))
     assert sum(len(block.data) for block in outcome.held) > 900_000
     reason = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
     with pytest.raises(ReplayMismatchError, match=reason):
-        sending_once.send_exactly_once(STOMP_SINK, options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
+        sending_once.send_exactly_once(
+            sink_of(options), options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)])
+        )
     assert send_exactly_once(replace(options, send_on_mismatch=True), other, rows("x" * 1_100_000)) == 1
 
 
-def test_rows_that_are_compared_are_not_kept(broker, queue, monkeypatch):
+def test_rows_that_are_compared_are_not_kept(over, broker, queue, monkeypatch):
     monkeypatch.setattr(sending_once, "MAX_HELD_BYTES", 1 << 20)
-    options, first = options_of(broker, queue), task()
+    options, first = options_of(broker, queue, **over), task()
     for this in (first, again(first)):
         assert send_exactly_once(options, this, rows("x" * 1_100_000)) == 1
 
 
-def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(broker, queue):
+def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(over, broker, queue):
     """With a constant writeId, these rows would be taken for those of the other batch, and skipped."""
-    options, first = options_of(broker, queue), task(7)
+    options, first = options_of(broker, queue, **over), task(7)
     send_exactly_once(options, first, rows(1, 2))
-    for given in (options, options_of(broker, queue, onReplayMismatch="send")):
+    for given in (options, options_of(broker, queue, **over, onReplayMismatch="send")):
         reason = (
             rf"\[JMS_REPLAY_MISMATCH\] writeId {first.write} was used in batch 7 .* this is batch 8.*Put the batch id"
         )
@@ -214,20 +234,23 @@ def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(bro
     assert bodies(broker, queue) == ["1", "2"]
 
 
-def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
-    options, first = options_of(broker, queue), task()
+def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(over, broker, queue):
+    options, first = options_of(broker, queue, **over), task()
     send_exactly_once(options, first, rows(1))
     assert send_exactly_once(options, again(first), rows()) == 0
     assert send_exactly_once(options, again(first), rows(1)) == 1
     assert bodies(broker, queue) == ["1"]
 
 
-def test_a_duplicate_id_of_a_row_is_left_out(broker, queue):
+def test_a_duplicate_id_of_a_row_is_left_out(over, broker, queue):
     """With it, the broker would refuse the transaction of the second task, or drop its row."""
     maps = pa.array([[("_AMQ_DUPL_ID", "x")]], pa.map_(pa.string(), pa.string()))
     for number in range(2):
         this = task(number)
-        assert send_exactly_once(options_of(broker, queue), this, iter([pa.record_batch({"properties": maps})])) == 1
+        assert (
+            send_exactly_once(options_of(broker, queue, **over), this, iter([pa.record_batch({"properties": maps})]))
+            == 1
+        )
     # Artemis updates its count a few milliseconds after the receipt.
     wait_until(lambda: broker.message_count(queue) == 2, what="both rows")
 
@@ -251,7 +274,7 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
         options = options_of(broker, queue, brokerUrl=proxy.url)
         with pytest.raises(CommitInDoubtError, match=r"\[JMS_COMMIT_IN_DOUBT\].*not in queue pyspark-jms\.commits"):
             send_exactly_once(options, first, rows(1, 2))
-        assert broker.message_count(queue) == 0
+        await_count(broker, queue, 0)
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
     assert bodies(broker, queue) == ["1", "2"]
 
@@ -304,7 +327,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_b
             killer.join()
             assert send_exactly_once(options, again(first), rows(*range(100))) == 100
         killer.join()
-        assert broker.message_count("q") == 100
+        await_count(broker, "q", 100)
 
 
 def replace_timeout(options, seconds):
@@ -318,7 +341,7 @@ def test_a_commit_error_that_is_no_duplicate_sends_nothing(fresh_broker):
         for this in (first, again(first)):
             with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                 send_exactly_once(options, this, rows(*range(10)))
-        assert broker.message_count("full") == 0
+        await_count(broker, "full", 0)
         assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
@@ -340,7 +363,7 @@ def test_without_permission_for_the_ledger_the_error_names_the_permissions(fresh
         options = options_of(broker, "q", user="limited", password="pw")
         with pytest.raises(CommitInDoubtError, match=r"pyspark-jms\.commits\.o .*send and consume"):
             send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
@@ -353,7 +376,7 @@ def test_without_permission_to_write_an_entry_no_row_is_sent(fresh_broker):
         for _ in range(30):
             with pytest.raises(CommitInDoubtError):
                 send_exactly_once(options, task(), rows("secret-payload"))
-        assert broker.message_count("q") == 0
+        await_count(broker, "q", 0)
 
 
 def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, queue):
@@ -370,27 +393,63 @@ def test_an_entry_in_flight_to_another_consumer_is_not_taken_for_absent(broker, 
     assert bodies(broker, queue) == ["1"]
 
 
-def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
-    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
-    options, first = options_of(broker, queue), task()
+def at_once(options, tasks):
+    """Carry the tasks out at the same time; the rows of each, or its error."""
     ends = []
 
-    def attempt():
+    def attempt(this):
         try:
-            ends.append(send_exactly_once(options, first, rows(*range(100))))
-        except TransactionRolledBackError as error:
+            ends.append(send_exactly_once(options, this, rows(*range(100))))
+        except JMSError as error:
             ends.append(error)
 
-    attempts = [threading.Thread(target=attempt) for _ in range(2)]
+    attempts = [threading.Thread(target=attempt, args=(this,)) for this in tasks]
     for each in attempts:
         each.start()
     for each in attempts:
         each.join()
-    assert 100 in ends
-    assert broker.message_count(queue) == 100 * broker.message_count(first.queue)
+    return ends
+
+
+def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_less(broker, queue):
+    """Not guaranteed: a broker checks a duplicate id at SEND and records it at COMMIT, so both may commit."""
+    options, first = options_of(broker, queue), task()
+    assert 100 in at_once(options, [first, first])
+    await_count(broker, queue, 100 * broker.message_count(first.queue))
     count = broker.message_count(queue)
     assert send_exactly_once(options, again(first), rows(*range(100))) == 100
-    assert broker.message_count(queue) == count
+    await_count(broker, queue, count)
+
+
+@pytest.mark.parametrize("later_run", [False, True])
+def test_over_amqp_attempts_at_the_same_time_send_the_rows_once(broker, queue, later_run):
+    """A speculative attempt; and a zombie of an earlier run beside the same task of a later one."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    assert at_once(options, [first, first, again(first) if later_run else first]) == [100, 100, 100]
+    await_count(broker, queue, 100)
+
+
+def test_over_amqp_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
+    """An earlier run is alive and has one partition, the later one has two. Both send all partitions or ask."""
+    options, first = options_of(broker, queue, brokerUrl=broker.amqp_url), task()
+    later = [again(first, partition=1), again(first, partition=2)]
+    ends = at_once(options, [first, *(replace(each, may_be_repeated=False, execution="b") for each in later)])
+    assert all(end == 100 or isinstance(end, CommitInDoubtError) for end in ends)
+    known = entries_of(options, first)
+    assert len({entry.execution for entry in known}) == 1
+    await_count(broker, queue, 100 * len(known))
+    for each in (replace(first, may_be_repeated=True), *later):
+        outcome = sending_once.send_exactly_once(sink_of(options), options, each, rows(*range(100)))
+        assert bool(outcome.held) is (each.name not in {entry.task for entry in known})
+
+
+def test_over_amqp_a_late_attempt_is_fenced(broker, queue):
+    """Its batch is over: a later one has written."""
+    options, owner = options_of(broker, queue, brokerUrl=broker.amqp_url), uuid.uuid4().hex
+    send_exactly_once(options, task(5, owner=owner), rows(2))
+    with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\]"):
+        send_exactly_once(options, task(4, owner=owner), rows(1))
+    assert bodies(broker, queue) == ["2"]
 
 
 # --- rows that are dropped ---------------------------------------------------------------------------
@@ -398,27 +457,28 @@ def test_two_attempts_at_the_same_time_send_the_rows_once_or_twice_and_never_les
 
 def some_bad(*texts, **columns):
     """Rows of which those with a NUL in the text, or without text, cannot be sent."""
-    batch = pa.record_batch({"text": texts, "JMSPriority": pa.array([4 if text else 77 for text in texts])} | columns)
+    priorities = [4 if text and "\0" not in text else 77 for text in texts]
+    batch = pa.record_batch({"text": texts, "JMSPriority": pa.array(priorities)} | columns)
     return iter([batch.slice(0, 2), batch.slice(2)])
 
 
 @pytest.mark.parametrize("by_the_clock", [{}, {"timeToLive": "1h"}])
-def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
-    options, first = options_of(broker, queue, onBadRow="drop", **by_the_clock), task()
+def test_a_replay_drops_the_same_rows(over, broker, queue, by_the_clock):
+    options, first = options_of(broker, queue, **over, onBadRow="drop", **by_the_clock), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, some_bad("a", "b\0", None, "c", "\0"))
+        outcome = sending_once.send_exactly_once(sink_of(options), options, this, some_bad("a", "b\0", None, "c", "\0"))
         assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
     with pytest.raises(ReplayMismatchError, match=r"\b2 rows .*\b3 rows"):
         send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0"))
 
 
-def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(broker, queue):
-    options, first = options_of(broker, queue, onBadRow="drop"), task()
+def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(over, broker, queue):
+    options, first = options_of(broker, queue, **over, onBadRow="drop"), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(STOMP_SINK, options, this, some_bad(None, "\0", None))
+        outcome = sending_once.send_exactly_once(sink_of(options), options, this, some_bad(None, "\0", None))
         assert (outcome.sent, outcome.entry) == ((0, 3), None)
-    assert find_entries(options.connection, first.queue, write_selector(first.write)) == ()
+    assert entries_of(options, first) == ()
     assert bodies(broker, queue) == []
 
 

@@ -7,7 +7,7 @@ from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from streaming import left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import LinkError
 from pyspark_jms.options.source import SourceOptions
@@ -61,7 +61,7 @@ def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing
         send(broker, "q", ([], "one"), BAD)
         with receiving(broker, "q", user="reader", password="pw") as receiver, pytest.raises(LinkError):
             receiver.next_batch_end()
-        assert broker.message_count("q") == 2
+        await_count(broker, "q", 2)
 
 
 @pytest.mark.parametrize("message", [BAD, ([], "x" * 200_000)], ids=["bad", "too large"])

@@ -40,3 +40,8 @@ def test_the_journal_goes_with_the_offset():
 def test_refuses_half_a_mark(foreign):
     with pytest.raises(IllegalStateError, match="checkpointLocation"):
         mark_of(foreign)
+
+
+def test_refuses_the_offset_of_a_staged_read():
+    with pytest.raises(IllegalStateError, match="deliveryGuarantee=exactly-once"):
+        sequence({"id": "a", "token": "a", "seq": 5, "cuts": []})

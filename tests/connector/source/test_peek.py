@@ -1,6 +1,7 @@
 import pytest
 from numbered import fill
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
@@ -15,5 +16,5 @@ def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, 
     options = SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"} | bounds, "batch")
     batches = list(peek(options, StompSource()))
     assert [n for batch in batches for n in batch.column("sequence").to_pylist()] == list(range(shown))
-    assert broker.message_count(queue) == 20
+    await_count(broker, queue, 20)
     assert set(broker.delivery_counts(queue)) == {0}

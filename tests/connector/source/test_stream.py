@@ -8,7 +8,8 @@ from numbered import fill
 from streaming import access, left
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.stream import StreamSource, read_task
+from pyspark_jms.source.stream import StreamSource
+from pyspark_jms.source.task_inputs import read_task
 from pyspark_jms.stomp.source import StompSource
 
 

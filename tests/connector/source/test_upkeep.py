@@ -3,7 +3,7 @@ import time
 
 from numbered import fill
 from streaming import access, left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
@@ -37,7 +37,7 @@ def receive(subscriptions, ledger):
 def test_only_what_is_due_is_acknowledged_and_confirmed_later(broker, queue):
     with running(broker, queue, 10) as (upkeep, _, ledger, counts):
         upkeep.acknowledge_all()
-        assert broker.message_count(queue) == 10
+        await_count(broker, queue, 10)
         ledger.finish(10)
         upkeep.acknowledge_all()
         assert left(broker, queue) == 0

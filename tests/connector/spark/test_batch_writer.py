@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.options.sink import SinkOptions
@@ -57,7 +57,7 @@ def test_a_task_that_fails_sends_nothing(spark, broker, queue):
     frame = spark.range(0, 40, 1, 1).selectExpr("concat('row ', id) text", "int(if(id = 30, 77, 4)) JMSPriority")
     with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 .*JMSPriority"):
         write(frame, broker, queue=queue)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_maps_streams_and_types_as_spark_makes_them(spark, broker, queue):
@@ -123,7 +123,7 @@ def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
 def test_without_an_id_a_write_that_is_tried_again_sends_again(spark, broker, queue):
     for _ in range(2):
         write(rows(spark, 10), broker, queue=queue)
-    assert broker.message_count(queue) == 20
+    await_count(broker, queue, 20)
 
 
 def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
@@ -131,7 +131,7 @@ def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
     write(rows(spark, 10, 1), broker, queue=queue, **this)
     with pytest.raises(PythonException, match=rf"\[JMS_REPLAY_MISMATCH\] {this['writeId']}/0 .*10 rows.*11 rows"):
         write(rows(spark, 11, 1), broker, queue=queue, **this)
-    assert broker.message_count(queue) == 10
+    await_count(broker, queue, 10)
 
 
 def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue):
@@ -142,7 +142,7 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
     wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
     with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\] .*partition 1 \(5 rows\)"):
         write(rows(spark, 10, 1), broker, queue=queue, **this)
-    assert broker.message_count(queue) == 5
+    await_count(broker, queue, 5)
     priority = "int(4) JMSPriority"
     write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", priority), broker, queue=queue, **this)
     assert texts(broker, queue) == [f"row {n}" for n in range(10)]

@@ -15,12 +15,13 @@ from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access, run_available
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import Sent
 from pyspark_jms.sink.tidying import TIDY_EVERY
 from pyspark_jms.sink.writing import TaskResult
+from pyspark_jms.spark.protocols import sink_protocol
 from pyspark_jms.spark.stream_writer import JmsStreamWriter
 from pyspark_jms.spark.worker import TaskReport
 from pyspark_jms.testing import EmbeddedArtemis, User
@@ -101,7 +102,7 @@ def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, bro
     frame = rows(spark, tmp_path).selectExpr("text", column)
     with pytest.raises(StreamingQueryException, match=reason):
         write(frame, broker, tmp_path, queue=queue)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_bad_rows_are_dropped_and_typed_columns_sent(spark, broker, queue, tmp_path):
@@ -144,7 +145,7 @@ def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
         with pytest.raises(StreamingQueryException, match=r"\[JMS_\w+\].*AMQ339011") as caught:
             write(frame, broker, tmp_path, queue="closed", user="limited", password="pw")
         assert "row 1" not in str(caught.value)
-        assert broker.message_count("closed") == 0
+        await_count(broker, "closed", 0)
 
 
 def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
@@ -161,6 +162,19 @@ def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
 
 
 # --- exactly once ------------------------------------------------------------------------------------
+
+PROTOCOLS = pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+COMMIT = {"stomp": b"COMMIT\n", "amqp": b"\x00\x53\x32"}
+"""In AMQP, the descriptor of a discharge (AMQP 1.0 §4.5.3)."""
+ACCEPTED = b"\x00\x53\x24"
+"""The descriptor of AMQP's outcome accepted (§3.4.2): a broker answers a confirmed send and a discharge with it."""
+
+
+def once(broker, protocol, queue, **more):
+    urls = {"stomp": broker.url, "amqp": getattr(broker, "amqp_url", None)}
+    if urls[protocol] is None:
+        pytest.skip("needs an embedded broker")
+    return {"brokerUrl": urls[protocol], "queue": queue, "deliveryGuarantee": "exactly-once"} | more
 
 
 def lines(tmp_path, files, count):
@@ -187,13 +201,15 @@ def texts(broker, queue):
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
-def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path):
+@PROTOCOLS
+def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path, protocol):
     frame = rows(spark, tmp_path, 500).select("text")
     for _ in range(3):
-        write(frame, broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
+        write(frame, broker, tmp_path, **once(broker, protocol, queue))
         uncommit(tmp_path / "checkpoint")
-    assert broker.message_count(queue) == 500
-    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 1
+    await_count(broker, queue, 500)
+    token = {"stomp": "", "amqp": ".token"}[protocol]
+    await_count(broker, ledger_of(tmp_path / "checkpoint") + token, 1)
 
 
 def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark, broker, queue, tmp_path):
@@ -202,18 +218,18 @@ def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark
     write(frame, broker, tmp_path, queue=queue)
     uncommit(tmp_path / "checkpoint")
     write(frame, broker, tmp_path, queue=queue)
-    assert broker.message_count(queue) == 20
+    await_count(broker, queue, 20)
 
 
-def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, broker, queue, tmp_path):
-    frame = rows(spark, tmp_path, 5)
-    once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
-    write(frame.select("text"), broker, tmp_path, **once)
+@PROTOCOLS
+def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, broker, queue, tmp_path, protocol):
+    frame, options = rows(spark, tmp_path, 5), once(broker, protocol, queue)
+    write(frame.select("text"), broker, tmp_path, **options)
     uncommit(tmp_path / "checkpoint")
     with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 .*\b5\b"):
-        write(frame.where("n > 0").select("text"), broker, tmp_path, **once)
-    assert broker.message_count(queue) == 5
-    write(frame.where("n > 0").select("text"), broker, tmp_path, **once, onReplayMismatch="send")
+        write(frame.where("n > 0").select("text"), broker, tmp_path, **options)
+    await_count(broker, queue, 5)
+    write(frame.where("n > 0").select("text"), broker, tmp_path, **options, onReplayMismatch="send")
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
 
 
@@ -223,26 +239,27 @@ def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
     write(frame.selectExpr("value text"), broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
     assert texts(broker, queue) == sorted(f"{n}-{i}" for n in range(TIDY_EVERY + 3) for i in range(2))
-    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 3  # of the batches 16, 17 and 18
+    await_count(broker, ledger_of(tmp_path / "checkpoint"), 3)  # of the batches 16, 17 and 18
 
 
 @pytest.mark.deep
-def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path):
-    """Each other task has one connection. The driver has one more in every 16th batch, to delete entries."""
+@PROTOCOLS
+def test_only_the_first_batch_of_a_run_looks_into_the_ledger(spark, broker, queue, tmp_path, protocol):
+    """Each other task has one connection. Over STOMP the driver has one more in every 16th batch, to delete entries."""
     lines(tmp_path, 4, 3)
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
-    with Proxy(broker.host, broker.port) as proxy:
-        options = {"queue": queue, "deliveryGuarantee": "exactly-once", "brokerUrl": proxy.url}
+    with Proxy(broker.host, broker.port, protocol) as proxy:
+        options = once(broker, protocol, queue) | {"brokerUrl": proxy.url}
         write(frame.selectExpr("value text"), broker, tmp_path, **options)
-        assert proxy.accepted == 4 + 1 + 1
-    assert broker.message_count(queue) == 12
+        assert proxy.accepted == 4 + 1 + (protocol == "stomp")
+    await_count(broker, queue, 12)
 
 
 def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 5).select("text")
     for name in ("a", "b"):
         write(frame, broker, tmp_path / name, queue=queue, deliveryGuarantee="exactly-once")
-    assert broker.message_count(queue) == 10
+    await_count(broker, queue, 10)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +337,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
         proxy.to_broker.cut_at(b"batch < 0")
         with job(tmp_path, proxy, broker, queue):
             assert proxy.to_broker.cut_done.wait(90)
-        assert broker.message_count(queue) == 50
+        await_count(broker, queue, 50)
         assert not (tmp_path / "checkpoint" / "commits" / "0").exists()
         with job(tmp_path, proxy, broker, queue) as second:
             assert second.wait(120) == 0
@@ -328,16 +345,21 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
 
 
 @pytest.mark.deep
-def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path):
+@PROTOCOLS
+def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path, protocol):
     """SIGKILL while the worker does not know the outcome: Spark retries the task in a new worker."""
     lines(tmp_path, 1, 50)
-    with Proxy(broker.host, broker.port) as proxy:
-        proxy.to_broker.before_cut = proxy.refuse
-        proxy.to_broker.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", included=True)
+    with Proxy(broker.host, broker.port, protocol) as proxy:
+        way = {"stomp": proxy.to_broker, "amqp": proxy.to_client}[protocol]
+        way.before_cut = proxy.refuse
+        if protocol == "amqp":
+            way.cut_at(ACCEPTED, nth=2)  # the first one is of the first token
+        else:
+            way.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", included=True)
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
         slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
         with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:
-            assert proxy.to_broker.cut_done.wait(60)
+            assert way.cut_done.wait(60)
             wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
             kill_workers(running.pid)
             proxy.accept()
@@ -357,10 +379,10 @@ def all_lines():
 
 
 @contextlib.contextmanager
-def half_sent(tmp_path, broker, queue):
+def half_sent(tmp_path, broker, queue, protocol):
     """A batch of many files that was killed when the tasks 2 and 3 of four had sent, and 0 and 1 had not."""
     lines(tmp_path, FILES, LINES)
-    with Proxy(broker.host, broker.port) as proxy:
+    with Proxy(broker.host, broker.port, protocol) as proxy:
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES, text=SLOW_FIRST_HALF):
             wait_until(lambda: broker.message_count(queue) == FILES * LINES // 2, what="two of four tasks")
         assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
@@ -375,11 +397,14 @@ def ended(tmp_path, proxy, broker, queue, master, **settings):
 
 
 @pytest.mark.deep
-def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
+@PROTOCOLS
+def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(
+    broker, queue, tmp_path, protocol
+):
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
-    with half_sent(tmp_path, broker, queue) as proxy:
+    with half_sent(tmp_path, broker, queue, protocol) as proxy:
         code, reason = ended(tmp_path, proxy, broker, queue, "local[2]")
-        assert broker.message_count(queue) == FILES * LINES // 2
+        await_count(broker, queue, FILES * LINES // 2)
         assert code
         assert "[JMS_REPLAY_MISMATCH]" in reason
         assert re.search(
@@ -390,17 +415,21 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()
-    assert broker.message_count(ledger_of(tmp_path / "checkpoint")) == 4
+    options = SinkOptions.parse(access(broker) | once(broker, protocol, queue))
+    query = ledger_of(tmp_path / "checkpoint")
+    ledger = sink_protocol(options).commit_ledger(options.connection, query)
+    assert len(ledger.find_for_write(f"{query.removeprefix('pyspark-jms.commits.')}/0")) == 4
 
 
 @pytest.mark.deep
-def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path):
+@PROTOCOLS
+def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path, protocol):
     """At the second of two COMMITs; the third run finds three entries, and holds and sends the last."""
-    with half_sent(tmp_path, broker, queue) as proxy:
-        proxy.to_broker.cut_at(b"COMMIT\n", nth=2)
+    with half_sent(tmp_path, broker, queue, protocol) as proxy:
+        proxy.to_broker.cut_at(COMMIT[protocol], nth=2)
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
             assert proxy.to_broker.cut_done.wait(90)
-        assert broker.message_count(queue) == FILES * LINES * 3 // 4
+        await_count(broker, queue, FILES * LINES * 3 // 4)
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from rawstomp import RawStomp
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
@@ -54,7 +55,7 @@ def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
         for block in encoded(link, queue, "a", "b", "c", in_transaction=False, confirm_each=True, first_row=17):
             link.send_at_once(block)
         link.await_each(17, 3)
-        assert broker.message_count(queue) == 3
+        await_count(broker, queue, 3)
         link.commit()  # nothing is open
 
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed, User
@@ -46,7 +46,7 @@ def test_speaks_amqp_on_a_port_of_its_own(classic, queue):
 
 def test_queue_operations(classic, connect, queue):
     assert not classic.has_queue(queue)
-    assert classic.message_count(queue) == 0
+    await_count(classic, queue, 0)
     with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*create_queue\(\)"):
         classic.delivering_count(queue)
     stomp, _ = connect(classic)
@@ -59,7 +59,7 @@ def test_queue_operations(classic, connect, queue):
     stomp.link.close()
     wait_until(lambda: classic.delivery_counts(queue) == [1, 1])
     assert classic.purge(queue) == 2
-    assert classic.message_count(queue) == 0
+    await_count(classic, queue, 0)
 
 
 def test_a_created_queue_exists(classic, queue):
@@ -101,7 +101,7 @@ def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queu
         stomp, _ = connect(broker)
         delay = "AMQ_SCHEDULED_DELAY:3600000"
         stomp.ask(f"SEND\ndestination:{queue}\npersistent:true\n{delay}\nreceipt:r\n\nlater")
-        assert broker.message_count(queue) == (0 if scheduler else 1)
+        await_count(broker, queue, (0 if scheduler else 1))
         stomp.send(queue, "now")
         wait_until(lambda: broker.message_count(queue) == (1 if scheduler else 2))
 

@@ -1,5 +1,5 @@
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import DeadLetter, JmsClient
@@ -31,7 +31,7 @@ def test_purge(broker, connect, queue):
     stomp.send(queue, "a")
     stomp.send(queue, "b")
     assert broker.purge(queue) == 2
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_create_queue_twice_is_one_queue(broker, queue):
@@ -39,7 +39,7 @@ def test_create_queue_twice_is_one_queue(broker, queue):
     broker.create_queue(queue)
     broker.create_queue(queue)
     assert broker.has_queue(queue)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_create_topic_makes_the_address_alone(broker, queue):
@@ -50,7 +50,7 @@ def test_create_topic_makes_the_address_alone(broker, queue):
 
 
 def test_unknown_queue(broker):
-    assert broker.message_count("nowhere") == 0
+    await_count(broker, "nowhere", 0)
     with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*'nowhere'"):
         broker.consumer_count("nowhere")
 

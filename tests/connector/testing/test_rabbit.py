@@ -5,6 +5,7 @@ import socket
 import subprocess
 
 import pytest
+from waiting import await_count
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import InstalledRabbit, RabbitUser
@@ -38,14 +39,14 @@ def _exchanged(link, frame):
 @pytest.mark.broker
 def test_queue_operations(rabbit, queue):
     assert not rabbit.has_queue(queue)
-    assert rabbit.message_count(queue) == 0
+    await_count(rabbit, queue, 0)
     rabbit.create_queue(queue, {"x-queue-mode": "lazy"})
     with rabbit.amqp() as amqp:
         amqp.publish(queue, b"hello", content_type="text/plain", message_id="m")
         amqp.publish(queue, b"")
     assert (rabbit.message_count(queue), rabbit.consumer_count(queue)) == (2, 0)
     assert rabbit.purge(queue) == 2
-    assert rabbit.message_count(queue) == 0
+    await_count(rabbit, queue, 0)
 
 
 @needs_rabbit

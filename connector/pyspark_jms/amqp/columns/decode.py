@@ -1,7 +1,7 @@
 """A block of whole AMQP 1.0 messages → one RecordBatch of the schema.
 
 Each step works on all messages at once. What it does not take is read one message at a time.
-Refuses to know sockets and Spark.
+Does not know sockets and Spark.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """A RecordBatch of the sink's rows in, bare AMQP 1.0 messages out, in a few blocks (AMQP 1.0 §3.2; AMQP-JMS binding).
 
-A Java consumer reads them as the messages of a Java producer. Refuses to know connections, transactions and the
+A Java consumer reads them as the messages of a Java producer. Does not know connections, transactions and the
 broker's answers.
 """
 
@@ -39,7 +39,7 @@ def encode(
     defaults: SendDefaults,
     property_columns: Sequence[str],
     now_ms: int,
-    message_id_prefix: str,
+    message_id_prefix: str | None,
     first_row: int = 0,
     numbers: Int64s | None = None,
     max_message_bytes: int,
@@ -48,8 +48,8 @@ def encode(
 
     A row that cannot be sent raises before anything is returned. ``first_row`` is the number of the first row in the
     task, or ``numbers`` has each row's, when they do not follow each other: errors name it, and it ends the message-id.
-    ``now_ms`` is the creation time, and what a time to live counts from; ``property_columns`` are sent as properties
-    of the columns' types.
+    Without a prefix, all messages have the same message-id. ``now_ms`` is the creation time, and what a time to live
+    counts from; ``property_columns`` are sent as properties of the columns' types.
     """
     identity = Identity(message_id_prefix, now_ms)
     limit = min(max_message_bytes, MAX_ROW_BYTES)

@@ -25,7 +25,8 @@ _NO_VALUE = pa.scalar(NULL, pa.binary())
 class Identity:
     """What the sink itself gives to messages."""
 
-    message_id_prefix: str
+    message_id_prefix: str | None
+    """None: all messages get the same id."""
     now_ms: int
 
 
@@ -56,9 +57,11 @@ def properties(
     return compound(PROPERTIES, LIST32, [piece for field in fields for piece in field], len(fields))
 
 
-def _message_ids(rows: Rows, prefix: str) -> list[Piece]:
+def _message_ids(rows: Rows, prefix: str | None) -> list[Piece]:
     """The prefix and the row's number in the task. All have one width: then they are no piece of their own."""
     numbers_of_rows = np.arange(rows.first, rows.first + rows.count) if rows.numbers is None else rows.numbers
+    if prefix is None:
+        prefix, numbers_of_rows = "", np.zeros(rows.count, np.int64)
     return [sized_bytes(prefix.encode() + bytes(_DIGITS), STR8)[:-_DIGITS], _digits(numbers_of_rows)]
 
 

@@ -1,4 +1,4 @@
-"""The keys of maps as numbers: each distinct key once. Refuses to know what the names mean."""
+"""The keys of maps as numbers: each distinct key once. Does not know what the names mean."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""One encoded AMQP value → its JMS type and the text that the schema has for it. Refuses to know messages."""
+"""One encoded AMQP value → its JMS type and the text that the schema has for it. Does not know messages."""
 
 import struct
 from collections.abc import Collection

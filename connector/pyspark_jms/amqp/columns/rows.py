@@ -137,7 +137,7 @@ class _Rows:
         return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), ids, _SLASH)
 
     def _fingerprints(self, rows: Ints) -> list[str]:
-        data = memoryview(self._reader.raw)
+        data = memoryview(self._reader.buffer)
         places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
         return [f"~{blake2b(data[begin:end], digest_size=FINGERPRINT_BYTES).hexdigest()}" for begin, end in places]
 

@@ -1,6 +1,6 @@
 """Whole messages → the positions of their parts, one cursor for each message, all cursors at once.
 
-A message with anything unexpected is left to the reader of one message. Refuses to know what the parts mean.
+A message with anything unexpected is left to the reader of one message. Does not know what the parts mean.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How each broker's AMQP differs from the others', as data. Refuses to know sockets, Arrow and Spark."""
+"""How each broker's AMQP differs from the others', as data. Does not know sockets, Arrow and Spark."""
 
 from dataclasses import replace
 
@@ -29,6 +29,7 @@ ARTEMIS = Dialect(
     ignored_stomp_headers=_STOMP_HEADERS,
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
+    refuses_staging="",
 )
 
 CLASSIC = Dialect(
@@ -38,6 +39,7 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
+    no_register="admits one connection with a container id, so that only one task of a query could write at a time",
     send=CLASSIC_RULES,
 )
 
@@ -53,6 +55,8 @@ AMQP = Dialect(
     name="amqp",
     tested_versions="none",
     selector_dialect="amqp",
+    no_register="may let a connection take a durable subscription over from another one that reads it (Qpid Broker-J"
+    " does), so that the subscription is no lock",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 

@@ -50,6 +50,16 @@ class Dialect:
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
+    refuses_staging: str = (
+        "a staging queue needs a broker that refuses a second consumer of an unshared durable subscription, and shows"
+        " its messages without delivering them. Other brokers than Artemis were not seen to do both"
+    )
+    """Why messages cannot be kept in a staging queue; empty if they can."""
+
+    no_register: str = ""
+    """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
+    broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
+
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
 

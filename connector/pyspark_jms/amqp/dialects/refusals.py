@@ -6,8 +6,9 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.errors import UnsupportedError
 
 __all__ = [
-    "refuse_exactly_once_writes",
     "refuse_journal",
+    "require_register",
+    "require_staging",
     "require_transactions",
 ]
 
@@ -15,15 +16,27 @@ __all__ = [
 def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
-        "Remove the option, for at-least-once reads, or read over STOMP: stomp://HOST:61613.",
+        "Use deliveryGuarantee=exactly-once instead, which needs no folder, or read over STOMP: stomp://HOST:61613.",
     )
 
 
-def refuse_exactly_once_writes() -> NoReturn:
-    raise UnsupportedError(
-        "deliveryGuarantee=exactly-once is given for a write over AMQP, and the commit ledger needs STOMP.",
-        "Remove the option, for at-least-once writes, or write over STOMP: stomp://HOST:61613.",
-    )
+def require_staging(dialect: Dialect) -> None:
+    """For a read that keeps its messages in a staging queue."""
+    if dialect.refuses_staging:
+        raise UnsupportedError(
+            f"deliveryGuarantee=exactly-once is given for a read from {dialect.name} over AMQP:"
+            f" {dialect.refuses_staging}.",
+            "Leave it out, for at-least-once reads, or read over STOMP with journalLocation, where the broker has it.",
+        )
+
+
+def require_register(dialect: Dialect) -> None:
+    """For exactly-once writes, whose ledger is a value that one connection at a time may hold and replace."""
+    if dialect.no_register:
+        raise UnsupportedError(
+            f"deliveryGuarantee=exactly-once is given for a write over AMQP, and {dialect.name} {dialect.no_register}.",
+            "Remove the option, for at-least-once writes, or use Artemis.",
+        )
 
 
 def require_transactions(dialect: Dialect) -> None:

@@ -94,6 +94,8 @@ class Connection:
             raise unreachable(address, error) from None
         self._open()
         self.dialect: Dialect = self._dialect()
+        self.peer_idle_seconds = self._core.peer.idle_seconds if self._core.peer else None
+        """The idle time-out that the broker stated."""
         _log.info("= connected to %s, server %s", address, self.server)
 
     def _open(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
-from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_unchanged
@@ -16,7 +16,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "attach", "check_oversized"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -54,7 +54,7 @@ class Consumer:
         """Once. After an error the connection is closed."""
         self._subscription = subscription
         try:
-            receiver = self._attach(subscription)
+            receiver = attach(self.connection, subscription)
             if not subscription.browse:
                 self._acknowledger = Acknowledger(self.connection, receiver)
         except JMSError:
@@ -65,20 +65,6 @@ class Consumer:
             self.connection.on_received = self._prefetch.grant
             self.connection.on_quiet = self._prefetch.try_more
             self._prefetch.grant()
-
-    def _attach(self, subscription: Subscription) -> Receiver:
-        source, durable = source_of(subscription, self.dialect), subscription.durable
-        if durable is not None:
-            if durable.shared:
-                require_shared(self.connection.capabilities, self.connection.address)
-            require_unchanged(self.connection, subscription)
-        with self.connection.core() as session:
-            receiver = session.link(Receiver, durable.name if durable else f"reading-{subscription.destination.name}")
-            receiver.attach_to(source)
-        self.connection.await_attached(receiver)
-        require_kind(self.connection.address, source, receiver.remote_source)
-        require_echo(self.connection.address, source, receiver.remote_source)
-        return receiver
 
     @property
     def confirms_acknowledgements(self) -> bool:
@@ -101,15 +87,7 @@ class Consumer:
 
     def check_oversized(self) -> None:
         """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
-        oversized = self.prefetch.receiver.transfers.oversized
-        if oversized and self._settings.on_too_large == "stop":
-            raise MessageTooLargeError(
-                f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes"
-                f" ({self._settings.max_message_bytes:,}).",
-                "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
-                " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
-                " (spark.rpc.message.maxSize, 128 MB).",
-            )
+        check_oversized(self.prefetch.receiver, self._settings)
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------
 
@@ -166,3 +144,31 @@ class Consumer:
     def drop(self) -> None:
         self.connection.on_received = self.connection.on_quiet = None
         self.connection.drop()
+
+
+def attach(connection: Connection, subscription: Subscription) -> Receiver:
+    """A link with the subscription, without credit. Raises if the broker does not take it over as it is."""
+    source, durable = source_of(subscription, connection.dialect), subscription.durable
+    if durable is not None:
+        if durable.shared:
+            require_shared(connection.capabilities, connection.address)
+        require_unchanged(connection, subscription)
+    with connection.core() as session:
+        receiver = session.link(Receiver, durable.name if durable else f"reading-{subscription.destination.name}")
+        receiver.attach_to(source)
+    connection.await_attached(receiver)
+    require_kind(connection.address, source, receiver.remote_source)
+    require_echo(connection.address, source, receiver.remote_source)
+    return receiver
+
+
+def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
+    """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
+    oversized = receiver.transfers.oversized
+    if oversized and settings.on_too_large == "stop":
+        raise MessageTooLargeError(
+            f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes ({settings.max_message_bytes:,}).",
+            "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
+            " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
+            " (spark.rpc.message.maxSize, 128 MB).",
+        )

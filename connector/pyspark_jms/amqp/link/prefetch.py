@@ -4,6 +4,7 @@ import logging
 import time
 
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.pull import drain
 from pyspark_jms.amqp.wire.credit import CreditWindow
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
@@ -28,11 +29,15 @@ _DRAIN_SECONDS = 5.0
 class Prefetch:
     """``grant`` is called with ``connection.changed`` held, after bytes have arrived and by ``released``."""
 
-    def __init__(self, connection: Connection, receiver: Receiver, subscription: Subscription) -> None:
+    def __init__(
+        self, connection: Connection, receiver: Receiver, subscription: Subscription, *, paused: bool = False
+    ) -> None:
+        """``paused``: no credit before ``resume``."""
         self.receiver = receiver
         self._connection = connection
         self._window = CreditWindow(subscription.window_bytes, subscription.window_messages)
         self._counted_messages = self._counted_bytes = 0
+        self._grants = not paused
         self._blocks: list[MessageBlock] = []
         self._proven_before = 0
         self._tried = 0.0
@@ -53,11 +58,21 @@ class Prefetch:
         self._counted_messages, self._counted_bytes = transfers.total_messages, transfers.total_bytes
         if transfers.size >= _BLOCK_BYTES or len(transfers) >= _BLOCK_MESSAGES:
             self._blocks.append(transfers.take())
-        if receiver.is_draining or not receiver.is_ready:
+        if receiver.is_draining or not receiver.is_ready or not self._grants:
             return
         credit = self._window.credit()
         if self._window.is_worth_a_flow(credit, receiver.credit):
             receiver.grant(credit)
+
+    def pause(self) -> None:
+        """Take the credit back. Returns when the broker can send no more messages until ``resume``."""
+        self._grants = False
+        drain(self._connection, self.receiver)
+
+    def resume(self) -> None:
+        with self._connection.core():
+            self._grants = True
+            self.grant()
 
     def try_more(self) -> None:
         """Nothing arrives, and perhaps the broker has lost the credit.

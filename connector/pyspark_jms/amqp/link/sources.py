@@ -11,14 +11,14 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, Un
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["require_echo", "require_kind", "require_shared", "source_of"]
+__all__ = ["OUTCOMES", "require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
 _KINDS = ("queue", "topic")
 _SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
 _DURABLE = 2  # §3.5.5: unsettled-state
-_OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
@@ -35,7 +35,7 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse else None,
         filter=filters,
-        outcomes=_OUTCOMES,
+        outcomes=OUTCOMES,
         capabilities=tuple(capabilities),
     )
 

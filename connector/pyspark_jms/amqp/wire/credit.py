@@ -7,16 +7,16 @@ from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 __all__ = ["MAX_CREDIT", "CreditWindow"]
 
 MAX_CREDIT = 2_000
-"""Artemis hands over as many messages as it has credit for before it writes the first one, and goes through all that are
-not written for each write. With a credit of 100,000 and messages that it converts, it wrote nothing for seconds.
+"""Artemis converts as many messages as it has credit for before it writes the first one, and goes through all that are
+not written for each write. With a credit of 100,000 it wrote nothing for seconds.
 """
 _MAX_LOST = 100_000
 """What is granted beside it for credit that a broker has lost."""
 
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4
-"""A grant is worth a frame when it raises the credit by this part of the window, or by half of ``MAX_CREDIT``, or when no
-credit is left.
+"""A grant is worth a frame when it raises the credit by this part of the window or by half of ``MAX_CREDIT``, or when
+no credit is left.
 """
 
 

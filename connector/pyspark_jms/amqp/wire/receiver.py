@@ -87,9 +87,9 @@ class Receiver(Link):
 
     # --- messages ------------------------------------------------------------------------------
 
-    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+    def take_plain(self, buffer: bytes | bytearray | memoryview, position: int, handle: int = 0) -> tuple[int, int]:
         """As ``Transfers.take_plain``."""
-        position, messages = self.transfers.take_plain(buffer, position)
+        position, messages = self.transfers.take_plain(buffer, position, handle)
         self._count(messages)
         return position, messages
 

@@ -1,6 +1,6 @@
 """The sections of one encoded message (AMQP 1.0 §3.2): where each begins and ends, and what identifies the message.
 
-Reads no more than it must: values are skipped by their sizes (§1.6). Refuses to know frames, links and columns.
+Reads no more than it must: values are skipped by their sizes (§1.6). Does not know frames, links and columns.
 """
 
 import struct

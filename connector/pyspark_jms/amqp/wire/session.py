@@ -11,6 +11,7 @@ from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Dispositi
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointState, Machine
+from pyspark_jms.amqp.wire.transfers import plain_handle
 from pyspark_jms.amqp.wire.values import malformed
 
 __all__ = ["Session"]
@@ -56,9 +57,14 @@ class Session:
     # --- links ---------------------------------------------------------------------------------
 
     def link(self, kind: type[AnyLink], name: str) -> AnyLink:
-        """A link that is not attached yet. The first one has handle 0, which the fast path of receivers expects."""
-        link = kind(self, name, len(self._links))
-        self._links.append(link)
+        """A link that is not attached yet.
+
+        Both peers have detached an ended link: its handle is free again (§2.6.4).
+        """
+        ended = (number for number, each in enumerate(self._links) if each.state is EndpointState.ENDED)
+        handle = next(ended, len(self._links))
+        link = kind(self, name, handle)
+        self._links[handle : handle + 1] = [link]
         return link
 
     # --- sending -------------------------------------------------------------------------------
@@ -105,11 +111,13 @@ class Session:
 
     def take_plain(self, buffer: bytes | bytearray | memoryview, position: int) -> int:
         """Take transfers of whole messages from here on; the position of the first other frame."""
-        link = self._by_peer_handle.get(0)
-        if not isinstance(link, Receiver):
-            return position
-        position, messages = link.take_plain(buffer, position)
-        if messages:
+        while (handle := plain_handle(buffer, position)) is not None:
+            link = self._by_peer_handle.get(handle)
+            if not isinstance(link, Receiver):
+                break
+            position, messages = link.take_plain(buffer, position, handle)
+            if not messages:
+                break
             self._count(messages)
         return position
 

@@ -12,16 +12,16 @@ from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 
-__all__ = ["Transfers"]
+__all__ = ["Transfers", "plain_handle"]
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 _PLAIN = 0x0200_0000_0053_14C0
 """Bytes 4 to 12 of the usual frame: offset 2, type AMQP, channel 0, descriptor of transfer, list8."""
 _SHORTEST = 20
-_LIST_SIZE, _LIST_BEGIN, _HANDLE, _ID = 12, 13, 14, 15
+_LIST_SIZE, _LIST_BEGIN, _HANDLE = 12, 13, 14
 """Positions in the usual frame. The size of the list counts from ``_LIST_BEGIN``."""
-_ZERO, _BINARY = 0x43, 0xA0
+_ZERO, _SMALL, _BINARY = 0x43, 0x52, 0xA0
 _ID_BYTES = {0x43: 0, 0x52: 1, 0x70: 4}
 """Constructors (§1.6) of a delivery-id → bytes of its value."""
 _NOTHING = b"\x40\x42\x43"
@@ -44,7 +44,7 @@ class _Shape(NamedTuple):
 
 
 class Transfers:
-    """The open block of one receiver, whose link has handle 0 on channel 0. Ids are delivery-ids of four bytes."""
+    """The open block of one receiver on channel 0. Ids are delivery-ids of four bytes."""
 
     def __init__(self, limits: Limits) -> None:
         self._max_bytes = limits.max_message_bytes
@@ -77,12 +77,14 @@ class Transfers:
         self._block = MessageBlock(self._data)
         return block
 
-    def take_plain(self, buffer: Bytes, position: int) -> tuple[int, int]:
-        """Take whole messages from here on. Returns the position of the first other frame, and how many were taken."""
+    def take_plain(self, buffer: Bytes, position: int, handle: int = 0) -> tuple[int, int]:
+        """Take whole messages of the peer's ``handle`` from here on. Returns the position of the first other frame, and
+        how many were taken.
+        """
         if self._partial is not None:
             return position, 0
         view, before, size_before = memoryview(buffer), len(self._block), len(self._data)
-        while (shape := _shape_of(view, position)) is not None:
+        while (shape := _shape_of(view, position, handle)) is not None:
             end = self._take_alike(view, position, shape)
             if end == position:
                 break
@@ -144,22 +146,34 @@ class Transfers:
             self._large.add(payload)
 
 
-def _shape_of(view: memoryview, position: int) -> _Shape | None:
+def plain_handle(view: Bytes, position: int) -> int | None:
+    """The handle of the link to which the frame here belongs, if the frame may be a plain transfer."""
+    if len(view) - position < _SHORTEST:
+        return None
+    if view[position + _HANDLE] == _ZERO:
+        return 0
+    return view[position + _HANDLE + 1] if view[position + _HANDLE] == _SMALL else None
+
+
+def _shape_of(view: memoryview, position: int, handle: int) -> _Shape | None:
     """The shape of the frame here; None: it is not plain, or its first bytes are not here yet."""
     if len(view) - position < _SHORTEST:
         return None
     width = _LIST_BEGIN + view[position + _LIST_SIZE]
     first = bytes(view[position : position + width])
-    if len(first) < width or width <= _ID or first[_HANDLE] != _ZERO or first[_ID] not in _ID_BYTES:
+    if len(first) < width or width <= _HANDLE or plain_handle(view, position) != handle:
         return None
-    id_bytes = _ID_BYTES[first[_ID]]
-    tag = _ID + 1 + id_bytes
+    at = _HANDLE + (1 if first[_HANDLE] == _ZERO else 2)
+    if width <= at or first[at] not in _ID_BYTES:
+        return None
+    id_bytes = _ID_BYTES[first[at]]
+    tag = at + 1 + id_bytes
     if width < tag + 2 or first[tag] != _BINARY:
         return None
     tail = tag + 2 + first[tag + 1]
     if tail > width or first[tail:].strip(_NOTHING):
         return None
-    layout = struct.Struct(f">IQ4s{id_bytes}s2s{tail - tag - 2}x{width - tail}s")
+    layout = struct.Struct(f">IQ{at + 1 - _LIST_SIZE}s{id_bytes}s2s{tail - tag - 2}x{width - tail}s")
     return _Shape(
-        layout.unpack_from, width, first[_LIST_SIZE : _ID + 1], first[tag : tag + 2], first[tail:], bytes(4 - id_bytes)
+        layout.unpack_from, width, first[_LIST_SIZE : at + 1], first[tag : tag + 2], first[tail:], bytes(4 - id_bytes)
     )

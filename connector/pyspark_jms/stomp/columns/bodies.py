@@ -1,4 +1,4 @@
-"""Frames and their body types → the columns of bodies. Refuses to know headers and dialects."""
+"""Frames and their body types → the columns of bodies. Does not know headers and dialects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Headers → the body type of each frame, and the reasons not to read a body. Refuses to know the bytes of bodies."""
+"""Headers → the body type of each frame, and the reasons not to read a body. Does not know the bytes of bodies."""
 
 from dataclasses import dataclass
 from typing import Literal

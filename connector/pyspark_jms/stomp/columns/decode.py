@@ -1,7 +1,7 @@
 """A block of whole MESSAGE frames → one RecordBatch of the schema.
 
 Each step works on all frames at once: only messages and headers with faults are handled one by one.
-Refuses to know sockets and Spark.
+Does not know sockets and Spark.
 """
 
 from itertools import groupby

@@ -1,6 +1,6 @@
 """A RecordBatch of the sink's rows in, whole SEND frames out, in a few blocks.
 
-Refuses to know connections, transactions and the broker's answers.
+Does not know connections, transactions and the broker's answers.
 """
 
 from collections.abc import Collection

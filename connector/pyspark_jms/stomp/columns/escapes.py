@@ -1,6 +1,6 @@
 """STOMP 1.2's header escapes over whole columns and buffers: the vectorised pair of ``wire.header``.
 
-Knows the table of ``wire.header`` and how Arrow holds strings. Refuses to know headers and frames.
+Knows the table of ``wire.header`` and how Arrow holds strings. Does not know headers and frames.
 """
 
 from collections.abc import Callable

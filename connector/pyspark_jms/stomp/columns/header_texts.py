@@ -1,4 +1,4 @@
-"""Header lines and their layout → the text of one header in all frames. Refuses to know what a header means."""
+"""Header lines and their layout → the text of one header in all frames. Does not know what a header means."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The headers of frames → the columns that come from headers. Refuses to know bodies."""
+"""The headers of frames → the columns that come from headers. Does not know bodies."""
 
 from collections.abc import Callable
 from urllib.parse import unquote

@@ -1,4 +1,4 @@
-"""Frames → their header lines: names and values, unescaped, valid UTF-8. Refuses to know the names of headers.
+"""Frames → their header lines: names and values, unescaped, valid UTF-8. Does not know the names of headers.
 
 Every step works on the header blocks of all frames at once. Only lines that are not UTF-8 are read one by one.
 """

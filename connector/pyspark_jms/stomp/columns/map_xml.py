@@ -1,7 +1,7 @@
 """Maps as XML, from ActiveMQ Classic's transformation ``jms-xml`` → column ``map``.
 
 Reads one text at a time, and accepts only the elements that XStream writes for a map: no declarations, no external
-documents. Refuses to know headers and frames.
+documents. Does not know headers and frames.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Texts of headers → typed columns. Refuses to know frames."""
+"""Texts of headers → typed columns. Does not know frames."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""How each broker's STOMP differs from the others', as data. Refuses to know sockets, Arrow and Spark.
+"""How each broker's STOMP differs from the others', as data. Does not know sockets, Arrow and Spark.
 
 The only folder that distinguishes brokers: elsewhere there is no ``if broker == …``.
 """

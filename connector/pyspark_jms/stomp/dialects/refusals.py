@@ -3,11 +3,14 @@
 Called twice: by the options when option ``broker`` is set, so that ``load()`` fails, and once the broker is detected.
 """
 
+from typing import NoReturn
+
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
+    "refuse_staging",
     "require_duplicate_detection",
     "require_durable",
     "require_enough_unacknowledged",
@@ -25,6 +28,14 @@ def require_stable_ids(dialect: Dialect) -> str:
             "Remove option journalLocation: this broker allows at-least-once reads only.",
         )
     return dialect.stable_id_separator
+
+
+def refuse_staging() -> NoReturn:
+    """STOMP cannot acknowledge a message and send another one in one transaction that the broker confirms."""
+    raise UnsupportedError(
+        "deliveryGuarantee=exactly-once is given for a read over STOMP, which cannot move messages to a staging queue.",
+        "Use journalLocation, a folder that outlives the driver, or read over AMQP: amqp://HOST:5672.",
+    )
 
 
 def require_durable(dialect: Dialect, subscription: DurableSubscription, *, selected: bool) -> None:

@@ -1,4 +1,4 @@
-"""One STOMP 1.2 frame ↔ its bytes, and many ACK frames at once. Refuses to know brokers and sockets.
+"""One STOMP 1.2 frame ↔ its bytes, and many ACK frames at once. Does not know brokers and sockets.
 
 For rare frames such as SUBSCRIBE. ``scan`` and ``stomp.columns`` read and write MESSAGE and SEND frames in bulk.
 """

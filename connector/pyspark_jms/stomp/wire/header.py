@@ -1,4 +1,4 @@
-"""Header text ↔ its form on the wire, one string at a time. Refuses to know sockets, the clock and brokers."""
+"""Header text ↔ its form on the wire, one string at a time. Does not know sockets, the clock and brokers."""
 
 import re
 

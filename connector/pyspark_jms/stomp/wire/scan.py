@@ -1,10 +1,10 @@
-"""Bytes of a connection in, blocks of whole MESSAGE frames out; every other frame is handed back as it came.
+"""Bytes of a connection in, blocks of whole MESSAGE frames out; every other frame is returned unchanged.
 
-The receiver's hot path: it finds where frames end and reads ``message-id``, nothing else. It refuses to
-know what a header means, who sent it, and what becomes of the frames.
+The receiver's hot path: it finds where frames end and reads ``message-id``, and nothing else. It knows neither the
+meaning of headers nor the use of the frames.
 
-In a block, each frame ends in NUL LF, heart-beats are taken out, ``heads`` has the blank line that ends a frame's
-headers (the first LF of the two), and ``ids`` each ``message-id`` as it stands on the wire.
+In a block, each frame ends in NUL LF, heart-beats are left out, ``heads`` has the blank line that ends a frame's
+headers (the first LF of the two), and ``ids`` has each ``message-id`` in its form on the wire.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
 __all__ = ["MAX_HEADER_BYTES", "FrameScanner"]
 
 MAX_HEADER_BYTES = 16 << 20
-"""A header block without an end is not STOMP. Artemis takes values of some 100 KB and 2,000 headers; 16 MB
-leaves room for any broker and still stops a peer that speaks something else."""
+"""A header block without an end is not STOMP. Artemis accepts values of some 100 KB and 2,000 headers; 16 MB is enough
+for any broker, and stops a peer that speaks another protocol."""
 
 _MESSAGE = b"MESSAGE\n"
 _CONTENT_LENGTH = b"\ncontent-length:"
@@ -37,26 +37,26 @@ _MEMORY_ADVICE = (
 
 
 class FrameScanner:
-    """Feed it what the socket gave, cut anywhere; take whole frames. A MESSAGE may have ``max_body_bytes``.
+    """``feed`` takes the bytes of each read; ``take`` returns whole frames. A MESSAGE has at most ``max_body_bytes``.
 
-    After an error the bytes that follow mean nothing, and the connection must be closed. A larger MESSAGE
-    that says how long it is does no such harm: it is passed over, and ``refused`` says so.
+    After an error the following bytes have no meaning, and the connection must be closed. A larger MESSAGE with a
+    content-length is not an error: it is skipped, and ``refused`` has its error.
 
-    With ``keep_oversized`` every larger MESSAGE is passed over and waits in ``oversized`` when it is whole;
-    ``keep_oversized`` gives a file for its body, or None for none.
+    With ``keep_oversized`` every larger MESSAGE is skipped, and is in ``oversized`` when it is whole.
+    ``keep_oversized`` returns a file for its body, or None to drop the body.
 
-    With ``ack_header``, where ACK takes another header's value than that of ``message-id``, an id is both: that
+    With ``ack_header``, for brokers whose ACK needs the value of another header than ``message-id``, an id is that
     value, a comma, and the ``message-id``.
     """
 
     def __init__(self, *, max_body_bytes: int, keep_oversized: Callable[[], BinaryIO | None] | None = None) -> None:
         self._max_body_bytes = max_body_bytes
         self._keep_oversized = keep_oversized
-        self._large: OversizedMessage | None = None  # the one that is being passed over
+        self._large: OversizedMessage | None = None  # the one that is being skipped
         self.oversized: list[OversizedMessage] = []
         self._pending = bytearray()  # begins with the first incomplete frame
-        self._resume = 0  # where the search for its end goes on
-        self._has_cr = False  # among its headers, as far as they were searched
+        self._resume = 0  # where the search for its end continues
+        self._has_cr = False  # in its headers, as far as they were searched
         self._head = -1  # its blank line, once found
         self._needed = 0  # no frame can be complete before this many bytes
         self._skip = 0  # bytes of a refused message that are still to come, its NUL included
@@ -83,17 +83,17 @@ class FrameScanner:
         return block
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
-        """Take in bytes; return the frames that are not MESSAGE, each with its NUL."""
+        """Read bytes; return the frames that are not MESSAGE, each with its NUL."""
         pending = self._pending
-        pending += self._behind_the_skipped(data) if self._skip else data
+        pending += self._after_skipped(data) if self._skip else data
         if len(pending) < self._needed:
             return []
         others: list[bytes] = []
         start = 0
         while (start := self._skip_eols(start)) < len(pending):
-            # Not while a frame's end is being looked for from read to read: that search is not begun anew.
-            if (self._needed or (self._head < 0 and not self._resume)) and (behind := self._keep_plain(start)) > start:
-                start = behind
+            # Not during a search for a frame's end that began with an earlier read: it continues below.
+            if (self._needed or (self._head < 0 and not self._resume)) and (stop := self._keep_plain(start)) > start:
+                start = stop
                 continue
             head = self._find_head(start)
             if head < 0:
@@ -103,14 +103,14 @@ class FrameScanner:
                 break
             if end == start:
                 self._head = -1
-                continue  # a refused message, passed over
+                continue  # a refused message, skipped
             if pending.startswith(_MESSAGE, start):
                 self._keep(start, head, end)
             else:
                 others.append(bytes(pending[start : end + 1]))
             start = end + 1
             self._head, self._resume, self._needed = -1, 0, 0
-        self._forget(start)
+        self._drop_consumed(start)
         return others
 
     def _skip_eols(self, start: int) -> int:
@@ -121,21 +121,21 @@ class FrameScanner:
         return start
 
     def _keep_plain(self, start: int) -> int:
-        """Keep whole frames as long as they are what a broker sends: MESSAGE, lines of LF, NUL LF at the end.
+        """Keep the frames that have the usual form: MESSAGE, lines of LF, NUL LF at the end.
 
-        Where the first of another kind begins, which is left to the steps below. They would find the same ends in
-        twice the time, most of it the calls.
+        Returns the offset of the first frame that needs the slow path. The slow path finds the same ends in twice the
+        time, most of it for calls.
         """
         pending, block, find, ack_header = self._pending, self._block, self._pending.find, self.ack_header
-        size, most, behind = len(pending), self._max_body_bytes, start
+        size, most, position = len(pending), self._max_body_bytes, start
         shift, found = len(self._data) - start, -1
-        while pending.startswith(_MESSAGE, behind):
-            head = find(b"\n\n", behind)
-            at = find(_MESSAGE_ID, behind, head)
-            if head < 0 or at < 0 or find(_CR, behind, head) >= 0:
+        while pending.startswith(_MESSAGE, position):
+            head = find(b"\n\n", position)
+            at = find(_MESSAGE_ID, position, head)
+            if head < 0 or at < 0 or find(_CR, position, head) >= 0:
                 break
             identifier = bytes(pending[at + len(_MESSAGE_ID) : find(_LF, at + 1)])
-            if (at := find(_CONTENT_LENGTH, behind, head + 1)) < 0:
+            if (at := find(_CONTENT_LENGTH, position, head + 1)) < 0:
                 end = find(0, head + 2)
             else:
                 digits = pending[at + len(_CONTENT_LENGTH) : find(_LF, at + 1)]
@@ -144,20 +144,20 @@ class FrameScanner:
                 found = head
                 break
             if ack_header is not None:
-                identifier = self._header(ack_header, behind, head) + b"," + identifier
+                identifier = self._header(ack_header, position, head) + b"," + identifier
             block.ids.append(identifier)
             block.heads.append(head + shift)
-            behind = end + 2
-            block.ends.append(behind + shift)
-        if behind > start:
-            self._data += memoryview(pending)[start:behind]
+            position = end + 2
+            block.ends.append(position + shift)
+        if position > start:
+            self._data += memoryview(pending)[start:position]
             self._head, self._resume, self._needed = found, 0, 0
-        return behind
+        return position
 
     def _find_head(self, start: int) -> int:
-        """The first LF of the blank line, or -1; a header block with CR LF is rewritten with LF first.
+        """The first LF of the blank line, or -1; a header block with CR LF is first rewritten with LF.
 
-        No byte is searched in every read: a block may come in small pieces.
+        No byte is searched again in each read, because a block may arrive in small pieces.
         """
         if self._head >= 0:
             return self._head
@@ -187,7 +187,7 @@ class FrameScanner:
             return  # not whole yet
         if end < 0 or not command or command.strip(_UPPER):
             raise MalformedFrameError(
-                "The peer does not speak STOMP: a frame begins with no command.",
+                "The peer does not speak STOMP: a frame does not begin with a command.",
                 "Is brokerUrl the STOMP port of the broker?",
             )
 
@@ -206,7 +206,7 @@ class FrameScanner:
     def _find_end(self, start: int, head: int) -> int:
         """The frame's NUL, or -1. ``content-length`` decides; without it, the first NUL after the blank line.
 
-        ``start`` for a message that is too large and was passed over.
+        Returns ``start`` for a message that is too large and was skipped.
         """
         pending = self._pending
         # STOMP 1.2 "Repeated Header Entries": the first one counts.
@@ -215,9 +215,9 @@ class FrameScanner:
             end = pending.find(0, max(head + 2, self._resume))
             size = (end if end >= 0 else len(pending)) - head - 2
             if self._exceeds(start, size):
-                if self._keep_oversized is None:  # where it ends is not known
+                if self._keep_oversized is None:  # its end is not known
                     raise self._too_large(size)
-                return self._pass_over(start, head, end, size)
+                return self._skip_oversized(start, head, end, size)
             self._resume = len(pending) if end < 0 else self._resume
             return end
         digits = bytes(pending[at + len(_CONTENT_LENGTH) : pending.find(_LF, at + 1)])
@@ -227,18 +227,18 @@ class FrameScanner:
             )
         end = head + 2 + int(digits)
         if self._exceeds(start, int(digits)):
-            return self._pass_over(start, head, end, int(digits))
+            return self._skip_oversized(start, head, end, int(digits))
         if end >= len(pending):
             self._needed = end + 1
             return -1
         if pending[end]:
             raise MalformedFrameError(
-                "A frame's body does not end where its content-length says.", "Report this with the broker's version."
+                "A frame's body does not end at its content-length.", "Report this with the broker's version."
             )
         return end
 
-    def _pass_over(self, start: int, head: int, end: int, size: int) -> int:
-        """``end`` -1: its NUL is still to come. Returns ``start``, where the next frame begins."""
+    def _skip_oversized(self, start: int, head: int, end: int, size: int) -> int:
+        """``end`` is -1 if the NUL has not arrived. Returns ``start``, where the next frame begins."""
         pending, here = self._pending, len(self._pending) if end < 0 else min(end, len(self._pending))
         if self._keep_oversized is None:
             self.refused = self.refused or self._too_large(size)
@@ -253,21 +253,21 @@ class FrameScanner:
             self._end_of_large()
         return start
 
-    def _behind_the_skipped(self, data: bytes | bytearray | memoryview) -> memoryview:
-        """What follows the message that is passed over; its own bytes are kept, if they are to be."""
+    def _after_skipped(self, data: bytes | bytearray | memoryview) -> memoryview:
+        """The bytes after the skipped message, whose own bytes are kept if ``keep_oversized`` gave a file."""
         view = memoryview(data)
         if self._skip == _UNTIL_NUL:
             nul = bytes(view).find(0)
-            body, behind = (len(view), len(view)) if nul < 0 else (nul, nul + 1)
+            body, stop = (len(view), len(view)) if nul < 0 else (nul, nul + 1)
             self._skip = _UNTIL_NUL if nul < 0 else 0
         else:
-            body, behind = min(len(view), self._skip - 1), min(len(view), self._skip)
-            self._skip -= behind
+            body, stop = min(len(view), self._skip - 1), min(len(view), self._skip)
+            self._skip -= stop
         if self._large is not None:
             self._large.add(view[:body])
         if not self._skip:
             self._end_of_large()
-        return view[behind:]
+        return view[stop:]
 
     def _end_of_large(self) -> None:
         if self._large is not None:
@@ -278,7 +278,7 @@ class FrameScanner:
         """Whether this is a MESSAGE that is too large."""
         if self._pending.startswith(_MESSAGE, start):
             return body > self._max_body_bytes
-        if body > MAX_HEADER_BYTES:  # a broker's errors are short: the user's limit has nothing to do with them
+        if body > MAX_HEADER_BYTES:  # the errors of a broker are short: the limit of the user is for messages
             raise MalformedFrameError(
                 f"A frame that is not a MESSAGE has {body:,} bytes.", "Report this with the broker's version."
             )
@@ -314,8 +314,8 @@ class FrameScanner:
         at = self._pending.find(key, start, head)
         return b"" if at < 0 else bytes(self._pending[at + len(key) : self._pending.find(_LF, at + 1)])
 
-    def _forget(self, start: int) -> None:
-        """Drop what was cut; the positions of the incomplete frame move with it."""
+    def _drop_consumed(self, start: int) -> None:
+        """Drop the bytes before ``start``, and move the positions of the incomplete frame."""
         del self._pending[:start]
         self._resume = max(0, self._resume - start)
         self._needed = max(0, self._needed - start)

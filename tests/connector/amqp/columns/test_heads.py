@@ -8,7 +8,7 @@ from pyspark_jms.amqp.columns.byte_reader import STRIP, ByteReader, TooNearTheEn
 from pyspark_jms.amqp.columns.heads import Heads
 
 DATA = np.random.default_rng(1).integers(0, 256, 1000).astype(np.uint8).tobytes()
-OCTETS = ByteReader(pa.py_buffer(DATA))
+READER = ByteReader(pa.py_buffer(DATA))
 
 
 def words_at(places):
@@ -17,7 +17,7 @@ def words_at(places):
 
 def test_words_at_every_step():
     """Steps of all rows alike, longer than a strip too, and of each row its own; near the end of the block."""
-    heads, places = Heads(OCTETS, np.array([0, 300, 650])), np.array([0, 300, 650])
+    heads, places = Heads(READER, np.array([0, 300, 650])), np.array([0, 300, 650])
     for step in (1, 7, STRIP - 8, 3, 5, 100, None, 2, 40):
         assert heads.words().tolist() == words_at(places)
         assert heads.words(20).tolist() == words_at(places + 20)
@@ -27,22 +27,22 @@ def test_words_at_every_step():
 
 
 def test_words_far_ahead():
-    heads = Heads(OCTETS, np.array([0, 10]))
+    heads = Heads(READER, np.array([0, 10]))
     for ahead in (STRIP - 8, STRIP - 7, 3 * STRIP, 0):
         assert heads.words(ahead).tolist() == words_at([ahead, ahead + 10])
 
 
 def test_some_of_the_rows():
-    heads = Heads(OCTETS, np.array([0, 10, 20]))
+    heads = Heads(READER, np.array([0, 10, 20]))
     heads.words()
     heads.keep(np.array([True, False, True]))
     assert (len(heads), heads.words().tolist()) == (2, words_at([0, 20]))
 
 
 def test_the_end_of_the_block():
-    assert Heads(OCTETS, np.array([990])).words().tolist() == words_at([990])
+    assert Heads(READER, np.array([990])).words().tolist() == words_at([990])
     with pytest.raises(TooNearTheEndError):
-        Heads(OCTETS, np.array([995])).words()
+        Heads(READER, np.array([995])).words()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 64, 65, 200])
@@ -62,4 +62,4 @@ def test_bytes_that_all_rows_have(rows):
 
 
 def test_near_the_end_of_the_block_nothing_is_known_to_be_constant():
-    assert Heads(OCTETS, np.array([0, 1000 - STRIP + 1])).constant(1) is None
+    assert Heads(READER, np.array([0, 1000 - STRIP + 1])).constant(1) is None

@@ -9,7 +9,7 @@ from pyspark_jms.amqp.columns.inside import Entry, Field
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 
-OCTETS = ByteReader(pa.py_buffer(b"abcab\xff"))
+READER = ByteReader(pa.py_buffer(b"abcab\xff"))
 FIELD = Field(np.array([0, 1, 2]), 0x40, np.zeros(3, np.int64), np.zeros(3, np.int64))
 
 
@@ -18,7 +18,7 @@ def entry(starts, stops):
 
 
 def test_each_name_has_one_number():
-    names = names_of(OCTETS, [Entry(FIELD, b"ab"), entry([0, 1, 3], [2, 3, 5])])
+    names = names_of(READER, [Entry(FIELD, b"ab"), entry([0, 1, 3], [2, 3, 5])])
     assert names.texts().to_pylist() == ["ab", "bc"]
     assert (names.codes[0], names.codes[1].tolist()) == (0, [0, 1, 0])
     assert (names.number("new"), len(names)) == (2, 3)
@@ -26,7 +26,7 @@ def test_each_name_has_one_number():
 
 def test_names_that_are_not_utf8_are_refused_all_at_once():
     with pytest.raises(RefusedRowsError) as refused:
-        names_of(OCTETS, [entry([0, 4, 0], [1, 6, 1]), entry([0, 0, 5], [1, 1, 6])])
+        names_of(READER, [entry([0, 4, 0], [1, 6, 1]), entry([0, 0, 5], [1, 1, 6])])
     assert refused.value.rows.tolist() == [1, 2]
     with pytest.raises(RefusedRowsError):
-        names_of(OCTETS, [Entry(FIELD, b"\xff")])
+        names_of(READER, [Entry(FIELD, b"\xff")])

@@ -2,19 +2,21 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_jms.amqp.dialects import ARTEMIS
-from pyspark_jms.amqp.dialects.refusals import (
-    refuse_exactly_once_writes,
-    refuse_journal,
-    require_transactions,
-)
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_register, require_transactions
 from pyspark_jms.errors import UnsupportedError
 
 
-@pytest.mark.parametrize("refuse", [refuse_journal, refuse_exactly_once_writes])
-def test_what_needs_stomp_names_the_address_to_use(refuse):
+def test_what_needs_stomp_names_the_address_to_use():
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*stomp://HOST:61613"):
-        refuse()
+        refuse_journal()
+
+
+def test_a_broker_without_a_lock_has_no_exactly_once_writes():
+    require_register(ARTEMIS)
+    for dialect in (CLASSIC, AMQP):
+        with pytest.raises(UnsupportedError, match=rf"exactly-once.*over AMQP, and {dialect.name} .*use Artemis"):
+            require_register(dialect)
 
 
 def test_a_broker_without_transactions_writes_without_them():

@@ -1,5 +1,5 @@
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -35,7 +35,7 @@ def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, sett
         link.acknowledge(block.ids[40:])
     link.close()
     broker.start()
-    assert broker.message_count("q") == 60
+    await_count(broker, "q", 60)
 
 
 def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_for, put, subscription_to, opened):
@@ -48,4 +48,4 @@ def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_
     receipts = [link.acknowledge([one]) for one in reversed(ids)]
     for receipt in receipts:
         link.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)

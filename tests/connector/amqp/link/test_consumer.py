@@ -1,6 +1,6 @@
 import pytest
 from proxy import Proxy
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import (
@@ -39,7 +39,7 @@ def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscripti
     assert messages[2].endswith("ä".encode() * 100_000)
     receipt = link.acknowledge(ids)
     link.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_only_credit_holds_the_broker_back(broker, queue, put, subscription_to, consume):
@@ -56,7 +56,7 @@ def test_close_gives_back_without_spending_an_attempt(broker, queue, put, subscr
         link.subscribe(subscription_to(queue))
         taken(link, 1)
         link.close()
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_a_dropped_link_gives_back_too(broker, queue, put, subscription_to, settings_for, consume):
@@ -86,7 +86,7 @@ def test_a_browse_takes_nothing(broker, queue, put, subscription_to, consume):
     link = consume(broker, subscription_to(queue, browse=True))
     taken(link, 2)
     link.close()
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
 def test_a_plain_topic(broker, queue, put, subscription_to, consume):
@@ -102,7 +102,7 @@ def test_a_message_above_the_limit_stops_the_query_and_stays(broker, queue, put,
     with pytest.raises(MessageTooLargeError, match=r"maxMessageBytes \(1,024\)"):
         link.check_oversized()
     link.close()
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
 
 
 def test_users_without_permission(fresh_broker, subscription_to, consume):

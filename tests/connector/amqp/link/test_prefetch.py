@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.jms.model import BodyType
@@ -63,7 +63,7 @@ def test_a_probe_ends_when_there_is_a_message(broker, queue, put, subscription_t
         seen += len(ids)
         link.await_receipt(link.acknowledge(ids))
     assert seen == 5_000
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_blocks_are_closed_at_some_megabytes(broker, queue, put, subscription_to, consume):

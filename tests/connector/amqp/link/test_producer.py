@@ -1,5 +1,6 @@
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
+from waiting import await_count
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
@@ -20,9 +21,9 @@ def test_a_transaction_is_visible_after_its_commit(broker, queue, settings_for):
         producer.open(to(queue))
         producer.send(texts("one", "two"))
         producer.send(texts("three" * 100_000))
-        assert broker.message_count(queue) == 0
+        await_count(broker, queue, 0)
         producer.commit()
-        assert broker.message_count(queue) == 3
+        await_count(broker, queue, 3)
         producer.send(texts("four"))
         producer.commit()
         producer.commit()
@@ -34,7 +35,7 @@ def test_without_a_commit_nothing_is_sent(broker, queue, settings_for):
     with Producer(settings_for(broker)) as producer:
         producer.open(to(queue))
         producer.send(texts("one"))
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_more_messages_than_the_broker_grants_credit_for(broker, queue, settings_for):
@@ -42,7 +43,7 @@ def test_more_messages_than_the_broker_grants_credit_for(broker, queue, settings
         producer.open(to(queue))
         producer.send(texts(*map(str, range(5_000))))
         producer.commit()
-    assert broker.message_count(queue) == 5_000
+    await_count(broker, queue, 5_000)
 
 
 def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queue, settings_for):
@@ -50,7 +51,7 @@ def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queu
         producer.open(to(queue))
         producer.send_at_once(texts(*map(str, range(1_500))))
         producer.await_all()
-        assert broker.message_count(queue) == 1_500
+        await_count(broker, queue, 1_500)
 
 
 FULL = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
@@ -63,7 +64,7 @@ def test_a_full_address_rolls_the_transaction_back_with_its_reason(fresh_broker,
             producer.send(texts(*map(str, range(50))))
             with pytest.raises(TransactionRolledBackError, match="full"):
                 producer.commit()
-        assert broker.message_count("full") == 0
+        await_count(broker, "full", 0)
         with Producer(settings_for(broker)) as producer:
             producer.open(to("full"))
             producer.send_at_once(texts(*map(str, range(50))))
@@ -89,4 +90,4 @@ def test_a_killed_broker_has_nothing_of_an_open_transaction_and_all_of_a_confirm
         with pytest.raises(TransactionRolledBackError):
             producer.commit()
     broker.start()
-    assert broker.message_count("q") == 300
+    await_count(broker, "q", 300)

@@ -2,6 +2,7 @@ import pytest
 from amqp_peer import Peer
 
 from pyspark_jms.amqp.wire.definitions import Error, Source, Target
+from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.link import PeerError
 from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, End, Flow, Open, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -42,12 +43,37 @@ def test_links_have_handles_of_their_own_and_the_peer_has_others(peer):
     assert (len(first.transfers), len(second.transfers)) == (0, 1)
 
 
+def test_messages_of_several_links_in_one_read_need_no_object_each(peer, monkeypatch):
+    links = [receiver(peer, name, handle=handle) for name, handle in (("a", 0), ("b", 1), ("c", 200))]
+    order = [0, 0, 1, 1, 1, 2, 0, 2, 1]
+    frames = [
+        frame(0, Transfer(handle=(0, 1, 200)[link], delivery_id=n, delivery_tag=b"t", message_format=0), b"%d" % n * 20)
+        for n, link in enumerate(order)
+    ]
+    monkeypatch.setattr(Receiver, "on_transfer", lambda *_: pytest.fail("the general way"))
+    peer.core.receive_data(b"".join(frames))
+    for link, number in zip(links, range(3), strict=True):
+        block = link.transfers.take()
+        assert [int.from_bytes(each) for each in block.ids] == [n for n, of in enumerate(order) if of == number]
+        assert block.data == b"".join(b"%d" % n * 20 for n, of in enumerate(order) if of == number)
+
+
 def test_a_name_may_be_attached_again_after_its_end(peer):
     first = receiver(peer)
     first.detach()
     peer.send(Detach(handle=0, closed=True))
     second = receiver(peer)
     assert (first.state, second.is_ready) == (EndpointState.ENDED, True)
+
+
+def test_the_handle_of_an_ended_link_is_used_again(peer):
+    """Whoever waits for a lock attaches many times, and handles are few."""
+    first, second = receiver(peer, "a"), receiver(peer, "b")
+    first.detach()
+    assert receiver(peer, "c").handle == 2
+    peer.send(Detach(handle=0, closed=True))
+    third = receiver(peer, "a")
+    assert (third.handle, third.is_ready, second.is_ready) == (0, True, True)
 
 
 def test_an_echo_is_answered(peer):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
+from waiting import await_count
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import (
@@ -63,7 +64,7 @@ def test_finds_the_entries_of_a_write_among_others_and_leaves_everything_as_it_w
             entry(7, partition) for partition in range(12)
         }
         assert find_entries(settings, queue, write_selector("x/12")) == ()
-    assert broker.message_count(queue) == 120
+    await_count(broker, queue, 120)
     assert set(broker.delivery_counts(queue)) == {0}
 
 
@@ -82,7 +83,7 @@ def test_what_one_execution_wrote_can_be_left_out(broker, queue):
 
 def test_a_queue_that_does_not_exist_has_no_entry(broker, queue):
     assert find_entries(settings_of(broker), queue, write_selector("x/0")) == ()
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_an_entry_that_was_sent_last_comes_before_the_sentinel(broker, queue):
@@ -153,7 +154,7 @@ def test_deletes_entries_of_earlier_batches_and_abandoned_sentinels(broker, queu
             producer.send(frame.replace(b"sentinel:", b"transaction:t\nsentinel:"))
         producer.commit()
     assert delete_entries(settings, queue, before_batch_selector(10, now_ms=NOW)) == 7
-    assert broker.message_count(queue) == 10
+    await_count(broker, queue, 10)
     for batch, there in ((2, False), (9, False), (10, True), (11, True), (100, True)):
         assert len(find_entries(settings, queue, write_selector(f"x/{batch}"))) == 3 * there
 
@@ -169,7 +170,7 @@ def test_deletes_more_than_a_window_holds(broker, queue):
     settings = settings_of(broker)
     write(settings, queue, *[replace(entry(1, n), digest="d" * 2_000) for n in range(1_500)])
     assert delete_entries(settings, queue, before_batch_selector(2, now_ms=NOW)) == 1_500
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_finds_more_than_a_window_of_deletions_holds(broker, queue):

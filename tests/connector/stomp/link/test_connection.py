@@ -11,7 +11,7 @@ import time
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
@@ -408,7 +408,7 @@ def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
     with pytest.raises(BrokerUnreachableError, match="connection refused"):
         connect(settings_for(broker))
     broker.start()
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
     connection.close()
 
 

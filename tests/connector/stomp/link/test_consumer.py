@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import (
     BrokerError,
@@ -69,7 +69,7 @@ def test_the_receipt_comes_when_the_messages_are_gone(broker, queue, settings_fo
     _, ids = receive(consumer, 500)
     receipt = consumer.acknowledge(ids)
     consumer.await_receipt(receipt)
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
     assert not consumer.connection.has_receipt(receipt)
 
 
@@ -84,7 +84,7 @@ def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, re
     consumer.await_receipt(consumer.acknowledge(ids[:3]))
     wait_until(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)
     assert consumer.waiting()[0] <= 4
-    assert broker.message_count(queue) == 37
+    await_count(broker, queue, 37)
 
 
 def test_close_gives_back_without_spending_an_attempt(broker, queue, settings_for, consume, receive):
@@ -126,7 +126,7 @@ def test_only_what_the_selector_says(broker, queue, settings_for, consume, recei
         client.send(queue, [((("colour", colour),), colour) for colour in ("red", "blue", "red")])
     frames, _ = receive(consume(settings_for(broker), queue, selector="colour = 'red'"), 2)
     assert bodies(frames) == [b"red", b"red"]
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
 
 
 @pytest.mark.parametrize("selector", ["colour = ", "a = 1 OR", "", "NOT n > 1"])

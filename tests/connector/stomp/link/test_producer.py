@@ -3,6 +3,7 @@
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
+from waiting import await_count
 
 from pyspark_jms.errors import (
     BrokerError,
@@ -40,16 +41,16 @@ def test_nothing_is_visible_before_the_commit_and_all_is_after(broker, queue):
         with RawStomp(broker) as client:
             assert client.read(queue, quiet=0.3) == []
         producer.commit()
-        assert broker.message_count(queue) == 2
+        await_count(broker, queue, 2)
         producer.send(row(queue, b"3"))
         producer.commit()
-    assert broker.message_count(queue) == 3
+    await_count(broker, queue, 3)
 
 
 def test_without_a_commit_nothing_was_sent(broker, queue):
     with Producer(settings_of(broker)) as producer:
         producer.send(row(queue, b"1"))
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 def test_a_commit_without_messages_sends_nothing(broker):
@@ -75,7 +76,7 @@ def test_a_trial_is_not_kept(broker, queue):
         producer.try_commit(row(queue, b"last"), row(queue, b"tried", transaction=Producer.trial))
     with RawStomp(broker) as client:
         assert [message.body for message in client.read(queue, wanted=2)] == [b"first", b"last"]
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.parametrize("error", [ConnectionLostError, ReceiptTimeoutError])
@@ -107,7 +108,7 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
             else:
                 with pytest.raises(TransactionRolledBackError, match=r"No row .*sent"):
                     producer.commit()
-    assert broker.message_count(queue) == 2
+    await_count(broker, queue, 2)
 
 
 def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(fresh_broker):
@@ -121,7 +122,7 @@ def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(fresh
                 producer.commit()
                 broker.kill()
             broker.start()
-            assert broker.message_count("q") == 3_001 * (attempt + 1)
+            await_count(broker, "q", 3_001 * (attempt + 1))
 
 
 def test_a_killed_broker_has_nothing_of_an_open_transaction(fresh_broker, queue):
@@ -132,7 +133,7 @@ def test_a_killed_broker_has_nothing_of_an_open_transaction(fresh_broker, queue)
         with pytest.raises(TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*COMMIT"):
             producer.commit()
     broker.start()
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.parametrize("user", ["reader", "nobody"])
@@ -142,7 +143,7 @@ def test_a_user_who_may_not_send(secured, queue, settings_for, user):
         with pytest.raises((BrokerError, TransactionRolledBackError), match="AMQ339011") as error:
             send_and_commit(producer, row(queue, b"SECRET-BODY", card="SECRET-CARD"))
         assert "SECRET" not in f"{error.value} {error.value!r}"
-    assert secured.message_count(queue) == 0
+    await_count(secured, queue, 0)
 
 
 def send_and_commit(producer, data):

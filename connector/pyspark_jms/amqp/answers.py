@@ -1,0 +1,65 @@
+"""What the engines ask of received messages: when they were sent, which cannot be mapped, and their dead letters."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes
+from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.recognition import redelivered
+from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.jms.subscription import BodyChoice, Subscription
+
+__all__ = ["MessageAnswers", "decode_block"]
+
+
+class _Link(Protocol):
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def subscription(self) -> Subscription: ...
+
+
+class MessageAnswers:
+    """For a class with ``dialect`` and ``subscription``."""
+
+    has_timestamps = True
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        return creation_time_ms(block.message(index)) or None
+
+    def redelivered(self, block: MessageBlock) -> int:
+        return redelivered(block)
+
+    def unmappable(self: _Link, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+        errors = decode_block(
+            block.slice(0, upto),
+            dialect=self.dialect,
+            source=self.subscription.destination,
+            first_sequence=0,
+            body_type=body_type,
+        ).column("body_error")
+        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
+        return {int(index): str(errors[int(index)].as_py()) for index in bad}
+
+    def dead_letter(self: _Link, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
+        message = block.message(index)
+        identifier = (stable_id(message) or b"").decode()
+        return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier)
+
+    def oversized_dead_letter(self: _Link, message: OversizedMessage, reason: str) -> AmqpDeadLetter:
+        mapped = mapped_bytes(message)
+        identifier = (stable_id(mapped) or b"").decode()
+        return AmqpDeadLetter(mapped, reason, str(self.subscription.destination), identifier)
+
+    def message_id(self, identifier: bytes) -> str:
+        return f"delivery {int.from_bytes(identifier, 'big')}"
+
+
+def decode_block(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
+    from pyspark_jms.amqp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+
+    return decode(block, dialect=dialect, **facts)

@@ -1,0 +1,193 @@
+"""A commit ledger over AMQP: the token of an owner in a register, read, and replaced together with the rows of a task.
+
+The transaction of the rows accepts the token that was read and sends the next one. So the broker carries out one of two
+commits that have read the same token, whoever runs them: two attempts of a task, tasks of an earlier run, the driver.
+Does not decide which commit is right: the caller does, with the entries at hand.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark_jms.amqp.dialects.refusals import require_register
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.register import Register, Token, register_settings
+from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import CommitToken, merged
+from pyspark_jms.errors import JMSError, LinkError, SinkFencedError, TokenMissingError, TransactionRolledBackError
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["Admit", "TokenLedger", "find_token", "finish_write", "token_address"]
+
+_log = logging.getLogger("pyspark_jms.link")
+
+Admit = Callable[[tuple[LedgerEntry, ...]], bool]
+
+_LOST_OWNER_SECONDS = 60.0
+"""So long after its last sign a broker ends the connection of a lost machine, and frees its lock (Artemis: twice the 30
+seconds that its open offers)."""
+
+_ABSENCE_SECONDS = 1.0
+"""A new register has no token. The transaction of an owner that died while it made the first one is over by then."""
+
+_MISSING_SECONDS = 30.0
+"""A register that was there before has a token. Its absence must last so long before it counts."""
+
+_WORN_DELIVERIES = 3
+"""A token that was delivered so often in vain is replaced in a transaction of its own. Each death of an owner may count
+one delivery, and after 10 of them a broker moves a message to its dead-letter queue by default."""
+
+
+def token_address(queue: str) -> str:
+    """The topic address of the token of the ledger with this name."""
+    return f"{queue}.token"
+
+
+def find_token(settings: ConnectionSettings, queue: str) -> CommitToken:
+    """The token; one without entries if there is none. Changes nothing at the broker."""
+    with _opened(settings, queue) as ledger:
+        return ledger.find()
+
+
+def finish_write(settings: ConnectionSettings, queue: str, write: str) -> None:
+    """Replace the entries of a write's tasks by one entry."""
+    with _opened(settings, queue) as ledger:
+        ledger.finish(write)
+
+
+@contextmanager
+def _opened(settings: ConnectionSettings, queue: str) -> Iterator["TokenLedger"]:
+    connection = connect(register_settings(settings, queue))
+    try:
+        require_register(connection.dialect)
+        yield TokenLedger(connection, Transactions(connection), settings, queue)
+    finally:
+        connection.close()
+
+
+class TokenLedger:
+    """On a connection with the container id of the ledger (``register_settings``). Each call locks and releases."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        transactions: Transactions,
+        settings: ConnectionSettings,
+        queue: str,
+        *,
+        keep_ms: int | None = None,
+    ) -> None:
+        """``transactions``: those of the rows. ``keep_ms``: how long the ledger of all batch writes keeps an entry."""
+        self._connection, self._transactions, self._queue = connection, transactions, queue
+        self._register = Register(connection, transactions, token_address(queue))
+        self._lock_seconds = settings.receipt_timeout + _LOST_OWNER_SECONDS
+        self._keep_ms = keep_ms
+
+    def find(self) -> CommitToken:
+        if not self._register.lock(self._lock_seconds, create=False):
+            return CommitToken()
+        with self._released():
+            found = self._register.read(_ABSENCE_SECONDS)
+            return _token(found, self._register.address) if found else CommitToken()
+
+    def commit(self, entry: LedgerEntry, admit: Admit) -> bool:
+        """Commit the rows of the open transaction together with their entry. Returns what ``admit`` returned.
+
+        ``admit`` is called with the entries of the batch, and may raise: then nothing is committed, and the open
+        transaction is the caller's to roll back. ``LinkError``: the outcome is unknown.
+        """
+        try:
+            self._register.lock(self._lock_seconds)
+            self._transactions.begin()
+            with self._released():
+                if not self._prepare(entry, admit):
+                    return False
+                self._transactions.discharge()
+                return True
+        except LinkError as error:
+            if not self._transactions.is_open:
+                raise
+            raise TransactionRolledBackError(
+                f"The rows of {entry.task} were not committed: {error.fact}",
+                f"No row of this attempt was sent. {error.remedy}",
+            ) from None
+
+    def _prepare(self, entry: LedgerEntry, admit: Admit) -> bool:
+        """Everything up to the confirmation of the transaction, which alone leaves a doubt."""
+        token, worn = self._current(entry)
+        if token.batch > entry.batch:
+            raise SinkFencedError(
+                f"Another run of this query has written batch {token.batch}, and {entry.task} is of batch"
+                f" {entry.batch}. Nothing was sent.",
+                "Stop one of the two runs. If the checkpoint was replaced by an older copy, use a new checkpoint.",
+            )
+        if not admit(token.entries if token.batch == entry.batch else ()):
+            return False
+        if worn:
+            self._renew(token)
+        oldest = None if self._keep_ms is None else entry.written_ms - self._keep_ms
+        self._register.replace(token.with_entry(entry, keep_since_ms=oldest).body())
+        return True
+
+    def finish(self, write: str) -> None:
+        if not self._register.lock(self._lock_seconds, create=False):
+            return
+        with self._released():
+            found = self._register.read(_ABSENCE_SECONDS)
+            if found:
+                token = _token(found, self._register.address)
+                if (shorter := token.with_finished(write)) != token:
+                    self._register.replace(shorter.body())
+                    self._transactions.commit()
+
+    # --- the token -----------------------------------------------------------------------------
+
+    def _current(self, entry: LedgerEntry) -> tuple[CommitToken, bool]:
+        """The token, and whether it should be renewed. Creates the first one."""
+        register = self._register
+        found = register.read(_MISSING_SECONDS if register.existed else _ABSENCE_SECONDS)
+        if not found:
+            self._require_new(entry)
+            register.create(CommitToken().body())
+            found = register.read(_MISSING_SECONDS)
+        return _token(found, register.address), any(each.delivery_count >= _WORN_DELIVERIES for each in found)
+
+    def _require_new(self, entry: LedgerEntry) -> None:
+        """A lost token must never be taken for a new beginning: committed rows would be sent again."""
+        if not self._register.existed or (entry.batch == 0 and self._keep_ms is None):
+            return
+        raise TokenMissingError(
+            f"The commit ledger {self._queue} has no token, so it is not known whether {entry.task} was already sent."
+            " Nothing was sent.",
+            f"Look for the token in the dead-letter queue of address {self._register.address}, and move it back. If"
+            " nothing was ever written exactly once with this ledger, delete the queue of that address.",
+        )
+
+    def _renew(self, token: CommitToken) -> None:
+        """So that its delivery count is 0 again."""
+        own = Transactions(self._connection)
+        self._register.replace(token.body(), own)
+        own.discharge()
+        self._register.read(_MISSING_SECONDS)
+
+    @contextmanager
+    def _released(self) -> Iterator[None]:
+        """Release the lock in any case; when the connection is lost, the broker does."""
+        try:
+            yield
+        finally:
+            with contextlib.suppress(JMSError):
+                self._register.release()
+
+
+def _token(found: Sequence[Token], address: str) -> CommitToken:
+    try:
+        return merged(CommitToken.parse(each.body) for each in found)
+    except ValueError:
+        raise TokenMissingError(
+            f"Address {address} has a message that is not a token of this release. Nothing was sent.",
+            "Remove the message if another program has sent it. Do not go back to an older release in the middle of a"
+            " batch.",
+        ) from None

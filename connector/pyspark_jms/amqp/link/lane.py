@@ -1,0 +1,84 @@
+"""A source of a staged stream, on the connection of its staging queue: no credit stands while nobody asks."""
+
+from collections.abc import Sequence
+
+from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.consumer import attach, check_oversized
+from pyspark_jms.amqp.link.prefetch import Prefetch
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["Lane"]
+
+
+class Lane:
+    """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
+
+    def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
+        """Attaches. The error of a refusal."""
+        self._settings = settings
+        self.connection = connection
+        self.subscription = subscription
+        self.receiver: Receiver = attach(connection, subscription)
+        self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
+        self._asked_empty = 0
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.connection.dialect
+
+    def grant(self) -> None:
+        """Called after bytes have arrived."""
+        self._prefetch.grant()
+
+    def resume(self) -> None:
+        self._asked_empty = self.receiver.proven_empty
+        self._prefetch.resume()
+
+    def pause(self) -> None:
+        self._prefetch.pause()
+
+    @property
+    def was_empty(self) -> bool:
+        """Whether the last ``pause`` has proven that the queue has no message for this link."""
+        return self.receiver.proven_empty > self._asked_empty
+
+    def waiting(self) -> tuple[int, int]:
+        return self._prefetch.waiting()
+
+    def take(self) -> list[MessageBlock]:
+        return self._prefetch.take()
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        return self._prefetch.take_oversized()
+
+    def check(self) -> None:
+        self.connection.check()
+        self.connection.check_link(self.receiver)
+        check_oversized(self.receiver, self._settings)
+
+    def released(self, messages: int) -> None:
+        """They were accepted, or given back."""
+        self._prefetch.released(messages)
+
+    def release(self, ids: Sequence[bytes]) -> None:
+        """Give messages back; their delivery counts stay."""
+        with self.connection.core():
+            for first, last in ranges_of(ids):
+                self.receiver.release(first, last)
+        self._prefetch.released(len(ids))
+
+    def detach(self) -> None:
+        """Give back what was not accepted. Never raises."""
+        try:
+            with self.connection.core():
+                self.receiver.detach(closed=self.subscription.durable is None)
+            self.connection.await_(lambda: not self.receiver.is_attached, "its detach")
+        except JMSError:
+            self.connection.drop()

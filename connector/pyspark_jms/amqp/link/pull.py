@@ -1,0 +1,121 @@
+"""A receiving link without standing credit: the messages that are there when they are asked for, and no later ones."""
+
+import dataclasses
+import uuid
+from collections.abc import Iterator
+
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.sources import OUTCOMES
+from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.transfers import Transfers
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.errors import ReceiptTimeoutError
+
+__all__ = ["Pull", "browse", "drain"]
+
+_CREDIT = 100_000
+"""More messages than there are. A drain whose credit is used up exactly is not answered."""
+_DRAIN_SECONDS = 2.0
+"""A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
+_MAX_DRAINS = 15
+_ANY_SIZE = 1 << 40
+
+
+def drain(connection: Connection, receiver: Receiver, credit: int | None = None) -> None:
+    """Returns when the broker has sent what there is, at most ``credit`` messages, and will send no more.
+
+    Without ``credit`` it is the credit that the link has.
+    """
+    for _ in range(_MAX_DRAINS):
+        with connection.core():
+            asked = receiver.credit if credit is None else credit
+            if asked:
+                receiver.drain(asked)
+        try:
+            connection.await_(
+                lambda: not receiver.is_draining or not receiver.is_attached, "an answer to a drain", _DRAIN_SECONDS
+            )
+        except ReceiptTimeoutError:
+            continue
+        connection.check_link(receiver)
+        return
+    raise ReceiptTimeoutError(
+        f"{connection.address} did not answer a request for the messages of a queue.",
+        "Is the queue paused? Look at the broker's log.",
+    )
+
+
+class Pull:
+    """A link to a queue of the connector's own, whose messages may be larger than ``maxMessageBytes``."""
+
+    def __init__(self, connection: Connection, source: Source, name: str | None = None) -> None:
+        """Attaches; the error of a refusal. The link is the only one of its ``name`` on the connection."""
+        self._connection = connection
+        with connection.core() as session:
+            self.receiver = session.link(Receiver, name or f"pull-{uuid.uuid4().hex}")
+            self.receiver.transfers = Transfers(dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE))
+            self.receiver.attach_to(source)
+        connection.await_attached(self.receiver)
+
+    def exactly(self, count: int, seconds: float) -> MessageBlock:
+        """The next ``count`` messages, or those that came before the time was over. One round trip."""
+        receiver = self.receiver
+        with self._connection.core():
+            receiver.grant(count)
+        try:
+            self._connection.await_(
+                lambda: len(receiver.transfers) >= count or not receiver.is_attached, "messages", seconds
+            )
+        except ReceiptTimeoutError:
+            drain(self._connection, receiver)
+        self._connection.check_link(receiver)
+        return self._taken()
+
+    def everything(self) -> MessageBlock:
+        """All messages of the queue. The end is proven by a drain without a message."""
+        receiver, proven = self.receiver, self.receiver.proven_empty
+        while receiver.proven_empty == proven:
+            drain(self._connection, receiver, _CREDIT)
+        return self._taken()
+
+    def _taken(self) -> MessageBlock:
+        with self._connection.changed:
+            return self.receiver.transfers.take()
+
+    def accept(self, block: MessageBlock, txn_id: bytes) -> None:
+        """With the connection's core in use: inside a transaction, all messages of a block."""
+        self.receiver.accept(ranges_of([each for each in block.ids if each is not None]), txn_id)
+
+    def release(self, ids: list[bytes]) -> None:
+        """Give messages back; their delivery counts stay."""
+        with self._connection.core():
+            for first, last in ranges_of(ids):
+                self.receiver.release(first, last)
+
+    def detach(self, *, closed: bool = True) -> None:
+        """Give back what was not accepted. ``closed`` False: a durable subscription stays."""
+        receiver = self.receiver
+        if receiver.state is EndpointState.ENDED:
+            return
+        with self._connection.core():
+            receiver.detach(closed=closed)
+        self._connection.await_(lambda: not receiver.is_attached, "its detach")
+
+
+def browse(connection: Connection, address: str) -> Iterator[bytes]:
+    """The messages of a queue, which stay there; no delivery count rises."""
+    pull = Pull(
+        connection,
+        Source(address=address, distribution_mode="copy", outcomes=OUTCOMES, capabilities=("queue",)),
+    )
+    seen = -1
+    while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
+        seen = pull.receiver.received
+        drain(connection, pull.receiver, _CREDIT)
+    with connection.changed:
+        block = pull.receiver.transfers.take()
+    pull.detach()
+    return (block.message(index) for index in range(len(block)))

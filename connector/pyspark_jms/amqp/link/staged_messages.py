@@ -1,0 +1,114 @@
+"""Staged blocks and tokens ↔ AMQP messages whose body is data: nothing of what they carry acts on the broker.
+
+The messages are durable and expire in the year 9999, so that an ``expiry-delay`` of the address does not apply to
+them (Artemis). They have no time to live and no priority.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark_jms.amqp.wire.sections import (
+    DATA,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    MalformedMessageError,
+    delivery_count,
+    sections,
+)
+from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encode
+from pyspark_jms.blocks.staged import StagedBlock, unpack
+from pyspark_jms.errors import DataLossError
+
+__all__ = ["SeenBlock", "SeenToken", "block_message", "seen_block", "seen_token", "stated", "token_message"]
+
+_STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
+_NEVER_MS = 253_402_300_799_000
+_ABSOLUTE_EXPIRY, _CREATION_TIME = 8, 9
+
+
+@dataclass(frozen=True, slots=True)
+class SeenToken:
+    """``deliveries``: how often the broker delivered it before without an acknowledgement."""
+
+    text: str
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeenBlock:
+    """The messages with the numbers ``first`` to ``end`` (not included)."""
+
+    stream: str
+    first: int
+    end: int
+    moved_ms: int
+    block: StagedBlock
+
+
+def token_message(text: str) -> bytes:
+    return _head(None) + encode(Described(DATA, text.encode()))
+
+
+def block_message(data: bytes, *, stream: str, first: int, count: int, now_ms: int) -> bytes:
+    annotations = {_STREAM: stream, _SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
+    return _head(now_ms, encode(Described(MESSAGE_ANNOTATIONS, annotations))) + encode(Described(DATA, data))
+
+
+def _head(now_ms: int | None, annotations: bytes = b"") -> bytes:
+    properties: list[Any] = [None] * _ABSOLUTE_EXPIRY + [Typed("timestamp", _NEVER_MS)]
+    if now_ms is not None:
+        properties.append(Typed("timestamp", now_ms))
+    return encode(Described(HEADER, [True])) + annotations + encode(Described(PROPERTIES, properties))
+
+
+def seen_token(message: bytes) -> SeenToken:
+    """The text is empty for a message that is no token."""
+    data = _sections(message).get(DATA, b"")
+    return SeenToken(data.decode(errors="replace") if isinstance(data, bytes) else "", delivery_count(message))
+
+
+def stated(message: bytes, stream: str) -> tuple[int, int]:
+    """The number of the first message in a block, and that behind its last one; of another stream: no end."""
+    found, first, end = _numbers(_sections(message))
+    return (first, end) if found == stream else (0, sys.maxsize)
+
+
+def _numbers(found: dict[int, Any]) -> tuple[str, int, int]:
+    annotations = found.get(MESSAGE_ANNOTATIONS)
+    try:
+        stream, first, count = (annotations[name] for name in (_STREAM, _SEQUENCE, _COUNT))  # type: ignore[index]
+        return str(stream), int(first), int(first) + int(count)
+    except (KeyError, TypeError, ValueError):
+        raise _foreign() from None
+
+
+def seen_block(message: bytes) -> SeenBlock:
+    found = _sections(message)
+    stream, first, end = _numbers(found)
+    properties, data = found.get(PROPERTIES), found.get(DATA)
+    if not isinstance(data, bytes):
+        raise _foreign()
+    try:
+        block = unpack(data)
+    except ValueError as error:
+        raise _foreign(str(error)) from None
+    if len(block) != end - first:
+        raise _foreign("it has another number of messages than it states")
+    moved = properties[_CREATION_TIME] if isinstance(properties, list) and len(properties) > _CREATION_TIME else 0
+    return SeenBlock(stream, first, end, int(moved or 0), block)
+
+
+def _sections(message: bytes) -> dict[int, Any]:
+    try:
+        return {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
+    except MalformedMessageError:
+        return {}
+
+
+def _foreign(why: str = "its annotations are not those of a staged block") -> DataLossError:
+    return DataLossError(
+        f"The staging queue has a message that is not a staged block of this connector: {why}.",
+        "Something else sends to this queue, or changed its messages. Look at it with pyspark-jms staging show.",
+    )

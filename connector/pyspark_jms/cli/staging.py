@@ -1,0 +1,128 @@
+"""``pyspark-jms staging``: the staging queues of exactly-once reads over AMQP, for operators."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pyspark_jms.cli.access import add_access, source_options
+from pyspark_jms.cli.command import Command
+from pyspark_jms.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark_jms.amqp.link.staging_queue import Names
+    from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["COMMAND"]
+
+_DEFAULT_PREFIX = "pyspark-jms.staging."
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (
+        ("list", "the staging queues of a broker, and whether a query uses them; needs the permission manage"),
+        ("show", "what a staging queue has, by browsing"),
+        ("drop", "delete a staging queue, its messages and its token"),
+    ):
+        own = actions.add_parser(name, help=text, description=text.capitalize() + ".")
+        add_access(own)
+        own.add_argument("--json", action="store_true", help="print JSON")
+        if name == "list":
+            own.add_argument(
+                "--prefix",
+                default=_DEFAULT_PREFIX,
+                metavar="TEXT",
+                help="beginning of the names of staging queues (default: %(default)s)",
+            )
+        else:
+            own.add_argument("--queue", required=True, metavar="NAME", help="the staging queue, as list names it")
+            own.add_argument(
+                "--client-id", metavar="ID", help="the query's option clientId, if it reads a durable subscription"
+            )
+        if name == "drop":
+            own.add_argument("--yes", action="store_true", help="delete it: without this option nothing is deleted")
+
+
+def _run(options: argparse.Namespace) -> int:
+    run = {"list": _list, "show": _show, "drop": _drop}[options.action]
+    return run(options, _settings(options))
+
+
+def _settings(options: argparse.Namespace) -> "ConnectionSettings":
+    settings = source_options(options, queue="pyspark-jms.staging").connection
+    if settings.addresses[0].protocol != "amqp":
+        raise UnsupportedError(
+            "A staging queue is reached over AMQP, and this is another protocol.", "Give amqp://HOST:5672."
+        )
+    return settings
+
+
+def _names(options: argparse.Namespace) -> "Names":
+    from pyspark_jms.amqp.link.staging_queue import Names
+
+    return Names(options.queue, "", options.client_id)
+
+
+def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    from pyspark_jms.amqp.staged_streams import list_streams
+
+    found = list_streams(settings, options.prefix)
+    if options.json:
+        print(json.dumps([asdict(each) for each in found], indent=2))
+        return 0
+    if not found:
+        print(f"no staging queue begins with {options.prefix}")
+    for each in found:
+        state = "in use" if each.owned else "no query uses it"
+        print(f"{each.name}  {each.blocks} blocks, {each.tokens} tokens, {state}")
+    return 0
+
+
+def _show(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    from pyspark_jms.amqp.staged_streams import show_stream
+
+    shown = asdict(show_stream(settings, _names(options)))
+    print(json.dumps(shown, indent=2) if options.json else _lines(shown))
+    return 0
+
+
+def _lines(shown: dict[str, Any]) -> str:
+    texts = {name: _text(value) for name, value in shown.items()}
+    return "\n".join(f"{name.replace('_', ' '):<15} {text}" for name, text in texts.items())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value)) or "-"
+    return str(value)
+
+
+def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    from pyspark_jms.amqp.staged_streams import drop_stream, show_stream
+
+    names = _names(options)
+    shown = show_stream(settings, names)
+    if options.yes:
+        drop_stream(settings, names)
+    if options.json:
+        print(json.dumps(asdict(shown) | {"dropped": options.yes}, indent=2))
+    elif options.yes:
+        print(f"{names.address}: deleted, with {shown.messages} messages in {shown.blocks} blocks")
+    else:
+        print(f"{names.address} has {shown.messages} messages in {shown.blocks} blocks. --yes deletes them")
+    return 0 if options.yes else 1
+
+
+COMMAND = Command(
+    name="staging",
+    help="list, show or delete the staging queues of exactly-once reads over AMQP",
+    description="Staging queues of exactly-once reads over AMQP: list them, show what one has, or delete one.",
+    epilog="The staging queue of a deleted checkpoint stays on the broker until an operator deletes it. While a query "
+    "uses a staging queue, the broker refuses to delete it.",
+    add_arguments=_add_arguments,
+    run=_run,
+)

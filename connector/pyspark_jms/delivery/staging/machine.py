@@ -1,0 +1,38 @@
+"""What both machines have in common: every move is checked against the table, and the state is one frozen value."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from pyspark_jms.delivery.staging.table import Table
+
+__all__ = ["HasPhase", "Machine"]
+
+
+class HasPhase(Protocol):
+    @property
+    def phase(self) -> Enum: ...
+
+
+S = TypeVar("S", bound=HasPhase)
+C = TypeVar("C")
+
+
+class Machine(Generic[S, C]):
+    """``next(event)`` returns the next command. Nothing else changes ``state``, which can be read and set."""
+
+    table: ClassVar[Table]
+
+    def __init__(self, state: S) -> None:
+        self.state = state
+
+    def next(self, event: object) -> C:
+        """Raise ``IllegalStateError`` if the phase does not accept the event."""
+        before = self.state.phase
+        self.table.require(before, event)
+        command = self._handlers()[type(event)](event)
+        self.table.require_move(before, event, self.state.phase)
+        return command
+
+    def _handlers(self) -> Mapping[type, Callable[..., C]]:
+        raise NotImplementedError

@@ -1,0 +1,226 @@
+"""Commands and events of the machines: what an engine carries out at the broker, and what it reports. Values only.
+
+The engine answers each command with one of the events that stand beside it. ``Lost`` answers every command: the
+connection is closed, or the broker did not answer in time. The engine has closed its end of the connection before it
+reports ``Lost``.
+
+*Patience* is the one clock of the protocol, and the engine has it: the time after ``Locked`` in which the broker
+certainly ends every connection that had the lock before, and makes redelivered messages visible again. Artemis needs
+twice its idle time-out (60 s) plus the ``redelivery-delay`` of the address. Something that is not there by then is
+taken for lost; nothing else depends on a time.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+from pyspark_jms.delivery.staging.tokens import Sighting
+
+__all__ = [
+    "BlocksSeen",
+    "BrowseBlocks",
+    "Commit",
+    "Committed",
+    "CreateToken",
+    "Drop",
+    "Dropped",
+    "FindTokens",
+    "FinishedTaken",
+    "Lock",
+    "LockHeld",
+    "Locked",
+    "Lost",
+    "Patience",
+    "Receive",
+    "Received",
+    "RenewToken",
+    "Renewed",
+    "RowsSent",
+    "SendRows",
+    "TakeFinished",
+    "TakeTokens",
+    "TokenCreated",
+    "TokensSeen",
+    "TokensTaken",
+]
+
+T = TypeVar("T")
+
+
+class Patience(Enum):
+    ONCE = "browse once"
+    """Nobody else knows the stream."""
+    BRIEF = "a second"
+    """The subscription did not exist a moment ago, so at most a few connections had the lock, moments ago."""
+    FULL = "full"
+    """As above: 60 s and the ``redelivery-delay``."""
+
+
+# --- commands -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Open a connection if there is none, and attach the unshared durable subscription of the stream or query.
+
+    → ``Locked``, ``LockHeld``: the broker refuses a second consumer. The engine waits before it repeats the command,
+    and decides for how long it repeats it.
+    """
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindTokens:
+    """Browse all tokens → ``TokensSeen``, as soon as there is one or the patience is over."""
+
+    patience: Patience
+    name: str | None = None
+    """Wait for the token with this name. None: for any. The event has all tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateToken(Generic[T]):
+    """Send the token, outside of a transaction, and wait for the broker's confirmation → ``TokenCreated``."""
+
+    token: T
+
+
+@dataclass(frozen=True, slots=True)
+class RenewToken(Generic[T]):
+    """In a transaction of its own: receive and accept all tokens, send this one → ``Renewed``."""
+
+    token: T
+
+
+@dataclass(frozen=True, slots=True)
+class TakeTokens:
+    """Receive all tokens that are there, without accepting them → ``TokensTaken``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Receive messages of the sources, as many as Spark's limits allow, without accepting them → ``Received``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeFinished:
+    """Receive the blocks of the stream that lie wholly below a number, without accepting them → ``FinishedTaken``.
+
+    After ``TokensTaken`` only: who sees the token sees all blocks (R6).
+    """
+
+    id: str
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Generic[T]):
+    """One transaction: accept all that was received (tokens, messages, blocks), send the token, discharge.
+
+    A source numbers the messages from ``first`` on and sends them as blocks; a sink has sent its rows before.
+    → ``Committed``; ``Lost`` also if the broker refuses the discharge for a reason that a repetition may cure.
+    """
+
+    token: T
+    first: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrowseBlocks:
+    """Browse the blocks of the stream from ``start`` up to ``end`` → ``BlocksSeen``.
+
+    The event is incomplete only after the engine's patience.
+
+    ``end`` None: up to the last one that is there.
+    """
+
+    id: str
+    start: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SendRows:
+    """Open a transaction, send the rows in it, and wait until the broker has processed them → ``RowsSent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Close the connection without waiting for the broker → ``Dropped``."""
+
+
+# --- events -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    existed: bool = True
+    """Whether the subscription existed before: asked with an attach without a source, just before the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockHeld:
+    """Another connection has the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensSeen(Generic[T]):
+    tokens: tuple[Sighting[T], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCreated:
+    """The broker has confirmed the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The broker has confirmed the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensTaken(Generic[T]):
+    tokens: tuple[T, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    messages: int
+    deliveries: int = 0
+    """The highest delivery-count of these messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTaken:
+    """The engine holds the blocks that were there, perhaps none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The broker has confirmed the transaction."""
+
+    cuts: tuple[int, ...] = ()
+    """The numbers at which the blocks begin that were sent, without the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksSeen:
+    """The blocks from the start asked for on, in order: [first, end) of each."""
+
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSent:
+    """The broker has processed the rows, in an open transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The connection is closed, or no answer came. What was asked for may have happened, or may still happen."""

@@ -1,0 +1,65 @@
+"""Messages that will not become rows: accepted, and sent to the dead-letter queue in the same transaction.
+
+So a dead letter is sent exactly once. ``onBadMessage=deadLetter`` and ``onTooLarge``.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import DeadLetter
+from pyspark_jms.source.staged.links import StagedLink
+
+__all__ = ["divert_oversized", "divert_unmappable"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+
+def divert_unmappable(
+    link: StagedLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
+) -> dict[int, str]:
+    """Returns which of the block's first messages went to the dead-letter queue, and why."""
+    if options.on_bad_message != "deadLetter" or not upto:
+        return {}
+    lane = link.lanes[number]
+    bad = lane.unmappable(block, upto, options.body_type)
+    if bad:
+        letters = [lane.dead_letter(block, index, reason) for index, reason in bad.items()]
+        link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
+        _log_letters(lane.subscription.destination, options, letters)
+    return bad
+
+
+def divert_oversized(link: StagedLink, number: int, options: SourceOptions) -> tuple[int, int]:
+    """Of the messages above maxMessageBytes, how many went to the dead-letter queue, and how many were skipped."""
+    lane, letters, skipped = link.lanes[number], 0, 0
+    limit = options.connection.max_message_bytes
+    for message in lane.take_oversized():
+        with message:
+            if message.is_kept:
+                reason = f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})"
+                letter = lane.oversized_dead_letter(message, reason)
+                link.send_away(number, [message.identifier], options.dead_letter_queue, [letter])
+                _log_letters(lane.subscription.destination, options, [letter])
+                letters += 1
+            else:
+                link.send_away(number, [message.identifier], None, [])
+                skipped += 1
+                _log.warning(
+                    "! a message of %d bytes from %s is acknowledged and skipped (onTooLarge=skip), id %s",
+                    message.size,
+                    lane.subscription.destination,
+                    lane.message_id(message.identifier),
+                )
+    return letters, skipped
+
+
+def _log_letters(source: object, options: SourceOptions, letters: Sequence[DeadLetter]) -> None:
+    _log.warning(
+        "! %d messages from %s went to queue %s: %s",
+        len(letters),
+        source,
+        options.dead_letter_queue,
+        letters[0].reason,
+    )

@@ -1,0 +1,133 @@
+"""What the engine of staged reads needs of a protocol. ``amqp.staging`` implements it."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.staged import StagedBlock
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.source.links import BrokerDialect, SourceProtocol, Timestamped, Unmappable
+
+__all__ = ["StagedLane", "StagedLink", "StagedProtocol", "StagedToken", "Stretch"]
+
+
+class StagedToken(Protocol):
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def deliveries(self) -> int: ...
+
+
+class Stretch(Protocol):
+    """A block in the staging queue: the messages with the numbers ``first`` to ``end`` (not included)."""
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+    @property
+    def moved_ms(self) -> int: ...
+
+    @property
+    def block(self) -> StagedBlock: ...
+
+
+class StagedLane(Unmappable, Timestamped, Protocol):
+    """A source of the stream: no message comes before ``resume`` or after ``pause``."""
+
+    @property
+    def subscription(self) -> Subscription: ...
+
+    @property
+    def was_empty(self) -> bool:
+        """Whether the last ``pause`` has proven that the source has no more messages."""
+
+    def redelivered(self, block: MessageBlock) -> int: ...
+
+    def most_deliveries(self, block: MessageBlock) -> int:
+        """The highest number of earlier deliveries of one message."""
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None:
+        """Returns when no more messages can come."""
+
+    def waiting(self) -> tuple[int, int]:
+        """Messages and bytes received and not taken."""
+
+    def take(self) -> list[MessageBlock]: ...
+
+    def take_oversized(self) -> list[Any]: ...
+
+    def check(self) -> None:
+        """Raise what ended the link, and ``MessageTooLargeError`` for a message that stops the query."""
+
+    def release(self, ids: Sequence[bytes]) -> None:
+        """Give messages back; their delivery counts stay."""
+
+
+class StagedLink(Protocol):
+    """One connection with the lock, the tokens and blocks, and the sources of one stream."""
+
+    @property
+    def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def server(self) -> str | None: ...
+
+    @property
+    def received_bytes(self) -> int: ...
+
+    @property
+    def patience_seconds(self) -> float:
+        """The broker has ended every lost connection by then."""
+
+    @property
+    def lanes(self) -> Sequence[StagedLane]: ...
+
+    def lock(self) -> None:
+        """``SubscriptionInUseError``: another connection has the lock."""
+
+    def subscribe(self, subscriptions: Sequence[Subscription]) -> None: ...
+
+    def check(self) -> None: ...
+
+    def tokens(self) -> Sequence[StagedToken]: ...
+
+    def create_token(self, text: str) -> None: ...
+
+    def renew_token(self, text: str) -> None: ...
+
+    def take_tokens(self) -> Sequence[str]: ...
+
+    def take_finished(self, below: int) -> int:
+        """Returns how many blocks."""
+
+    def blocks(self) -> Sequence[Stretch]: ...
+
+    def move(
+        self, token: str, blocks: Sequence[tuple[int, int, bytes]], accepted: Sequence[tuple[int, list[bytes]]]
+    ) -> None:
+        """One transaction. ``accepted``: numbers of lanes, and ids of their messages."""
+
+    def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
+        """One transaction: accept messages that are not staged, and send dead letters for them."""
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class StagedProtocol(SourceProtocol, Protocol):
+    def connect_staging(
+        self, settings: ConnectionSettings, arrivals: Any, *, queue: str, stream: str, client_id: str | None
+    ) -> StagedLink:
+        """``UnsupportedError`` for a broker that cannot keep a staging queue."""

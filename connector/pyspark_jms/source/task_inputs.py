@@ -1,0 +1,109 @@
+"""What the tasks of a batch read, and what they report to the runner: whether they run there, what they dropped."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.shared_memory import SharedMemory
+from pyspark_jms.errors import CorruptJournalError, JournalError
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.drop_reports import DropReports, report_dropped
+from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.locality import LocalityProbe, answer
+from pyspark_jms.source.mailbox import MailAddress
+from pyspark_jms.source.parts import may_drop, rows_of
+
+__all__ = ["TaskInput", "TaskInputs", "read_task"]
+
+_NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TaskInput:
+    """What one task reads, and where it may post what only a task knows."""
+
+    parts: list[BatchPart]
+    question: MailAddress | None = None
+    drops: MailAddress | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+class TaskInputs:
+    """In the runner: of every batch, ``of`` its parts; ``release`` what is done; ``close`` at the end."""
+
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
+        self._options = options
+        self._protocol = protocol
+        self._locality = LocalityProbe()
+        self._drops = DropReports()
+        self._memory = SharedMemory()
+        self._may_have_dropped = False
+
+    def are_here(self) -> bool:
+        """Whether tasks run on the runner's machine, as far as one has answered."""
+        return self._locality.tasks_run_here()
+
+    def memory_for(self, end: int) -> SharedMemory | None:
+        """Memory for the batch that ends there, if the machine has such memory."""
+        return self._memory if self._memory.begin(end) else None
+
+    def of(self, tasks: Iterable[list[BatchPart]], dialects: Collection[str]) -> list[TaskInput]:
+        """``dialects`` of the brokers that the messages came from."""
+        made = list(tasks)
+        question = self._locality.question()
+        drops = self._drops.address() if self._may_drop(dialects) else None
+        self._may_have_dropped = self._may_have_dropped or drops is not None
+        return [TaskInput(task, question, drops) for task in made]
+
+    def _may_drop(self, dialects: Collection[str]) -> bool:
+        """Whether the re-evaluation of the selector may drop messages of this query."""
+        return any(
+            may_drop(destination, dialect, self._options, self._protocol)
+            for destination in self._options.destinations
+            for dialect in dialects
+        )
+
+    def dropped(self) -> int | str:
+        """A number where tasks can report it: on this machine, or where there is nothing to report."""
+        total = self._drops.total()
+        return total if total or not self._may_have_dropped or self._locality.tasks_run_here() else _NOT_REPORTED
+
+    def release(self, through: int) -> None:
+        """Every batch below ``through`` is done."""
+        self._memory.release(through)
+        self._drops.release(through)
+
+    def close(self) -> None:
+        self._memory.close()
+        self._locality.close()
+        self._drops.close()
+
+
+def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
+    """On an executor: one RecordBatch a part."""
+    if task.question is not None:
+        answer(task.question)
+    for part in task.parts:
+        loaded = _loaded(part)
+        rows, dropped = rows_of(loaded, options, protocol)
+        if dropped:
+            report_dropped(task.drops, loaded.first_sequence, dropped)
+        yield rows
+
+
+def _loaded(part: BatchPart) -> BatchPart:
+    """A task that cannot read the journal gets an error about its place, and not about the folder."""
+    try:
+        return part.load()
+    except CorruptJournalError:
+        raise
+    except JournalError as error:
+        raise JournalError(
+            error.fact,
+            "This task does not see the folder of journalLocation: leave out journalShared, and the messages travel to"
+            " it. If every executor sees the folder, the batch is done already: a DataFrame of foreachBatch can be read"
+            " until the function returns.",
+        ) from None

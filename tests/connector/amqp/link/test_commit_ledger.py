@@ -1,0 +1,332 @@
+"""The token of a commit ledger on the real broker: races, what a new owner finds, and a token that is lost or worn."""
+
+import random
+import threading
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from amqp_messages import TRUE, block_of, list_, section, string
+from rawstomp import RawStomp
+from waiting import await_count, wait_until
+
+from pyspark_jms.amqp.link import commit_ledger
+from pyspark_jms.amqp.link.commit_ledger import TokenLedger, find_token, finish_write, token_address
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.link.register import Register, register_settings
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import CommitToken, is_finished
+from pyspark_jms.errors import (
+    JMSError,
+    JMSSecurityError,
+    SinkFencedError,
+    TokenMissingError,
+    TransactionRolledBackError,
+    UnsupportedError,
+)
+from pyspark_jms.testing import AddressSettings, User
+
+
+def entry(task, batch=0, *, digest="d", written_ms=1, execution="e"):
+    return LedgerEntry(task=task, batch=batch, rows=1, digest=digest, written_ms=written_ms, execution=execution)
+
+
+class Committing:
+    """A connection with rows in its transaction and the ledger."""
+
+    def __init__(self, settings, name, queue, *texts, keep_ms=None):
+        own = register_settings(settings, name)
+        self.producer = Producer(own, container_id=name)
+        self.producer.open(Target(address=queue, capabilities=("queue",)))
+        if texts:
+            self.producer.send(block_of([section(0x70, list_(TRUE)) + section(0x77, string(text)) for text in texts]))
+        self.connection, self.transactions = self.producer.connection, self.producer.transactions
+        self.ledger = TokenLedger(self.connection, self.transactions, settings, name, keep_ms=keep_ms)
+
+    def commit(self, entry, admit=lambda known: True):
+        committed = self.ledger.commit(entry, admit)
+        if not committed:
+            self.transactions.roll_back()
+        return committed
+
+    def close(self):
+        self.producer.__exit__(None, None, None)
+
+
+@pytest.fixture
+def name():
+    return f"pyspark-jms.commits.{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def settings(broker, settings_for):
+    return settings_for(broker)
+
+
+@pytest.fixture
+def committing(settings, name, queue, opened):
+    return lambda *texts, **more: opened(Committing(settings, name, queue, *texts, **more))
+
+
+def tasks(settings, name):
+    return sorted(each.task for each in find_token(settings, name).entries)
+
+
+def test_without_a_ledger_there_are_no_entries_and_nothing_is_created(broker, settings, name):
+    assert find_token(settings, name) == CommitToken()
+    assert not broker.has_queue(f"{name}.token")
+
+
+def test_rows_and_token_are_committed_together(broker, queue, settings, name, committing):
+    seen = []
+    for number in range(3):
+        assert committing("row").commit(entry(f"q/0/{number}"), lambda known: seen.append(known) or True)
+    assert [[each.task for each in known] for known in seen] == [[], ["q/0/0"], ["q/0/0", "q/0/1"]]
+    assert tasks(settings, name) == ["q/0/0", "q/0/1", "q/0/2"]
+    await_count(broker, queue, 3)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_is_not_admitted_is_not_sent_and_the_token_stays(broker, queue, settings, name, committing, raises):
+    committing("row").commit(entry("q/0/0"))
+
+    def admit(_):
+        if raises:
+            raise UnsupportedError("fact.", "remedy.")
+        return False
+
+    refused = committing("other")
+    if raises:
+        with pytest.raises(UnsupportedError):
+            refused.commit(entry("q/0/1"), admit)
+    else:
+        assert not refused.commit(entry("q/0/1"), admit)
+    assert tasks(settings, name) == ["q/0/0"]
+    refused.close()
+    await_count(broker, queue, 1)
+
+
+def test_an_earlier_batch_is_fenced(broker, queue, settings, name, committing):
+    for batch in (4, 5):
+        committing("row").commit(entry(f"q/{batch}/0", batch))
+    with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\].*written batch 5.*q/4/1 is of batch 4"):
+        committing("late").commit(entry("q/4/1", 4))
+    assert tasks(settings, name) == ["q/5/0"]
+    await_count(broker, queue, 2)
+
+
+def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, settings, name, committing):
+    """The second one waits for the lock, and then reads the token of the first one."""
+    committing("row").commit(entry("q/0/0"))
+    first, second, seen = committing("1"), committing("2"), []
+    entered, go_on = threading.Event(), threading.Event()
+    waits = threading.Thread(target=second.commit, args=(entry("q/0/2"), lambda known: seen.append(len(known)) or True))
+
+    def admit(known):
+        seen.append(len(known))
+        entered.set()
+        waits.start()
+        assert not go_on.wait(0.3)
+        return True
+
+    first.commit(entry("q/0/1"), admit)
+    assert entered.is_set()
+    waits.join(60)
+    assert seen == [1, 2]
+    await_count(broker, queue, 3)
+
+
+def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, name):
+    full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
+    with fresh_broker(address_settings=[full]) as broker:
+        settings = settings_for(broker)
+        many = Committing(settings, name, "full", *map(str, range(20)))
+        with pytest.raises(TransactionRolledBackError, match="is full"):
+            many.commit(entry("q/0/0"))
+        many.close()
+        assert tasks(settings, name) == []
+        few = Committing(settings, name, "full", "1")
+        assert few.commit(entry("q/0/0"))
+        few.close()
+        await_count(broker, "full", 1)
+
+
+def test_without_permission_nothing_is_sent(fresh_broker, settings_for, name):
+    may = {"send", "consume", "createDurableQueue", "createAddress"}
+    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
+    with fresh_broker(users=[limited]) as broker:
+        settings = settings_for(broker, user="limited", password="pw")
+        task = Committing(settings, name, "q", "row")
+        with pytest.raises((TransactionRolledBackError, JMSSecurityError), match="AMQ229"):
+            task.commit(entry("q/0/0"))
+        task.close()
+        await_count(broker, "q", 0)
+
+
+# --- a token that is missing, foreign or worn ---------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(commit_ledger, "_MISSING_SECONDS", 0.3)
+
+
+def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, name, committing, impatient):
+    committing("row").commit(entry("q/4/0", 4))
+    broker.purge(f"{name}.token")
+    for _ in range(2):
+        with pytest.raises(TokenMissingError, match=rf"\[JMS_TOKEN_MISSING\] .*{name} has no token.*dead-letter"):
+            committing("row").commit(entry("q/4/0", 4))
+    await_count(broker, queue, 1)
+
+
+def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
+    broker, queue, settings, name, committing, impatient
+):
+    began = committing()
+    Register(began.connection, began.transactions, token_address(name)).lock(10)
+    began.connection.drop()
+    assert committing("row").commit(entry("q/0/0"))
+    assert tasks(settings, name) == ["q/0/0"]
+
+
+def test_the_ledger_of_all_batch_writes_never_begins_again(broker, queue, settings, name, committing, impatient):
+    committing("row", keep_ms=1_000).commit(entry("w/0"))
+    broker.purge(f"{name}.token")
+    with pytest.raises(TokenMissingError):
+        committing("row", keep_ms=1_000).commit(entry("w/0"))
+    await_count(broker, queue, 1)
+
+
+def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, committing):
+    committing("row").commit(entry("q/0/0"))
+    with Producer(settings) as other:
+        other.open(Target(address=token_address(name), capabilities=("topic",)))
+        other.send(block_of([section(0x77, string("hello"))]))
+        other.commit()
+    with pytest.raises(TokenMissingError, match="not a token of this release"):
+        committing("row").commit(entry("q/0/1"))
+    with pytest.raises(TokenMissingError):
+        find_token(settings, name)
+    await_count(broker, queue, 1)
+
+
+def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, settings_for, name):
+    """The broker's limit of deliveries is 5 here, and every death counts one."""
+    limit = AddressSettings(match="#", max_delivery_attempts=5, dead_letter_address="DLQ")
+    with fresh_broker(address_settings=[limit]) as broker:
+        settings = settings_for(broker)
+        first = Committing(settings, name, "q", "row")
+        first.commit(entry("q/0/0"))
+        first.close()
+        for number in range(12):
+            dying = Committing(settings, name, "q", "lost")
+
+            def die(known, dying=dying):
+                dying.ledger._register.replace(b"{}")
+                dying.connection.drop()
+                return True
+
+            with pytest.raises(JMSError):
+                dying.commit(entry(f"q/0/{number}", digest="other"), die)
+            if number % 3 == 2:
+                alive = Committing(settings, name, "q", "row")
+                assert alive.commit(entry(f"q/0/{number}"))
+                alive.close()
+        await_count(broker, "DLQ", 0)
+        await_count(broker, "q", 5)
+
+
+# --- the ledger of all batch writes ---------------------------------------------------------------------
+
+
+def test_a_finished_write_keeps_one_entry_and_old_ones_leave(broker, settings, name, committing):
+    for number in range(3):
+        committing("row", keep_ms=10 * 3_600_000).commit(entry(f"w/{number}", written_ms=3_600_000))
+    finish_write(settings, name, "w")
+    (only,) = find_token(settings, name).entries
+    assert (is_finished(only), only.rows) == (True, 3)
+    committing("row", keep_ms=10 * 3_600_000).commit(entry("x/0", written_ms=12 * 3_600_000))
+    assert tasks(settings, name) == ["x/0"]
+
+
+# --- races ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Race:
+    """Pairs of attempts of the same task at the same time, of which some die at a random step."""
+
+    settings: object
+    name: str
+    queue: str
+    seed: int
+    counts: Counter = field(default_factory=Counter)
+
+    def pair(self, number):
+        plan = random.Random(f"{self.seed}-{number}")
+        todo = [threading.Thread(target=self.attempt, args=(number, plan.random(), plan.random())) for _ in range(2)]
+        for each in todo:
+            each.start()
+        for each in todo:
+            each.join()
+        while not self.attempt(number, 1.0, 0.0):
+            pass
+
+    def attempt(self, number, fate, delay):
+        """Whether the task is known to be committed. ``fate``: below 0.45 the attempt dies."""
+        mine = entry(f"q/{number}/0", number, execution=f"{fate}")
+        try:
+            task = Committing(self.settings, self.name, self.queue, str(number))
+        except JMSError:
+            return False
+        killer = None
+
+        def admit(known):
+            nonlocal killer
+            if any(each.task == mine.task for each in known):
+                self.counts["already"] += 1
+                return False
+            if fate < 0.15:
+                task.connection.drop()
+            elif fate < 0.45:
+                killer = threading.Timer(delay * 0.01, task.connection.drop)
+                killer.start()
+            return True
+
+        try:
+            committed = task.commit(mine, admit)
+            self.counts["committed"] += committed
+        except JMSError as error:
+            self.counts[type(error).__name__] += 1
+            return False
+        finally:
+            if killer is not None:
+                killer.join()
+            task.close()
+        return True
+
+
+def run_race(broker, settings, name, queue, pairs, seed):
+    race = Race(settings, name, queue, seed)
+    for number in range(pairs):
+        race.pair(number)
+    wait_until(lambda: broker.message_count(queue) >= pairs)
+    with RawStomp(broker) as client:
+        found = Counter(message.body.decode() for message in client.read(queue, quiet=0.5))
+    assert found == Counter({str(number): 1 for number in range(pairs)}), (seed, race.counts)
+    return race.counts
+
+
+def test_racing_attempts_with_deaths_send_every_row_once(broker, queue, settings, name, report):
+    counts = run_race(broker, settings, name, queue, pairs=40, seed=7)
+    report(f"40 pairs of attempts: {dict(counts)}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_a_thousand_racing_pairs(broker, queue, settings, name, report):
+    counts = run_race(broker, settings, name, queue, pairs=1_000, seed=random.randrange(10**6))
+    report(f"1,000 pairs of attempts: {dict(counts)}")

@@ -1,0 +1,55 @@
+import sys
+
+import pytest
+
+from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, seen_token, stated, token_message
+from pyspark_jms.amqp.wire.sections import HEADER, PROPERTIES, sections
+from pyspark_jms.amqp.wire.values import decode
+from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
+from pyspark_jms.blocks.staged import pack
+from pyspark_jms.errors import DataLossError
+
+
+def block(count):
+    import numpy as np
+
+    messages = MessageBlock(b"xy" * count, ends=index_of(2 * (np.arange(count) + 1)))
+    return pack(messages, 0, count, source="queue://q", dialect="artemis")
+
+
+def test_a_block_states_its_stream_and_numbers():
+    message = block_message(block(3), stream="s", first=2**40, count=3, now_ms=7)
+    seen = seen_block(message)
+    assert (seen.stream, seen.first, seen.end, seen.moved_ms) == ("s", 2**40, 2**40 + 3, 7)
+    assert (seen.block.source, list(positions_of(seen.block.messages.ends))) == ("queue://q", [2, 4, 6])
+    assert stated(message, "s") == (2**40, 2**40 + 3)
+    assert stated(message, "other") == (0, sys.maxsize)
+
+
+def test_a_token_is_its_text():
+    assert (seen_token(token_message("ä")).text, seen_token(token_message("ä")).deliveries) == ("ä", 0)
+    assert seen_token(b"\x00\x53\x77\x40").text == ""
+
+
+@pytest.mark.parametrize(
+    "message", [token_message("t"), block_message(block(1), stream="s", first=0, count=1, now_ms=1)]
+)
+def test_they_are_durable_and_expire_in_the_year_9999(message):
+    found = {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
+    assert found[HEADER] == [True]
+    assert found[PROPERTIES][8] == 253_402_300_799_000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"no message",
+        token_message("t"),
+        block_message(b"not a block", stream="s", first=0, count=1, now_ms=1),
+        block_message(block(3), stream="s", first=0, count=2, now_ms=1),
+    ],
+)
+def test_a_message_that_is_no_block_is_named(message):
+    with pytest.raises(DataLossError, match="is not a staged block"):
+        seen_block(message)

@@ -1,0 +1,97 @@
+import time
+
+import pytest
+from streaming import left
+from waiting import wait_until
+
+from pyspark_jms.errors import StoppedError
+
+
+def numbered(*numbers):
+    return [f"text {number}" for number in range(*numbers)]
+
+
+def test_several_queues_are_one_stream(broker, queue, put, query):
+    put(broker, queue, *numbered(5))
+    put(broker, f"{queue}.2", *numbered(5, 10))
+    running = query(queue=f'["{queue}", "{queue}.2"]', maxMessagesPerTrigger=4)
+    assert sorted(running.texts(10)) == sorted(numbered(10))
+    running.die()
+    put(broker, queue, "more")
+    running.start()
+    assert running.texts(1) == ["more"]
+
+
+def test_bytes_and_messages_of_a_batch_have_limits(broker, queue, put, query):
+    put(broker, queue, *(f"{n}".ljust(1_000, ".") for n in range(12)))
+    running = query(maxBytesPerTrigger=3_300)
+    assert [text[:2].strip(".") for text in running.texts(12)] == [str(n) for n in range(12)]
+    sizes = [b["seq"] - a["seq"] for a, b in zip(running.log, running.log[1:], strict=False)]
+    assert max(sizes) <= 3
+    assert broker.delivery_counts(queue) == []
+
+
+def test_too_few_messages_are_given_back(broker, queue, put, query):
+    running = query(minMessagesPerTrigger=3, maxTriggerDelay="10m")
+    running.plan()
+    put(broker, queue, *numbered(2))
+    for _ in range(3):
+        assert not running.plan()
+        wait_until(lambda: broker.delivering_count(queue) == 0)
+    assert broker.delivery_counts(queue) == [0, 0]
+    put(broker, queue, *numbered(2, 4))
+    assert running.texts(4) == numbered(4)
+    assert len(running.log) == 2
+
+
+def test_a_batch_of_too_few_is_cut_after_the_delay(broker, queue, put, query):
+    put(broker, queue, *numbered(2))
+    running = query(minMessagesPerTrigger=3, maxTriggerDelay="700ms")
+    assert running.texts(2) == numbered(2)
+
+
+def test_available_now_ends_at_what_was_sent_later(broker, queue, put, query):
+    put(broker, queue, *numbered(5))
+    running = query(drains=True, idleTimeout="300ms", maxMessagesPerTrigger=3)
+    assert running.plan()  # names the stream
+    assert running.texts(5) == numbered(5)
+    assert not running.plan()
+    assert running.source.progress()["staged"] == 0
+    put(broker, queue, "later")
+    assert not running.plan()
+    assert left(broker, queue, 1) == 1
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_durable_subscription_keeps_what_is_sent_meanwhile(broker, queue, put, query, shared):
+    named = {"subscriptionName": f"sub-{queue}"} | (
+        {"sharedSubscription": "true"} if shared else {"clientId": f"client-{queue}"}
+    )
+    topic = {"queue": None, "topic": queue}
+    running = query(**topic, **named)
+    running.plan()
+    put(broker, queue, *numbered(3), kind="topic")
+    assert running.texts(3) == numbered(3)
+    running.stop()
+    put(broker, queue, *numbered(3, 6), kind="topic")
+    running.start()
+    assert running.texts(3) == numbered(3, 6)
+
+
+def test_a_selector_is_pushed_down_and_evaluated_again(broker, queue, put, query):
+    put(broker, queue, *numbered(4))
+    running = query(selector="JMSMessageID = 'ID:2' OR JMSMessageID = 'ID:0'")
+    assert running.texts(2) == ["text 0", "text 2"]
+    assert left(broker, queue, 2) == 2
+
+
+def test_a_stop_while_it_waits(broker, queue, query):
+    running = query()
+    running.plan()
+    running.source._stop.made = True
+    began = time.monotonic()
+    with pytest.raises(StoppedError):
+        running.plan()
+    running.stop()
+    assert time.monotonic() - began < 20
+    assert broker.consumer_count(queue) == 0
