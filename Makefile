@@ -9,7 +9,7 @@ WORKERS := -n 2 --dist worksteal
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,8 @@ sizes: $(READY)
 	$(BIN)/python tools/sizes.py
 
 reference: $(READY)
-	$(BIN)/python tools/reference.py --check
+	env -u JMS_BROKER_USER $(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/pictures.py --check
 
 $(SHARED): $(READY) tests/support/class_archive.py # optional: drivers then start with half the CPU
 	-$(BIN)/python tests/support/class_archive.py $@
@@ -69,6 +70,9 @@ faults: $(SHARED) ## cause every fault at every point, and count lost and duplic
 soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a plan (ARGS="--mode amqp")
 	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+docs: $(READY) ## build the documentation site into build/site; every warning and dead link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 demo: $(READY) ## run the demo: a broker, a Spark job, orders in and out
 	$(BIN)/pyspark-jms demo
 
@@ -85,4 +89,4 @@ bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soa
 	$(BIN)/python -m bench.long --docs $(WHAT)
 
 clean: ## remove what the other targets created
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf $(VENV) build/site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

@@ -1,4 +1,5 @@
-"""The tables of the reference pages, written from the code: options from ``OPTIONS``, errors from the error tree.
+"""The reference pages, written from the code: options from ``OPTIONS``, errors from their tree, commands from argparse,
+symptoms and remedies of errors from errors.toml.
 
 ``python tools/reference.py`` rewrites them between their markers; ``--check`` only reports what is out of date.
 """
@@ -6,10 +7,15 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
+from pyspark_jms.options.groups import GROUPS, KAFKA
+from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
+from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
@@ -18,20 +24,58 @@ ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- written by tools/reference.py: begin -->", "<!-- end -->"
 
 _SCOPES = {"source": "read", "sink": "write", "both": "both"}
+ERROR_TEXTS: dict[str, dict[str, str]] = tomllib.loads((ROOT / "tools/errors.toml").read_text(encoding="utf-8"))
+"""Code -> symptom and remedy."""
+
 _JMS_NAME = re.compile(r"``(?P<name>\w+)``: ")
 
 
-def options_table() -> str:
-    return _table(("option", "for", "default", "meaning"), [_option_row(option) for option in OPTIONS])
+def options_tables() -> str:
+    by_name = {option.name: option for option in OPTIONS}
+    head = ("option", "for", "default", "meaning", "Kafka")
+    return "\n\n".join(
+        f"### {group.title}\n\n{group.text}\n\n{_table(head, [_option_row(by_name[name]) for name in group.options])}"
+        for group in GROUPS
+    )
 
 
 def _option_row(option: Option) -> tuple[str, ...]:
     default = "" if option.default is None else f"`{option.default}`"
-    return f"`{option.name}`", _SCOPES[option.scope], default, option.meaning
+    kafka = ", ".join(f"`{name}`" for name in KAFKA.get(option.name, "").split(", ") if name)
+    return f"`{option.name}`", _SCOPES[option.scope], default, option.meaning, kafka
 
 
-def errors_table() -> str:
-    return _table(("code", "JMS name", "transient", "meaning"), [_error_row(error) for error in _raised(JMSError)])
+def kafka_table() -> str:
+    """What the error of each option of Kafka answers."""
+    answers: dict[str, list[str]] = {}
+    for name in KAFKA_OPTIONS:
+        answers.setdefault(unknown_option(name, "source").remedy, []).append(f"`{name}`")
+    rows = [(", ".join(names), answer) for answer, names in answers.items()]
+    return _table(("option of Kafka", "here"), [("`failOnDataLoss`, `maxTriggerDelay`", "The same names."), *rows])
+
+
+def errors_text() -> str:
+    """An overview with links, and a section for each code: its heading is the anchor of the code."""
+    errors = list(_raised(JMSError))
+    rows = [
+        (f"[`{error.code}`](#{error.code.lower()})", _yes(error.transient, ""), _meaning(error)[1]) for error in errors
+    ]
+    sections = (_error_section(error, *_meaning(error)) for error in errors)
+    return "\n\n".join([_table(("code", "transient", "cause"), rows), "## Every code", *sections])
+
+
+def _error_section(error: type[JMSError], jms: str, meaning: str) -> str:
+    text = ERROR_TEXTS[error.code]
+    facts = [f"JMS: `{jms}`." if jms else "", "Transient: a retry may pass." if error.transient else ""]
+    return "\n".join(
+        [
+            f"### {error.code}\n",
+            *([" ".join(filter(None, facts)) + "\n"] if any(facts) else []),
+            f"- **Symptom:** {text['symptom']}",
+            f"- **Cause:** {meaning}",
+            f"- **Remedy:** {text['remedy']}",
+        ]
+    )
 
 
 def _raised(group: type[JMSError]) -> Iterator[type[JMSError]]:
@@ -42,15 +86,15 @@ def _raised(group: type[JMSError]) -> Iterator[type[JMSError]]:
         yield from _raised(error)
 
 
-def _error_row(error: type[JMSError]) -> tuple[str, ...]:
+def _meaning(error: type[JMSError]) -> tuple[str, str]:
+    """The name in JMS, if there is one, and the meaning."""
     text = (error.__doc__ or "").partition("\n\n")[0]
     name = _JMS_NAME.match(text)
     meaning = " ".join(text[name.end() if name else 0 :].split())
-    shown = f"`{name['name']}`" if name else ""
-    return f"`{error.code}`", shown, "yes" if error.transient else "", meaning[:1].upper() + meaning[1:]
+    return name["name"] if name else "", meaning[:1].upper() + meaning[1:]
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, ("---",) * len(head), *rows)]
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
@@ -142,7 +186,43 @@ def brokers_table() -> str:
     return _table(("", *(f"`{dialect.name}`" for dialect in dialects)), rows)
 
 
-PAGES = {"docs/options.md": options_table, "docs/errors.md": errors_table, "docs/brokers.md": brokers_table}
+# --- the command line ----------------------------------------------------------------------------------
+
+
+def commands_text() -> str:
+    """A section for each command, from the arguments of its parser."""
+    return "\n\n".join(_command_section(*found) for found in _commands(command_line()))
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The commands in order. argparse has no public way to list them."""
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            yield from action.choices.items()
+
+
+def _command_section(name: str, parser: argparse.ArgumentParser) -> str:
+    rows = [_argument_row(action) for action in parser._actions if action.dest != "help"]  # noqa: SLF001
+    parts = [f"### pyspark-jms {name}", parser.description or ""]
+    parts += [_table(("argument", "default", "meaning"), rows)] if rows else []
+    return "\n\n".join([*parts, *([parser.epilog] if parser.epilog else [])])
+
+
+def _argument_row(action: argparse.Action) -> tuple[str, ...]:
+    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper().replace('_', '-')}"
+    names = ", ".join(f"`{name}{value}`" for name in action.option_strings) or f"`{action.dest}`"
+    shown = "" if action.default in (None, False, [], argparse.SUPPRESS) else f"`{action.default}`"
+    text = (action.help or "").replace(" (default: %(default)s)", "")
+    return names, "required" if action.required else shown, text[:1].upper() + text[1:]
+
+
+PAGES = {
+    "docs/options.md": options_tables,
+    "docs/errors.md": errors_text,
+    "docs/brokers.md": brokers_table,
+    "docs/coming-from-kafka.md": kafka_table,
+    "docs/command-line.md": commands_text,
+}
 
 
 def rewritten(page: str, table: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.table import OPTIONS
+from pyspark_jms.options.groups import GROUPS
+from pyspark_jms.options.names import _KAFKA
 from pyspark_jms.stomp.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]
@@ -31,12 +32,13 @@ def pages(reference, tmp_path):
     return tmp_path
 
 
-def test_every_option_is_a_row(reference):
-    rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in reference.options_table().splitlines()]
-    assert rows[:2] == [["option", "for", "default", "meaning"], ["---"] * 4]
-    assert [row[0] for row in rows[2:]] == [f"`{option.name}`" for option in OPTIONS]
-    assert all(len(row) == 4 and row[3] for row in rows[2:])
+def test_every_option_is_a_row_of_its_group(reference):
+    text = reference.options_tables()
+    assert re.findall(r"^### (.+)$", text, re.MULTILINE) == [group.title for group in GROUPS]
+    rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows] == [f"`{name}`" for group in GROUPS for name in group.options]
     assert ["`maxBytesPerTrigger`", "read", "`64m`"] in [row[:3] for row in rows]
+    assert ["`maxMessagesPerTrigger`", "`maxOffsetsPerTrigger`"] in [[row[0], row[-1]] for row in rows]
 
 
 def every_class(error):
@@ -46,10 +48,34 @@ def every_class(error):
 def test_every_code_that_can_be_raised_is_a_row_with_a_meaning(reference):
     groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
     codes = {error.code for error in every_class(JMSError)} - groups
-    rows = [line.split(" | ") for line in reference.errors_table().splitlines()[2:]]
-    assert {row[0].strip("| `") for row in rows} == codes
-    assert all(re.fullmatch(r"[A-Z].*\. \|", row[3]) for row in rows), rows
-    assert ["| `JMS_INVALID_SELECTOR`", "`InvalidSelectorException`", ""] in [row[:3] for row in rows]
+    text = reference.errors_text()
+    rows = re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\) \| (?:yes)? +\| ([A-Z].*\.) \|$", text, re.MULTILINE)
+    assert {code for code, _, _ in rows} == codes
+    assert all(anchor == code.lower() for code, anchor, _ in rows)
+    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == [code for code, _, _ in rows]
+    assert "### JMS_INVALID_SELECTOR\n\nJMS: `InvalidSelectorException`.\n\n- **Symptom:** " in text
+
+
+def test_every_code_has_a_symptom_and_a_remedy_and_no_other_code_has(reference):
+    groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
+    assert reference.ERROR_TEXTS.keys() == {error.code for error in every_class(JMSError)} - groups
+    for code, texts in reference.ERROR_TEXTS.items():
+        assert texts.keys() == {"symptom", "remedy"}, code
+        assert all(text.endswith(".") for text in texts.values()), code
+
+
+def test_every_option_of_kafka_has_an_answer(reference):
+    table = reference.kafka_table()
+    assert all(f"`{name}`" in table for name in _KAFKA)
+    assert "| `maxOffsetsPerTrigger` | Use maxMessagesPerTrigger, or maxBytesPerTrigger. |" in table
+
+
+def test_every_command_is_a_section_with_its_arguments(reference):
+    text = reference.commands_text()
+    assert {"### pyspark-jms demo", "### pyspark-jms broker", "### pyspark-jms check"} <= set(text.splitlines())
+    assert "| `--port PORT` | `61613` |" in text
+    assert "| `--broker-url URL` | required |" in text
+    assert "(default: " not in text
 
 
 def test_check_passes_on_pages_that_were_just_written_and_names_a_stale_one(reference, pages, capsys):
@@ -78,7 +104,8 @@ def test_a_page_without_markers_is_an_error(reference):
 
 
 def test_the_schema_page_has_every_column_in_order_and_knows_what_the_sink_ignores():
-    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", (ROOT / "docs/schema.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs/schema.md").read_text().partition("## A sample row")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE)
     assert [name for name, _ in rows] == [*COLUMNS, *SINK_ONLY]
     assert {name for name, written in rows if written == "ignored"} == IGNORED_BY_SINK
 

@@ -1,0 +1,39 @@
+"""Every Python and shell block of README.md and docs/ runs, on a real broker and a real Spark."""
+
+import page_blocks
+import pytest
+from page_runner import PageRunner
+
+from pyspark_jms.testing import User
+
+BLOCKS = {page: page_blocks.blocks(page) for page in page_blocks.pages()}
+IN_MAKE_TEST = {"README.md"}
+"""The other pages are left to `make test-deep`."""
+
+MOST_NOT_RUN = 0.10
+PASSWORD = "artemis"
+"""Of every user of the broker, and in JMS_PASSWORD."""
+
+
+def _parameters():
+    for page, blocks in BLOCKS.items():
+        if any(block.not_run is None for block in blocks):
+            yield pytest.param(page, marks=() if page in IN_MAKE_TEST else pytest.mark.deep)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", [*_parameters()])
+def test_every_block_of_the_page_runs(page, spark, fresh_broker, tmp_path):
+    page_run = PageRunner(spark, fresh_broker(users=[User("spark", PASSWORD)]), tmp_path)
+    try:
+        page_run.run(BLOCKS[page])
+    finally:
+        page_run.stop_queries()
+
+
+def test_at_most_a_tenth_of_the_blocks_is_not_run_and_each_of_these_has_a_reason(report):
+    blocks = [block for of_page in BLOCKS.values() for block in of_page]
+    not_run = [block for block in blocks if block.not_run is not None]
+    report(f"blocks of README.md and docs/: {len(blocks)}, not run: {len(not_run)}")
+    assert all(block.not_run for block in not_run)
+    assert len(not_run) <= MOST_NOT_RUN * len(blocks), [f"{block}: {block.not_run}" for block in not_run]

@@ -1,0 +1,87 @@
+"""The hooks of the documentation site: links between pages, reserved places of the navigation, state diagrams."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site():
+    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "tools" / "docs_site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for name in ("docs/a.md", "docs/deep/b.md", "jobs/job.py", "README.md", "tests/README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("page", "markdown", "expected"),
+    [
+        ("README.md", "[a](docs/a.md#x)", "[a](a.md#x)"),
+        ("README.md", "![flow](docs/flow.svg)", "![flow](flow.svg)"),
+        ("README.md", "[`a` [1]](docs/deep/b.md)", "[`a` [1]](deep/b.md)"),
+        ("tests/README.md", "[r](../README.md)", "[r](index.md)"),
+        ("docs/a.md", "[r](../README.md#y)", "[r](index.md#y)"),
+        ("docs/a.md", "[b](deep/b.md)", "[b](deep/b.md)"),
+        ("docs/a.md", "[here](#x), [there](https://example.org/x.md)", "[here](#x), [there](https://example.org/x.md)"),
+        ("docs/deep/b.md", "[a](../a.md)", "[a](../a.md)"),
+        ("docs/deep/b.md", "[j](../../jobs/job.py)", "[j](../source/jobs/job.py)"),
+        ("docs/a.md", "see [the jobs](../jobs)", "see the jobs"),
+        ("docs/a.md", "[gone](../gone.md)", "[gone](../gone.md)"),
+        ("docs/a.md", "```\n[j](../jobs/job.py)\n```\n", "```\n[j](../jobs/job.py)\n```\n"),
+    ],
+)
+def test_links(site, repository, page, markdown, expected):
+    assert site.links_rewritten(page, markdown, repository) == expected
+
+
+def test_links_for_the_package_index_are_absolute(site, repository):
+    page = (
+        "[a](docs/a.md#x) ![p](docs/p.svg) [r](README.md) [j](jobs/job.py) [jobs](jobs) [there](https://example.org/)"
+    )
+    assert site.links_absolute("README.md", page, "https://site.example/", repository) == (
+        "[a](https://site.example/a/#x) ![p](https://site.example/p.svg) [r](https://site.example/)"
+        " [j](https://site.example/source/jobs/job.py) jobs [there](https://example.org/)"
+    )
+
+
+def test_files_of_the_repository_that_a_page_links_to(site, repository):
+    page = "[j](../jobs/job.py) [a](a.md) [r](../README.md) [f](../jobs) [g](../gone.py)\n```\n[x](../LICENSE)\n```\n"
+    assert list(site.linked_files("docs/a.md", page, repository)) == ["jobs/job.py"]
+
+
+def test_a_state_diagram_is_a_table(site):
+    diagram = "x\n```mermaid\nstateDiagram-v2\n    %% in a journal\n    a --> b: offer it\n    b --> c: end\n```\ny"
+    assert site.states_as_tables(diagram) == (
+        "x\n| state (in a journal) | event | next state |\n|---|---|---|\n| a | offer it | b |\n| b | end | c |\ny"
+    )
+
+
+def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist(site):
+    nav = [
+        {"Start": ["index.md", {"Later": "planned.md"}, {"A": "a.md"}]},
+        {"Guides": [{"Recipes": "recipes/*"}, "*", {"None yet": ["planned2.md"]}]},
+        {"Notes": ["notes/first.md", "notes/*"]},
+    ]
+    pages = ["index.md", "a.md", "b.md", "recipes/a.md", "recipes/index.md", "notes/first.md", "notes/second.md"]
+    assert site.navigation(nav, pages) == [
+        {"Start": ["index.md", {"A": "a.md"}]},
+        {"Guides": [{"Recipes": ["recipes/index.md", "recipes/a.md"]}, "b.md"]},
+        {"Notes": ["notes/first.md", "notes/second.md"]},
+    ]
+
+
+def test_every_state_diagram_of_the_pages_becomes_a_table(site):
+    for name in site.PAGES:
+        if (ROOT / name).exists():
+            assert "```mermaid" not in site.states_as_tables((ROOT / name).read_text())

@@ -1,0 +1,189 @@
+"""The hooks of MkDocs (mkdocs.yml): pages of the site that are not in docs/, places in the navigation, links.
+
+The pages README.md, ARCHITECTURE.md and so on are read where they are, so the site has no copies that can drift. A link
+to another file of the repository becomes a link to that file in the site; a link to a folder becomes its text.
+"""
+
+import argparse
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = "docs"
+PAGES = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security-policy.md",
+    "tests/README.md": "tests.md",
+}
+"""Page of the repository -> page of the site. A page that does not exist is left out."""
+
+FILES = "source"
+"""The folder of the site with the files of the repository that pages link to."""
+
+FOUND_FIRST = {"options.md", "schema.md", "errors.md"}
+"""Whoever searches a name looks for its reference."""
+
+_FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+_STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_MOVE = re.compile(r"^ *(?P<start>\w+) --> (?P<end>\w+): (?P<event>.+)$", re.MULTILINE)
+_ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
+_COMMENT = re.compile(r"^ *%% (?P<text>.+)$", re.MULTILINE)
+
+Links = Callable[[re.Match[str]], str]
+
+
+def outside_fences(change: Callable[[str], str], markdown: str) -> str:
+    """Apply the change to the text between the fenced code blocks."""
+    parts = _FENCE.split(markdown)
+    return "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
+
+
+def linked(page: str, target: str) -> str:
+    """The path in the repository that a link of the page names."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+
+
+def place(path: str, root: Path = ROOT) -> str | None:
+    """The path in the site of a page or file of the repository; None for a folder, or a file that does not exist."""
+    if path in PAGES:
+        return PAGES[path]
+    if path.startswith(f"{DOCS}/"):
+        return path.removeprefix(f"{DOCS}/")
+    return f"{FILES}/{path}" if (root / path).is_file() else None
+
+
+def links_rewritten(page: str, markdown: str, root: Path = ROOT) -> str:
+    """The text of the page with the links of the site. A link that leads nowhere stays: the build reports it."""
+    here = posixpath.dirname(place(page, root) or "")
+
+    def rewrite(match: re.Match[str]) -> str:
+        path = linked(page, match["target"])
+        there = place(path, root)
+        if there is None:
+            return match["text"] if (root / path).is_dir() else match[0]
+        return f"{match['before']}{posixpath.relpath(there, here or '.')}{match['anchor'] or ''})"
+
+    return outside_fences(lambda part: _LINK.sub(rewrite, part), markdown)
+
+
+def links_absolute(page: str, markdown: str, base: str, root: Path = ROOT) -> str:
+    """The text of the page with links to the published site: the package index resolves no relative links."""
+
+    def rewrite(match: re.Match[str]) -> str:
+        there = place(linked(page, match["target"]), root)
+        if there is None:
+            return match["text"]
+        address = f"{there.removesuffix('index.md').removesuffix('.md')}/" if there.endswith(".md") else there
+        return f"{match['before']}{base.rstrip('/')}/{address.lstrip('/')}{match['anchor'] or ''})"
+
+    return outside_fences(lambda part: _LINK.sub(rewrite, part), markdown)
+
+
+def linked_files(page: str, markdown: str, root: Path = ROOT) -> Iterator[str]:
+    """The files of the repository that the page links to and that are not pages of the site."""
+    for number, part in enumerate(_FENCE.split(markdown)):
+        for match in () if number % 2 else _LINK.finditer(part):
+            path = linked(page, match["target"])
+            if (place(path, root) or "").startswith(f"{FILES}/"):
+                yield path
+
+
+def states_as_tables(markdown: str) -> str:
+    """State diagrams as tables: a browser would need a script from the internet to draw them."""
+
+    def table(match: re.Match[str]) -> str:
+        title = _COMMENT.search(match["body"])
+        state = f"state ({title['text']})" if title else "state"
+        rows = [f"| {move['start']} | {move['event']} | {move['end']} |" for move in _MOVE.finditer(match["body"])]
+        return "\n".join([f"| {state} | event | next state |", "|---|---|---|", *rows])
+
+    return _STATES.sub(table, markdown)
+
+
+def navigation(nav: list[Any], pages: list[str]) -> list[Any]:
+    """The navigation without pages that do not exist, and with the pages that ``*`` and ``folder/*`` stand for."""
+    free = [page for page in pages if page not in set(_named(nav))]
+    folders = [pattern.removesuffix("*") for pattern in _named(nav) if pattern.endswith("/*")]
+
+    def pages_of(pattern: str) -> list[str]:
+        if pattern == "*":
+            return [page for page in free if not page.startswith(tuple(folders))]
+        if pattern.endswith("/*"):
+            found = [page for page in free if page.startswith(pattern.removesuffix("*"))]
+            return sorted(found, key=lambda page: not page.endswith("/index.md"))
+        return [pattern] if pattern in pages else []
+
+    def filled(entries: list[Any]) -> Iterator[Any]:
+        for entry in entries:
+            if isinstance(entry, str):
+                yield from pages_of(entry)
+                continue
+            ((title, content),) = entry.items()
+            found = list(filled(content)) if isinstance(content, list) else pages_of(content)
+            if found:
+                single = isinstance(content, str) and not content.endswith("*")
+                yield {title: found[0] if single else found}
+
+    return list(filled(nav))
+
+
+def _named(nav: list[Any]) -> Iterator[str]:
+    for entry in nav:
+        for content in entry.values() if isinstance(entry, dict) else (entry,):
+            yield from _named(content) if isinstance(content, list) else (content,)
+
+
+# --- the hooks -------------------------------------------------------------------------------
+
+
+def _root_pages() -> dict[str, str]:
+    return {page: uri for page, uri in PAGES.items() if (ROOT / page).is_file()}
+
+
+def _docs_pages() -> list[str]:
+    return sorted(path.relative_to(ROOT / DOCS).as_posix() for path in (ROOT / DOCS).rglob("*.md"))
+
+
+def on_config(config: Any) -> Any:
+    config.nav = navigation(config.nav, [*_root_pages().values(), *_docs_pages()])
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    from mkdocs.structure.files import File
+
+    wanted: dict[str, str] = {}
+    for page, uri in _root_pages().items():
+        files.append(File.generated(config, uri, content=(ROOT / page).read_text(encoding="utf-8")))
+    for page in (*_root_pages(), *(f"{DOCS}/{name}" for name in _docs_pages())):
+        for path in linked_files(page, (ROOT / page).read_text(encoding="utf-8")):
+            wanted[f"{FILES}/{path}"] = path
+    for uri, path in wanted.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    origins = {uri: origin for origin, uri in PAGES.items()}
+    uri = page.file.src_uri
+    if uri in FOUND_FIRST:
+        page.meta["search"] = {"boost": 3}
+    return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Docstrings name functions as Sphinx does; Markdown knows no roles."""
+    return _ROLE.sub("", html)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description="Print README.md with links to the published site, for the index.")
+    arguments.add_argument("url", help="where the site is published")
+    print(links_absolute("README.md", (ROOT / "README.md").read_text(encoding="utf-8"), arguments.parse_args().url))

@@ -1,0 +1,207 @@
+"""The pictures of the documentation, drawn from text: ``python tools/pictures.py`` writes docs/*.svg.
+
+``--check`` only reports pictures that are out of date.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 920
+_LINE = 18
+_STYLE = """\
+text { font: 13px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; fill: #1c2b33 }
+.title { font-weight: 600; font-size: 13.5px }
+.note { fill: #40545e; font-size: 12px }
+.page { fill: #ffffff }
+.box { fill: #eef5f5; stroke: #00796b; stroke-width: 1.5 }
+.store { fill: #fdf3e3; stroke: #b26a00; stroke-width: 1.5 }
+.frame { fill: none; stroke: #90a4ae; stroke-dasharray: 5 4 }
+.arrow { fill: none; stroke: #37474f; stroke-width: 1.6; marker-end: url(#head) }
+.back { fill: none; stroke: #b23c17; stroke-width: 1.6; stroke-dasharray: 6 4; marker-end: url(#back-head) }
+.red { fill: #b23c17; font-size: 12px }"""
+_HEADS = "".join(
+    f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
+    f'<path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
+    for name, colour in (("head", "#37474f"), ("back-head", "#b23c17"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle with a title and lines of text; ``kind`` is box, store (data is kept there) or frame."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    title: str
+    lines: tuple[str, ...] = ()
+    kind: str = "box"
+
+    def svg(self) -> Iterator[str]:
+        yield (
+            f'<rect class="{self.kind}" x="{self.left}" y="{self.top}" width="{self.width}" height="{self.height}"'
+            ' rx="6"/>'
+        )
+        yield Text(self.left + 12, self.top + 24, self.title, "title").svg
+        for number, line in enumerate(self.lines, start=1):
+            yield Text(self.left + 12, self.top + 26 + number * _LINE, line, "note").svg
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    left: int
+    top: int
+    text: str
+    kind: str = "note"
+
+    @property
+    def svg(self) -> str:
+        return f'<text class="{self.kind}" x="{self.left}" y="{self.top}">{escape(self.text)}</text>'
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A line through the points, with a head at its end; ``kind`` is arrow or back (a confirmation)."""
+
+    points: tuple[tuple[int, int], ...]
+    kind: str = "arrow"
+
+    @property
+    def svg(self) -> str:
+        return f'<polyline class="{self.kind}" points="{" ".join(f"{x},{y}" for x, y in self.points)}"/>'
+
+
+Item = Box | Text | Arrow
+
+
+def drawn(title: str, height: int, items: tuple[Item, ...]) -> str:
+    parts = [part for item in items for part in (item.svg() if isinstance(item, Box) else (item.svg,))]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{_STYLE}</style>",
+            f"<defs>{_HEADS}</defs>",
+            f'<rect class="page" width="{WIDTH}" height="{height}" rx="8"/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+def flow() -> str:
+    return drawn(
+        "Messages flow from a broker through the driver and the executors to files, tables or queues",
+        300,
+        (
+            Text(20, 34, "Java, Python, …", "title"),
+            Text(20, 54, "producers"),
+            Arrow(((85, 66), (85, 115), (185, 115))),
+            Box(185, 70, 150, 90, "Broker", ("queue orders", "STOMP or AMQP"), "store"),
+            Arrow(((335, 100), (400, 100))),
+            Text(338, 92, "deliver"),
+            Arrow(((400, 135), (335, 135)), "back"),
+            Text(338, 152, "ack", "red"),
+            Box(390, 20, 510, 170, "Spark", (), "frame"),
+            Box(
+                402,
+                50,
+                190,
+                120,
+                "Driver: a receiver",
+                ("has the prefetch window,", "makes the batches,", "may keep a journal"),
+            ),
+            Arrow(((592, 100), (652, 100))),
+            Text(597, 92, "tasks"),
+            Box(
+                652,
+                50,
+                235,
+                120,
+                "Executors: tasks",
+                ("decode messages to Arrow,", "run your transformations,", "write the rows"),
+            ),
+            Arrow(((720, 190), (720, 225))),
+            Box(610, 225, 150, 60, "Files, tables", ("Parquet, Delta, JDBC",), "store"),
+            Arrow(((830, 190), (830, 225))),
+            Box(770, 225, 130, 60, "Queues, topics", ("in transactions",), "store"),
+            Text(20, 225, "A message is acknowledged when Spark has finished its batch,", "red"),
+            Text(20, 245, "or, with a journal, when it is durable on the driver's disk.", "red"),
+        ),
+    )
+
+
+def acknowledge() -> str:
+    return drawn(
+        "When a message is acknowledged: after its batch, or with a journal as soon as it is durable",
+        330,
+        (
+            Text(20, 34, "Without a journal: at-least-once", "title"),
+            Box(20, 50, 150, 50, "received", ("in the window",)),
+            Arrow(((170, 75), (210, 75))),
+            Box(210, 50, 150, 50, "in a batch", ("offset log",)),
+            Arrow(((360, 75), (400, 75))),
+            Box(400, 50, 150, 50, "written", ("by Spark's sink",)),
+            Arrow(((550, 75), (590, 75))),
+            Box(590, 50, 150, 50, "batch done", ("commit log",)),
+            Arrow(((740, 75), (780, 75)), "back"),
+            Box(780, 50, 130, 50, "acknowledged", ("broker deletes",), "store"),
+            Text(400, 124, "a crash before the ack: the broker redelivers, the rows are duplicates", "red"),
+            Text(20, 184, "With journalLocation: exactly-once", "title"),
+            Box(20, 200, 150, 50, "received", ("in the window",)),
+            Arrow(((170, 225), (210, 225))),
+            Box(210, 200, 150, 50, "durable", ("in the journal",), "store"),
+            Arrow(((360, 225), (400, 225)), "back"),
+            Box(400, 200, 130, 50, "acknowledged", ("broker deletes",), "store"),
+            Arrow(((285, 250), (285, 285), (400, 285))),
+            Box(400, 262, 150, 50, "in a batch", ("recorded rows",)),
+            Arrow(((550, 287), (590, 287))),
+            Box(590, 262, 150, 50, "batch done", ("commit log",)),
+            Arrow(((740, 287), (780, 287))),
+            Box(780, 262, 130, 50, "deleted", ("from the journal",), "store"),
+            Text(550, 220, "a crash: the journal gives the same batch again,", "red"),
+            Text(550, 240, "with the same rows in the same partitions", "red"),
+        ),
+    )
+
+
+def window() -> str:
+    return drawn(
+        "The prefetch window limits what the broker delivers; a batch is a part of it; a task reads a partition",
+        250,
+        (
+            Box(20, 60, 190, 130, "Queue at the broker", ("messages that wait:", "depth"), "store"),
+            Arrow(((210, 120), (260, 120))),
+            Box(260, 30, 640, 200, "Prefetch window: delivered, not acknowledged; at most windowBytes", (), "frame"),
+            Box(280, 75, 330, 135, "Batch: maxBytesPerTrigger (64 MB)", (), "box"),
+            Box(296, 115, 140, 75, "Partition, task", ("partitionBytes", "(16 MB)"), "store"),
+            Box(452, 115, 140, 75, "Partition, task", ("partitionBytes", "(16 MB)"), "store"),
+            Box(630, 75, 250, 135, "Next batch", ("arrives while Spark works", "on this batch")),
+        ),
+    )
+
+
+PICTURES = {"docs/flow.svg": flow, "docs/acknowledge.svg": acknowledge, "docs/window.svg": window}
+
+
+def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(description="Draw the pictures of the documentation.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a picture is out of date")
+    check = parser.parse_args(arguments).check
+    new = {root / name: draw() for name, draw in PICTURES.items()}
+    stale = [path for path, text in new.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in () if check else stale:
+        path.write_text(new[path], encoding="utf-8")
+    if check and stale:
+        print(f"out of date: {', '.join(path.name for path in stale)}. Run python tools/pictures.py.")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
