@@ -5,9 +5,9 @@ from dataclasses import replace
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
-__all__ = ["AMQP", "ARTEMIS", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
+__all__ = ["AMQP", "ARTEMIS", "BROKER_J", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
 
 _STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
 
@@ -45,16 +45,24 @@ CLASSIC = Dialect(
     send=CLASSIC_RULES,
 )
 
+BROKER_J = Dialect(
+    name="broker-j",
+    products=("Apache Qpid Broker-J",),
+    tested_versions="9.2.1",
+    selector_dialect="amqp",
+    management=BROKER_J_MANAGEMENT,
+)
+
 AMQP = Dialect(
     name="amqp",
-    tested_versions="Qpid Broker-J 9.2.1",
+    tested_versions="none",
     selector_dialect="amqp",
     no_register="may let a connection take a durable subscription over from another one that reads it (Qpid Broker-J"
     " does), so that the subscription is no lock",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, AMQP)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, BROKER_J, AMQP)}
 """Every dialect by its name, which is a value of option ``broker``."""
 
 
