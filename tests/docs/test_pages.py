@@ -1,5 +1,7 @@
 """Every Python and shell block of README.md and docs/ runs, on a real broker and a real Spark."""
 
+import re
+
 import page_blocks
 import pytest
 from page_runner import PageRunner
@@ -29,6 +31,13 @@ def test_every_block_of_the_page_runs(page, spark, fresh_broker, tmp_path):
         page_run.run(BLOCKS[page])
     finally:
         page_run.stop_queries()
+
+
+def test_no_code_hides_behind_another_name_of_its_language():
+    """Only the pages of docs/recipes/ have such blocks: tests/recipes runs their programs."""
+    hidden = re.compile(r"^ *```(?:py|python3|bash|shell|zsh)$", re.MULTILINE)
+    pages = [page for page in BLOCKS if not page.startswith("docs/recipes/")]
+    assert [page for page in pages if hidden.search((page_blocks.ROOT / page).read_text(encoding="utf-8"))] == []
 
 
 def test_at_most_a_tenth_of_the_blocks_is_not_run_and_each_of_these_has_a_reason(report):
