@@ -1,0 +1,79 @@
+"""The jobs in the manifests run: with their variables, on a broker and a Spark of this machine."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from numbered import fill, in_queue
+from session import kill_session
+from waiting import wait_until
+
+from pyspark_jms.testing import EmbeddedArtemis
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
+
+
+@pytest.fixture(scope="module")
+def artemis():
+    with EmbeddedArtemis(user="spark", password="secret") as broker:
+        yield broker
+
+
+@pytest.fixture
+def job(artemis, tmp_path):
+    """``job(file, url, **variables)``: the job of a manifest, running."""
+    started = []
+
+    def job(file, url, **variables):
+        (texts,) = [
+            each["data"] for each in yaml.safe_load_all((FOLDER / file).read_text()) if each["kind"] == "ConfigMap"
+        ]
+        ((name, text),) = texts.items()
+        (tmp_path / name).write_text(text)
+        (tmp_path / "password").write_text(artemis.password + "\n")
+        own = {"JMS_BROKER_URL": url, "JMS_BROKER_USER": "spark", "JMS_PASSWORD_FILE": str(tmp_path / "password")}
+        environment = os.environ | own | {"PYSPARK_PYTHON": sys.executable} | variables
+        with (tmp_path / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, str(tmp_path / name)],
+                stdout=log,
+                stderr=log,
+                cwd=tmp_path,
+                env=environment,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    yield job
+    for process in started:
+        kill_session(process.pid)
+        process.wait(30)
+
+
+def test_the_job_with_a_journal(artemis, job, tmp_path):
+    fill(artemis, "orders", 50)
+    job("journal.yaml", artemis.url, DATA=str(tmp_path / "data"), OUTPUT=str(tmp_path / "out"))
+
+    def texts():
+        files = (tmp_path / "out").glob("*.parquet")
+        return Counter(text for file in files for text in pq.read_table(file, columns=["text"])["text"].to_pylist())
+
+    wait_until(lambda: sum(texts().values()) >= 50, 400, "the files")
+    assert texts() == Counter(f"text {n}" for n in range(50))
+    wait_until(lambda: artemis.message_count("orders") == 0, what="the acknowledgement")
+    assert (tmp_path / "data/journal/orders/journal").exists()
+
+
+def test_the_job_without_a_volume(artemis, job, tmp_path):
+    fill(artemis, "orders", 50)
+    job("no-volume.yaml", artemis.amqp_url, CHECKPOINT=str(tmp_path / "checkpoint"))
+    wait_until(lambda: artemis.has_queue("answers") and artemis.message_count("answers") >= 50, 400, "the answers")
+    assert in_queue(artemis, "answers") == Counter(range(50))

@@ -1,0 +1,85 @@
+"""Runs the programs of the recipes as a reader does: in an empty folder, on the broker that the environment names."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from session import kill_session
+
+from pyspark_jms.testing import EmbeddedArtemis
+
+FOLDER = Path(__file__).parent
+READER = {"JMS_BROKER_URL", "JMS_BROKER_USER", "JMS_BROKER_PASSWORD", "SPARK_REMOTE", "PYTHONPATH"}
+"""Variables of the tests, which a reader of the page does not have."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent == FOLDER and "recipes_broker" in item.fixturenames:
+            item.add_marker("broker")
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="module")
+def recipes_broker():
+    """A broker without other queues: the recipes name their queues."""
+    with EmbeddedArtemis(start_timeout=180) as broker:
+        yield broker
+
+
+@pytest.fixture
+def environment(recipes_broker):
+    """``environment(**more)``: the variables of a reader's shell."""
+
+    def environment(python=sys.executable, **more):
+        own = {key: value for key, value in os.environ.items() if key not in READER}
+        quiet = {"PYSPARK_PYTHON": str(python), "SPARK_SUBMIT_OPTS": "-Dspark.ui.enabled=false"}
+        return own | quiet | {"JMS_BROKER_URL": recipes_broker.url, "PYTHONWARNINGS": "ignore"} | more
+
+    return environment
+
+
+@pytest.fixture
+def run(environment, tmp_path):
+    """``run(name, *arguments, **variables)``: the lines that the recipe printed."""
+
+    def run(name, *arguments, python=sys.executable, seconds=550, **variables):
+        ended = subprocess.run(
+            [str(python), str(FOLDER / name), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            cwd=tmp_path,
+            env=environment(python, **variables),
+        )
+        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-6000:]
+        return ended.stdout
+
+    return run
+
+
+@pytest.fixture
+def start(environment, tmp_path):
+    """``start(*command, **variables)``: a process that the test ends, or that ends with the test."""
+    started = []
+
+    def start(*command, log="log", python=sys.executable, **variables):
+        with (tmp_path / log).open("wb") as output:
+            process = subprocess.Popen(
+                list(map(str, command)),
+                stdout=output,
+                stderr=output,
+                cwd=tmp_path,
+                env=environment(python, **variables),
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        kill_session(process.pid)
+        process.wait(30)

@@ -1,0 +1,123 @@
+"""Each recipe runs as its page says, and prints what the page shows."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pages
+import pytest
+from rawstomp import RawStomp
+from session import kill_session
+from waiting import wait_until
+
+from pyspark_jms.testing.ports import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+RECIPES = Path(__file__).parent
+
+
+def own(stdout, lines):
+    """The last lines: Spark prints before them where it resolves packages."""
+    return "".join(f"{line}\n" for line in stdout.splitlines()[-lines:])
+
+
+def prints(run, page, program, *arguments, **options):
+    expected = pages.output(page, program)
+    assert own(run(program, *arguments, **options), len(expected.splitlines())) == expected
+
+
+def test_json_dead_letters(run, recipes_broker):
+    empty(recipes_broker, "orders.dead")
+    prints(run, "json-dead-letters.md", "json_dead_letters.py")
+
+
+def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
+    """Killed after both writes of its batch: nothing is lost, and no row and no dead letter comes twice."""
+    empty(recipes_broker, "orders.dead")
+    killed = start(sys.executable, RECIPES / "json_dead_letters.py")
+    wait_until(lambda: dead_letters(recipes_broker) == 3, 400, "the first batch's dead letters")
+    kill_session(killed.pid)
+    assert (tmp_path / "data/orders/batch=0/_SUCCESS").exists()
+    again = run("json_dead_letters.py")  # sends the examples again, too
+    assert again.count("order 1: ada 12.50") == again.count("order 5: ada 7.25") == 2, again
+    assert again.count("dead letter: ") == dead_letters(recipes_broker) == 6, again
+
+
+def empty(broker, queue):
+    if broker.has_queue(queue):
+        broker.purge(queue)
+
+
+def dead_letters(broker):
+    return broker.message_count("orders.dead") if broker.has_queue("orders.dead") else 0
+
+
+def test_late_rows(run):
+    prints(run, "late-rows.md", "late_rows.py")
+
+
+def test_several_queues(run):
+    prints(run, "several-queues.md", "several_queues.py")
+
+
+def test_blue_green(run):
+    prints(run, "blue-green.md", "blue_green.py")
+
+
+def test_request_reply(run, start, recipes_broker):
+    start(sys.executable, RECIPES / "request_reply.py")
+    wait_until(lambda: recipes_broker.has_queue("prices"), 400, "the service")
+    prints(run, "request-reply.md", "request_reply_ask.py")
+
+
+def test_spark_connect(run, start, tmp_path):
+    (script,) = [name for name in pages.files("spark-connect.md") if name.endswith(".sh")]
+    log = tmp_path / "server"
+    (tmp_path / "spark-defaults.conf").write_text(
+        f"spark.connect.grpc.binding.port {(port := free_port('127.0.0.1'))}\n"
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    start("bash", pages.ROOT / script, log="server", PATH=path, SPARK_CONF_DIR=str(tmp_path))
+    wait_until(lambda: "Spark Connect server started" in log.read_text(), 400, "the server")
+    prints(run, "spark-connect.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
+
+
+@pytest.fixture
+def pipeline(environment, recipes_broker, tmp_path):
+    """``pipeline()``: one run of the pipeline."""
+    folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
+    spec = folder / "spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
+
+    def pipeline():
+        ended = subprocess.run(
+            [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
+            capture_output=True,
+            text=True,
+            timeout=550,
+            check=False,
+            cwd=folder,
+            env=environment(JMS_PASSWORD=recipes_broker.password),
+        )
+        assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-6000:]
+        assert "Run is COMPLETED." in ended.stdout + ended.stderr
+
+    return pipeline
+
+
+@pytest.mark.timeout(1200)
+def test_pipelines(pipeline, recipes_broker):
+    def run_with(*orders):
+        with RawStomp(recipes_broker) as client:
+            client.send("pipeline.orders", [([], order) for order in orders])
+        pipeline()
+        assert recipes_broker.message_count("pipeline.orders") == 0
+        with RawStomp(recipes_broker) as client:
+            return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
+
+    large = run_with('{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}')
+    assert "".join(large) == pages.output("pipelines.md", "pipeline.large")
+    assert run_with('{"id": 4, "amount": 500.00}') == ['{"id":4,"amount":500.00}\n']
