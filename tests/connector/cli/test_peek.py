@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from numbered import fill
+from waiting import await_count
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient
@@ -19,7 +20,7 @@ def test_shows_messages_and_takes_none(commands, broker, queue):
     assert any(line.startswith("   n") and line.endswith("= 11") for line in shown)
     rows = commands.json("peek", "--queue", queue)
     assert [(row["text"], row["properties"]["n"]) for row in rows] == [(f"text {n}", str(n)) for n in range(10)]
-    assert broker.message_count(queue) == 15
+    await_count(broker, queue, 15)
     assert set(broker.delivery_counts(queue)) == {0}
 
 

@@ -3,6 +3,7 @@ import json
 import sys
 
 import pytest
+from waiting import await_count
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient
@@ -47,7 +48,7 @@ def test_lines_of_json_go_where_the_command_or_the_line_says(commands, broker, q
     assert commands.json("send", "--queue", queue, "--json-lines", str(file)) == [
         {"sent": 2500, "dropped": 0, "destination": f"queue://{queue}"}
     ]
-    assert broker.message_count(queue) == 2_500
+    await_count(broker, queue, 2_500)
     file.write_text("".join(json.dumps({"text": "x", "destination": f"queue://{queue}.{n}"}) + "\n" for n in "ab"))
     assert commands("send", "--json-lines", str(file)) == 0
     assert commands.output == "sent 2 messages to the destinations of their lines\n"
@@ -61,7 +62,7 @@ def test_a_wrong_line_late_in_the_file_means_that_nothing_is_sent(commands, brok
     file.write_text('{"text": "x"}\n' * 3_000 + '{"text": 5}\n')
     assert commands("send", "--queue", queue, "--json-lines", str(file)) == 1
     assert commands.errors.startswith("[JMS_MESSAGE_FORMAT] Line 3001 cannot be sent: its text is not a text.")
-    assert broker.message_count(queue) == 0
+    await_count(broker, queue, 0)
 
 
 @pytest.mark.parametrize(

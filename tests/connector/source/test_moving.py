@@ -8,7 +8,7 @@ from numbered import fill, in_queue
 from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import JMSError, LinkError, TransactionRolledBackError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
@@ -114,7 +114,7 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
     assert (message.body, message.properties["n"]) == ("body", Typed.of("1"))
     assert not DEAD_LETTER_PROPERTIES & message.properties.keys()
     assert MOVED_PROPERTY in message.properties
-    assert broker.message_count(f"{queue}.dead") == 2
+    await_count(broker, f"{queue}.dead", 2)
     assert set(broker.delivery_counts(f"{queue}.dead")) == {0}
 
 

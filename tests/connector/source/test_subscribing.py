@@ -1,6 +1,7 @@
 import pytest
 from rawstomp import RawStomp
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.errors import BrokerUnreachableError, SelectorChangedError, SubscriptionInUseError
 from pyspark_jms.jms.subscription import Subscription
@@ -27,7 +28,7 @@ def test_it_keeps_messages_and_takes_none(broker, queue, url):
     with RawStomp(broker) as raw:
         raw.send(queue, [([], str(n)) for n in range(3)], topic=True)
     assert _create(broker, queue, **url) is None
-    assert broker.message_count(f"c-{queue}.s") == 3
+    await_count(broker, f"c-{queue}.s", 3)
     assert set(broker.delivery_counts(f"c-{queue}.s")) == {0}
     assert broker.consumer_count(f"c-{queue}.s") == 0
 
@@ -38,7 +39,7 @@ def test_another_selector_is_refused_and_nothing_is_lost(broker, queue, url):
         raw.send(queue, [([("a", "1")], "kept")], topic=True)
     with pytest.raises(SelectorChangedError):
         _create(broker, queue, **url)
-    assert broker.message_count(f"c-{queue}.s") == 1
+    await_count(broker, f"c-{queue}.s", 1)
 
 
 def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
