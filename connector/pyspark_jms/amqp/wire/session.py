@@ -83,6 +83,11 @@ class Session:
         return first
 
     @property
+    def incoming_window(self) -> int:
+        """Frames that the peer may still send before it must wait for a flow."""
+        return self._left
+
+    @property
     def sendable(self) -> int:
         return max(0, self._peer_window)
 
@@ -96,12 +101,6 @@ class Session:
                 **fields,
             )
         )
-
-    def set_window(self, frames: int) -> None:
-        """The incoming window from now on."""
-        self._left += frames - self._window
-        self._window = frames
-        self.flow()
 
     def _extend(self) -> None:
         if self._left <= self._window // 2:

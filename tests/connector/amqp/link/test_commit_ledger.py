@@ -259,9 +259,9 @@ def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(broker,
     with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
         committing("lost").commit(entry("q/0/1"), admit)
     assert tasks(settings, name) == ["q/0/0"]
-    assert broker.message_count(queue) == 1
+    await_count(broker, queue, 1)
     assert committing("row").commit(entry("q/0/1"))
-    assert broker.message_count(f"{name}.token") == 1
+    await_count(broker, f"{name}.token", 1)
 
 
 # --- deaths -------------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, name, point, r
     assert tasks(settings, name) == ["q/1/0"]
     wait_until(lambda: broker.message_count(queue) == (1 if point == "created" else 2))
     assert [letter for letter in broker.dead_letters() if name in str(letter)] == []
-    assert broker.message_count(f"{name}.token") == 1
+    await_count(broker, f"{name}.token", 1)
 
 
 @pytest.mark.slow
@@ -355,7 +355,7 @@ def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, na
             task.close()
     report(f"25 deaths at the discharge: {already} attempts had committed")
     wait_until(lambda: broker.message_count(queue) == 25)
-    assert broker.message_count(f"{name}.token") == 1
+    await_count(broker, f"{name}.token", 1)
 
 
 # --- the ledger of all batch writes ---------------------------------------------------------------------
