@@ -116,6 +116,17 @@ def test_reading_and_releasing_spends_no_delivery_attempt(owner):
         mine.locked()
 
 
+def test_looking_at_a_token_spends_no_delivery_attempt_even_at_a_death(owner, queue):
+    first = owner()
+    first.locked().create(b"1")
+    first.connection.drop()
+    for _ in range(4):
+        mine = owner()
+        assert [(token.body, token.delivery_count) for token in mine.locked().peek(f"owner-{queue}")] == [(b"1", 0)]
+        mine.connection.drop()
+    assert bodies(owner().locked().read()) == [b"1"]
+
+
 def test_a_reader_waits_for_a_token_that_is_on_its_way(owner):
     mine = owner()
     register = mine.locked()
