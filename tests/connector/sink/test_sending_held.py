@@ -68,7 +68,7 @@ class Write:
 
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
-"""Descriptors of AMQP 1.0 §4.5.3 and §3.4.2. A broker answers the acceptance of a token with one, a discharge with two."""
+"""AMQP 1.0 §4.5.3 and §3.4.2. A broker answers the acceptance of a token with one accepted, a discharge with two."""
 
 A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
 
