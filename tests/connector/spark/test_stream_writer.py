@@ -167,7 +167,8 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["stomp", "amqp"])
 COMMIT = {"stomp": b"COMMIT\n", "amqp": b"\x00\x53\x32"}
 """In AMQP, the descriptor of a discharge (AMQP 1.0 §4.5.3)."""
 ACCEPTED = b"\x00\x53\x24"
-"""The descriptor of AMQP's outcome accepted (§3.4.2): a broker answers a confirmed send and a discharge with it."""
+"""The descriptor of AMQP's outcome accepted (§3.4.2): a broker answers a confirmed send, an acceptance in a
+transaction and a discharge with it."""
 
 
 def once(broker, protocol, queue, **more):
@@ -353,7 +354,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
         way = {"stomp": proxy.to_broker, "amqp": proxy.to_client}[protocol]
         way.before_cut = proxy.refuse
         if protocol == "amqp":
-            way.cut_at(ACCEPTED, nth=2)  # the first one is of the first token
+            way.cut_at(ACCEPTED, nth=3)  # after those of the first token and of its acceptance
         else:
             way.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", included=True)
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
@@ -428,7 +429,7 @@ def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_
     with half_sent(tmp_path, broker, queue, protocol) as proxy:
         proxy.to_broker.cut_at(COMMIT[protocol], nth=2)
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
-            assert proxy.to_broker.cut_done.wait(90)
+            assert proxy.to_broker.cut_done.wait(180)
         await_count(broker, queue, FILES * LINES * 3 // 4)
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
