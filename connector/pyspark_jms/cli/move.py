@@ -73,14 +73,13 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     from pyspark_jms.check.queue import Queue
     from pyspark_jms.errors import InvalidDestinationError
     from pyspark_jms.management.words import ArtemisManagement
-    from pyspark_jms.stomp.dialects import dialect_named
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
 
     connection = connect(settings)
     connection.close()
-    words = dialect_named(connection.dialect.name).management
-    if not isinstance(words, ArtemisManagement):
+    words = connection.dialect.management
+    if not isinstance(words, ArtemisManagement) or not words.losses:
         return
     try:
         with StompManagementLink(settings) as link:
