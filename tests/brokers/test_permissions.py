@@ -10,7 +10,7 @@ import pytest
 from numbered import fill
 from rawstomp import RawStomp
 from streaming import left
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions
@@ -142,7 +142,7 @@ def divert(broker, access, dead, source):
     options = {"queue": source, "deadLetterQueue": dead, "onTooLarge": "deadLetter", "maxMessageBytes": "1k"}
     with reading(access | options) as latest_offset:
         wait_until(lambda: latest_offset()["seq"] == 0 and left(broker, source, seconds=0) == 0, what="the dead letter")
-    assert broker.message_count(dead) == 1
+    await_count(broker, dead, 1)
 
 
 def id_of(number):

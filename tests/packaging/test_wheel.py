@@ -19,6 +19,7 @@ from rawstomp import RawStomp
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
+NO_COMPILER = {"CC": "/bin/false", "CXX": "/bin/false"}
 ROOT = Path(__file__).parents[2]
 SESSION = Path(__file__).with_name("session.py")
 PYTHON = os.environ.get("PACKAGING_PYTHON", sys.executable)
@@ -51,7 +52,8 @@ def installed(distributions, tmp_path_factory):
             folder = tmp_path_factory.mktemp("environment")
             run(PYTHON, "-m", "venv", folder)
             (wheel,) = distributions.glob("*.whl")
-            run(folder / "bin/python", "-m", "pip", "install", "--quiet", wheel, f"pyspark{extra}=={PYSPARK}")
+            command = (folder / "bin/python", "-m", "pip", "install", "--quiet", wheel, f"pyspark{extra}=={PYSPARK}")
+            run(*command, env=os.environ | NO_COMPILER)
             made[extra] = folder / "bin/python"
         return made[extra]
 
@@ -82,6 +84,12 @@ def test_the_index_would_take_both_distributions(distributions):
     assert [file.suffix for file in files] == [".whl", ".gz"]
     reason = run(sys.executable, "-m", "twine", "check", "--strict", *files)
     assert re.sub(r"\x1b\[\d*m", "", reason).count("PASSED") == 2
+
+
+def test_the_wheel_has_no_compiled_code(distributions):
+    """Its dependencies are installed without a compiler by the tests below."""
+    (wheel,) = distributions.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
 
 
 def test_the_wheel_has_the_two_packages_and_says_that_they_are_typed(distributions):

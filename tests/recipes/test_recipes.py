@@ -11,7 +11,7 @@ import pages
 import pytest
 from rawstomp import RawStomp
 from session import kill_session
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.testing.ports import free_port
 
@@ -117,7 +117,7 @@ def test_pipelines(pipeline, recipes_broker):
         with RawStomp(recipes_broker) as client:
             client.send("pipeline.orders", [([], order) for order in orders])
         pipeline()
-        assert recipes_broker.message_count("pipeline.orders") == 0
+        await_count(recipes_broker, "pipeline.orders", 0)
         with RawStomp(recipes_broker) as client:
             return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
 

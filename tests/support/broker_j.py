@@ -13,7 +13,13 @@ VERSION = "9.2.1"
 _PACKAGES = (
     *(
         f"org.apache.qpid:qpid-broker-{module}:{VERSION}"
-        for module in ("core", "plugins-amqp-1-0-protocol", "plugins-derby-store", "plugins-memory-store")
+        for module in (
+            "core",
+            "plugins-amqp-1-0-protocol",
+            "plugins-derby-store",
+            "plugins-memory-store",
+            "plugins-management-amqp",
+        )
     ),
     "org.slf4j:slf4j-jdk14:2.0.17",
 )

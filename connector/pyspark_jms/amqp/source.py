@@ -8,7 +8,7 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.recognition import RECOGNITION
 from pyspark_jms.amqp.staging import AmqpStagedLink
@@ -107,10 +107,10 @@ class AmqpSource:
         refuse_journal()
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-        return warn_of_missing_queues(AmqpManagementLink, settings, queues)
+        return warn_of_missing_queues(open_amqp_management, settings, queues)
 
     def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
-        return QueueWatch(AmqpManagementLink, settings, queues, in_flight)
+        return QueueWatch(open_amqp_management, settings, queues, in_flight)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

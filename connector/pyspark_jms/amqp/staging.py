@@ -6,7 +6,6 @@ from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
-from pyspark_jms.amqp.link.consumer import window_frames
 from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
 from pyspark_jms.amqp.recognition import most_deliveries
@@ -61,10 +60,8 @@ class AmqpStagedLink(StagingQueue):
         return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        window = sum(each.window_bytes for each in subscriptions)
         self.lanes = [AmqpStagedLane(self.connection, each, self._settings) for each in subscriptions]
-        with self.connection.core() as session:
-            session.set_window(window_frames(window))
+        with self.connection.core():
             self.connection.on_received = self._grant
 
     def _grant(self) -> None:

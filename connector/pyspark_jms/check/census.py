@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.jms.model import BODY_MARKER, BodyType
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.words import ArtemisManagement
 
 __all__ = ["Kind", "census_finding", "count_kinds", "describe_counts", "describe_losses"]
 
@@ -24,11 +24,11 @@ class Kind:
         return f"{self.body_type} (envelope)" if self.enveloped else self.body_type
 
 
-def count_kinds(messages: Iterable[Mapping[str, Any]], words: Management) -> Counter[Kind]:
+def count_kinds(messages: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Counter[Kind]:
     return Counter(_kind(message, words) for message in messages)
 
 
-def _kind(message: Mapping[str, Any], words: Management) -> Kind:
+def _kind(message: Mapping[str, Any], words: ArtemisManagement) -> Kind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
         return Kind(str(marker), enveloped=True)
@@ -39,13 +39,13 @@ def describe_counts(kinds: Counter[Kind]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: str(item[0])))
 
 
-def describe_losses(kinds: Iterable[Kind], words: Management) -> list[str]:
+def describe_losses(kinds: Iterable[Kind], words: ArtemisManagement) -> list[str]:
     """A sentence for each body type that does not arrive as it was sent."""
     plain = {kind.body_type for kind in kinds if not kind.enveloped}
     return [f"{kind.capitalize()} bodies {what}." for kind, what in words.losses.items() if kind in plain]
 
 
-def census_finding(kinds: Counter[Kind], depth: int, words: Management) -> Finding:
+def census_finding(kinds: Counter[Kind], depth: int, words: ArtemisManagement) -> Finding:
     """``depth``: the messages on the queue, listed or not."""
     seen = kinds.total()
     if not seen:

@@ -12,9 +12,9 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.words import ArtemisManagement
 
-__all__ = ["Queue", "paging_finding", "queue_findings"]
+__all__ = ["Queue", "figures_finding", "paging_finding", "queue_findings"]
 
 
 class Queue:
@@ -23,10 +23,11 @@ class Queue:
         self._link = link
 
     @property
-    def words(self) -> Management:
+    def words(self) -> ArtemisManagement:
+        assert isinstance(self._link.words, ArtemisManagement)
         return self._link.words
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str | None) -> Any:
         return self._link.queue_attribute(self.name, name)
 
     def number(self, name: str) -> int:
@@ -63,17 +64,28 @@ class Queue:
             return None
 
 
+def figures_finding(link: ManagementLink, queue: str) -> Finding:
+    """Of a broker whose management has the figures of queues, and lists no messages."""
+    words = link.words.queue
+    try:
+        messages, delivering, consumers = (
+            int(link.queue_attribute(queue, name)) for name in (words.messages, words.delivering, words.consumers)
+        )
+    except InvalidDestinationError:
+        return _no_queue(queue)
+    return Finding(
+        name="queue",
+        value=f"{queue}: {messages:,} messages, {delivering:,} of them in delivery to {consumers} consumers",
+        figures={"messages": messages, "delivering": delivering, "consumers": consumers},
+    )
+
+
 def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     """``limit``: if more messages are in delivery, they are counted and not listed."""
     try:
         depth = inspected.number(inspected.words.queue.messages)
     except InvalidDestinationError:
-        yield Finding(
-            name="queue",
-            value=f"there is no queue {inspected.name} on this broker",
-            verdict=Verdict.NOTE,
-            advice="Check the name. The broker may create the queue for its first message or consumer.",
-        )
+        yield _no_queue(inspected.name)
         return
     delivering = inspected.number(inspected.words.queue.delivering)
     yield _depth(inspected, depth, delivering)
@@ -97,6 +109,15 @@ def paging_finding(inspected: Queue) -> Finding | None:
         verdict=Verdict.NOTE,
         advice="With a selector, an AMQP client does not get matching messages behind many others on disk until those"
         " before them are consumed. Read this queue without option selector, and filter the DataFrame.",
+    )
+
+
+def _no_queue(name: str) -> Finding:
+    return Finding(
+        name="queue",
+        value=f"there is no queue {name} on this broker",
+        verdict=Verdict.NOTE,
+        advice="Check the name. The broker may create the queue for its first message or consumer.",
     )
 
 

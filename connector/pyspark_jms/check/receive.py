@@ -17,7 +17,7 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 
@@ -89,7 +89,7 @@ class _ReceivedIds:
         keys = [key for key in delivering if any(f":{consumer}," in key for consumer in self._consumers)]
         return [message for key in (keys or delivering) for message in delivering[key]]
 
-    def not_received(self, delivered: list[dict[str, Any]], words: Management) -> list[dict[str, Any]]:
+    def not_received(self, delivered: list[dict[str, Any]], words: ArtemisManagement) -> list[dict[str, Any]]:
         """The messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
         received = [message["messageID"] in self._messages for message in delivered]
         last = max((index for index, yes in enumerate(received) if yes), default=-1)

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.check.queue import Queue, paging_finding, queue_findings
+from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import JMSError
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
@@ -66,20 +67,29 @@ def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
 def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
     yield from amqp_findings(request.settings, request.scratch_queue)
     with ExitStack() as stack:
-        management, finding = open_management(AmqpManagementLink, request.settings)
+        management, finding = open_management(open_amqp_management, request.settings)
         if management is not None:
             stack.enter_context(management)
         yield finding
         yield clock_finding(_read_clock(management))
         if request.queue is not None:
-            inspected = None if management is None else Queue(management, request.queue)
-            yield from [_NOT_INSPECTED] if inspected is None else queue_findings(inspected, request.limit)
-            if inspected is not None and (paging := paging_finding(inspected)) is not None:
-                yield paging
+            yield from _amqp_queue_findings(management, request.queue, request.limit)
             if request.receive:
                 yield from receive_findings(
-                    AmqpSource(), request.settings, request.queue, request.limit, inspected, loses_bodies=False
+                    AmqpSource(), request.settings, request.queue, request.limit, None, loses_bodies=False
                 )
+
+
+def _amqp_queue_findings(management: ManagementLink | None, queue: str, limit: int) -> Iterator[Finding]:
+    if management is None:
+        yield _NOT_INSPECTED
+    elif isinstance(management.words, ArtemisManagement):
+        inspected = Queue(management, queue)
+        yield from queue_findings(inspected, limit)
+        if (paging := paging_finding(inspected)) is not None:
+            yield paging
+    else:
+        yield figures_finding(management, queue)
 
 
 def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from pyspark_jms.management.words import Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ManagementLink", "Reply", "require_words"]
+__all__ = ["ManagementLink", "Reply", "require_words", "unknown_resource"]
 
 
 class Reply(NamedTuple):
@@ -43,24 +43,27 @@ class ManagementLink(ABC):
         self._timeout = settings.receipt_timeout
         self._user = settings.user
 
-    def attribute(self, resource: str, name: str) -> Any:
-        """``attribute("queue.orders", "messageCount")``"""
-        return self._request(resource, {self.words.attribute_header: name}, "")
+    def attribute(self, resource: str, name: str | None) -> Any:
+        """``attribute("queue.orders", "messageCount")``. None: an attribute that the broker does not have."""
+        return self._attribute(resource, self._required(name))
 
     def queue_name(self, name: str) -> str:
         """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
         return name.rpartition(self.words.queue_separator)[2]
 
-    def queue_attribute(self, queue: str, name: str) -> Any:
+    def queue_attribute(self, queue: str, name: str | None) -> Any:
         return self.attribute(self.words.queue_resource.format(queue), name)
 
     def queue_operation(self, queue: str, name: str, *parameters: object) -> Any:
         return self.operation(self.words.queue_resource.format(queue), name, *parameters)
 
-    def operation(self, resource: str, name: str, *parameters: object) -> Any:
-        """``operation("queue.orders", "countMessages", "n = 1")``"""
+    def operation(self, resource: str, name: str | None, *parameters: object) -> Any:
+        """``operation("queue.orders", "countMessages", "n = 1")``. None: an operation that the broker does not have."""
         # Always with a list: Artemis answers an operation without one as if the permission were missing.
-        return self._request(resource, {self.words.operation_header: name}, json.dumps(parameters))
+        return self._request(resource, {self.words.operation_header: self._required(name)}, json.dumps(parameters))
+
+    def _attribute(self, resource: str, name: str) -> Any:
+        return self._request(resource, {self.words.attribute_header: name}, "")
 
     @abstractmethod
     def _exchange(self, headers: dict[str, str], body: str) -> Reply:
@@ -83,23 +86,35 @@ class ManagementLink(ABC):
         except (BrokerError, JMSSecurityError):
             raise self._refused() from None
         if not reply.succeeded:
-            raise InvalidDestinationError(
-                f"The broker has no answer to {' '.join(request.values())} of {resource}.", "Is the name right?"
-            )
+            raise unknown_resource(resource, " ".join(request.values()))
         return _value(reply.body)
 
+    def _required(self, name: str | None) -> str:
+        if name is None:
+            raise UnsupportedError(
+                f"The management of {self.address} does not have this figure.", "Use the broker's own console."
+            )
+        return name
+
     def _refused(self) -> JMSSecurityError:
+        replies = self.words.reply_address
         return JMSSecurityError(
             f"User {self._user} may not use the management of {self.address}.",
-            f"Grant the permission manage on {self.words.address}, and on {self.words.reply_address} createAddress,"
-            " createNonDurableQueue and consume.",
+            f"Grant the permission manage on {self.words.address}, and on {replies} createAddress,"
+            " createNonDurableQueue and consume."
+            if replies
+            else f"Allow this user to send to {self.words.address} and to create a temporary queue.",
         )
 
     def _no_reply(self) -> ReceiptTimeoutError:
         return ReceiptTimeoutError(
             f"{self.address} did not answer a management request within {self._timeout:g} s.",
-            f"Check that this user may receive from {self.words.reply_address}.",
+            f"Check that this user may receive from {self.words.reply_address or 'a temporary queue'}.",
         )
+
+
+def unknown_resource(resource: str, what: str) -> InvalidDestinationError:
+    return InvalidDestinationError(f"The broker has no answer to {what} of {resource}.", "Is the name right?")
 
 
 def require_words(words: Management | None, broker: str, protocol: str) -> Management:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from pyspark_jms.jms.model import BodyType
 
-__all__ = ["ARTEMIS_MANAGEMENT", "ConsumerList", "Management", "QueueAttributes"]
+__all__ = [
+    "ARTEMIS_MANAGEMENT",
+    "BROKER_J_MANAGEMENT",
+    "READ",
+    "ArtemisManagement",
+    "ConsumerList",
+    "Management",
+    "QueueAttributes",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +29,17 @@ class QueueAttributes:
     consumers: str
     """The number of consumers."""
 
-    scheduled: str
-    """The number of messages whose delivery time has not come."""
-
-    paused: str
-    """Whether the delivery is paused."""
-
     address: str
     """The address that routes messages to the queue."""
 
-    filter: str
-    """The selector of the queue itself."""
+    scheduled: str | None = None
+    """The number of messages whose delivery time has not come. None: the broker does not count them."""
+
+    paused: str | None = None
+    """Whether the delivery is paused. None: the broker does not tell it."""
+
+    filter: str | None = None
+    """The selector of the queue itself. None: the broker does not show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +76,9 @@ class Management:
     """The address of requests. The broker itself consumes them."""
 
     reply_address: str
-    """The address of replies. It is a topic, so each client has its own subscription, gone with its connection."""
+    """The address of replies. It is a topic, so each client has its own subscription, gone with its connection.
+    Empty: replies arrive in a temporary queue.
+    """
 
     resource_header: str
     """The request header that names the managed resource: a queue, an address, the broker."""
@@ -88,29 +98,34 @@ class Management:
     queue_resource: str
     """A template of the resource of a queue, with the queue's name."""
 
-    queue_separator: str
+    version: str
+    """The attribute of the broker with its version."""
+
+    queue: QueueAttributes
+    """The attributes of a queue."""
+
+    queue_separator: str = "::"
     """What separates address and queue in the fully qualified name of a queue."""
+
+    clock: str | None = None
+    """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
+
+    queue_names: str | None = None
+    """The attribute of the broker with the names of all queues."""
+
+    delete_queue: str | None = None
+    """The operation of the broker that deletes a queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtemisManagement(Management):
+    """What a broker answers beside the figures of a queue: its messages, consumers and settings."""
 
     address_resource: str
     """A template of the resource of an address, with the address's name."""
 
     paging: str
     """The attribute of an address: whether its messages are paged."""
-
-    version: str
-    """The attribute of the broker with its version."""
-
-    clock: str
-    """The attribute of the broker with its time, in milliseconds since the epoch."""
-
-    queue: QueueAttributes
-    """The attributes of a queue."""
-
-    queue_names: str
-    """The attribute of the broker with the names of all queues."""
-
-    delete_queue: str
-    """The operation of the broker that deletes a queue."""
 
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
@@ -146,7 +161,7 @@ class Management:
 
 
 # Codes and losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").
-ARTEMIS_MANAGEMENT = Management(
+ARTEMIS_MANAGEMENT = ArtemisManagement(
     address="activemq.management",
     reply_address="pyspark-jms.management",
     resource_header="_AMQ_ResourceName",
@@ -201,4 +216,27 @@ ARTEMIS_MANAGEMENT = Management(
         BodyType.STREAM: "arrive as an empty or garbled text or, mostly, not at all: such a message stays in delivery"
         " until its reader ends",
     },
+)
+
+READ = "READ "
+"""A prefix of an attribute of a managed object. Names without it are figures of ``getStatistics``."""
+
+# The AMQP management node of Qpid Broker-J (plugin qpid-broker-plugins-management-amqp), as measured on 9.2.1.
+BROKER_J_MANAGEMENT = Management(
+    address="$management",
+    reply_address="",
+    resource_header="key",
+    attribute_header="statistics",
+    operation_header="operation",
+    success_header="statusCode",
+    broker_resource="org.apache.qpid.VirtualHost ",
+    queue_resource="org.apache.qpid.Queue {}",
+    queue_separator="\0",  # a name has no second part
+    version=f"{READ}modelVersion",
+    queue=QueueAttributes(
+        messages="queueDepthMessages",
+        delivering="unacknowledgedMessages",
+        consumers="consumerCount",
+        address=f"{READ}name",
+    ),
 )

@@ -130,15 +130,16 @@ class _Rows:
         """``NAME/message-id``, or ``NAME/~fingerprint`` without a message-id."""
         without = np.flatnonzero(np.asarray(pc.equal(pc.binary_length(ids), _EMPTY).fill_null(_TRUE)))
         if len(without):
-            digests = pa.array([self._fingerprint(row) for row in without.tolist()], pa.string())
+            digests = pa.array(self._fingerprints(without), pa.string())
             mask = np.zeros(len(ids), np.bool_)
             mask[without] = True
             ids = pc.replace_with_mask(ids, pa.array(mask), digests)
         return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), ids, _SLASH)
 
-    def _fingerprint(self, row: int) -> str:
-        message = self._reader.raw[self._parts.begins[row] : self._parts.ends[row]]
-        return f"~{blake2b(message.data, digest_size=FINGERPRINT_BYTES).hexdigest()}"
+    def _fingerprints(self, rows: Ints) -> list[str]:
+        data = memoryview(self._reader.buffer)
+        places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
+        return [f"~{blake2b(data[begin:end], digest_size=FINGERPRINT_BYTES).hexdigest()}" for begin, end in places]
 
 
 def _int32(values: Ints) -> pa.Array:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
-__all__ = ["AMQP", "ARTEMIS", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
+__all__ = ["AMQP", "ARTEMIS", "BROKER_J", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
 
 _STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
 
@@ -27,6 +27,7 @@ ARTEMIS = Dialect(
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
     refuses_staging="",
@@ -39,20 +40,29 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
     no_register="admits one connection with a container id, so that only one task of a query could write at a time",
     send=CLASSIC_RULES,
 )
 
+BROKER_J = Dialect(
+    name="broker-j",
+    products=("Apache Qpid Broker-J",),
+    tested_versions="9.2.1",
+    selector_dialect="amqp",
+    management=BROKER_J_MANAGEMENT,
+)
+
 AMQP = Dialect(
     name="amqp",
-    tested_versions="Qpid Broker-J 9.2.1",
+    tested_versions="none",
     selector_dialect="amqp",
     no_register="may let a connection take a durable subscription over from another one that reads it (Qpid Broker-J"
     " does), so that the subscription is no lock",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, AMQP)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, BROKER_J, AMQP)}
 """Every dialect by its name, which is a value of option ``broker``."""
 
 

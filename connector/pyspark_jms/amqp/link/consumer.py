@@ -5,11 +5,10 @@ from collections.abc import Iterable
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
-from pyspark_jms.amqp.link.connection import FIRST_WINDOW_FRAMES, Connection, connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_unchanged
-from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -17,11 +16,9 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Consumer", "attach", "check_oversized", "window_frames"]
+__all__ = ["Consumer", "attach", "check_oversized"]
 
 _log = logging.getLogger("pyspark_jms.link")
-
-_MAX_WINDOW_FRAMES = 4096
 
 
 class Consumer:
@@ -64,8 +61,7 @@ class Consumer:
             self.connection.close()
             raise
         self._prefetch = Prefetch(self.connection, receiver, subscription)
-        with self.connection.core() as session:
-            session.set_window(window_frames(subscription.window_bytes))
+        with self.connection.core():
             self.connection.on_received = self._prefetch.grant
             self.connection.on_quiet = self._prefetch.try_more
             self._prefetch.grant()
@@ -148,11 +144,6 @@ class Consumer:
     def drop(self) -> None:
         self.connection.on_received = self.connection.on_quiet = None
         self.connection.drop()
-
-
-def window_frames(window_bytes: int) -> int:
-    """The session's incoming window for a prefetch window."""
-    return min(max(window_bytes // MAX_FRAME_BYTES, FIRST_WINDOW_FRAMES), _MAX_WINDOW_FRAMES)
 
 
 def attach(connection: Connection, subscription: Subscription) -> Receiver:

@@ -2,14 +2,14 @@
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
-from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
@@ -27,9 +27,11 @@ _REPLY_TO, _CORRELATION_ID = 4, 5
 
 
 class AmqpManagementLink(ManagementLink):
-    def __init__(self, settings: ConnectionSettings) -> None:
+    def __init__(self, settings: ConnectionSettings, connection: Connection | None = None) -> None:
+        """``connection``: one that is open already, and belongs to this link from now on."""
         self._id, self._requests = uuid.uuid4().hex, 0
-        self._connection = connect(replace(settings, client_id=None))  # another connection uses the client id
+        # Without the client id: the connection of the query uses it.
+        self._connection = connection or connect(replace(settings, client_id=None))
         dialect = self._connection.dialect
         try:
             words = require_words(dialect.management, dialect.name, "AMQP")
@@ -45,7 +47,7 @@ class AmqpManagementLink(ManagementLink):
     def _attach(self) -> None:
         with self._connection.core() as session:
             self._replies = session.link(Receiver, f"replies-{self._id}")
-            self._replies.attach_to(Source(address=self.words.reply_address, capabilities=("topic",)))
+            self._replies.attach_to(self._reply_source())
             self._sender = session.link(Sender, f"requests-{self._id}")
             self._sender.attach_to(Target(address=self.words.address))
         try:
@@ -54,11 +56,24 @@ class AmqpManagementLink(ManagementLink):
         except (BrokerError, JMSSecurityError):
             raise self._refused() from None
 
+    def _reply_source(self) -> Source:
+        if not self.words.reply_address:
+            return Source(dynamic=True, expiry_policy="link-detach", capabilities=("temporary-queue",))
+        return Source(address=self.words.reply_address, capabilities=("topic",))
+
     def _exchange(self, headers: dict[str, str], body: str) -> Reply:
+        properties, value = self._ask(headers, body)
+        succeeded = properties.get(self.words.success_header)
+        return Reply(succeeded in {True, "true"}, str(value or "").encode())
+
+    def _ask(self, headers: Mapping[str, str], body: Any) -> tuple[dict[str, Any], Any]:
+        """Send a request, and return the application properties and the value of its reply."""
         self._requests += 1
         correlation = f"{self._id}-{self._requests}"
-        message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [self.words.reply_address, correlation]))
-        message += encode(Described(APPLICATION_PROPERTIES, headers)) + encode(Described(VALUE, body))
+        source = self._replies.remote_source
+        reply_to = self.words.reply_address or (source.address if source is not None else None)
+        message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [reply_to, correlation]))
+        message += encode(Described(APPLICATION_PROPERTIES, dict(headers))) + encode(Described(VALUE, body))
         self._connection.await_(lambda: self._sender.sendable or not self._sender.is_attached, "credit for requests")
         self._connection.check_link(self._sender)
         with self._connection.core():
@@ -66,14 +81,13 @@ class AmqpManagementLink(ManagementLink):
             self._sender.send(MessageBlock(message, ends=index_of(np.array([len(message)]))), 0, 1, settled=False)
         return self._reply(correlation)
 
-    def _reply(self, correlation: str) -> Reply:
+    def _reply(self, correlation: str) -> tuple[dict[str, Any], Any]:
         deadline = time.monotonic() + self._timeout
         while True:
             for message in self._arrived(deadline):
                 found = {section.code: decode(message, section.value, section.end)[0] for section in sections(message)}
                 if _item(found.get(PROPERTIES), _CORRELATION_ID) == correlation:
-                    succeeded = found.get(APPLICATION_PROPERTIES, {}).get(self.words.success_header)
-                    return Reply(succeeded in {True, "true"}, str(found.get(VALUE) or "").encode())
+                    return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
 
     def _arrived(self, deadline: float) -> Iterator[bytes]:
         connection, transfers = self._connection, self._replies.transfers

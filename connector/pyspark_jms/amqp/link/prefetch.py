@@ -41,6 +41,7 @@ class Prefetch:
         self._blocks: list[MessageBlock] = []
         self._proven_before = 0
         self._tried = 0.0
+        self._quiet_periods = 0
         self._warned = False
 
     # --- credit --------------------------------------------------------------------------------
@@ -50,6 +51,7 @@ class Prefetch:
         transfers, receiver = self.receiver.transfers, self.receiver
         if transfers.total_messages > self._counted_messages:
             self._note_lost_credit()
+            self._quiet_periods = 0
         self._window.received(
             transfers.total_messages - self._counted_messages, transfers.total_bytes - self._counted_bytes
         )
@@ -76,9 +78,13 @@ class Prefetch:
         """Nothing arrives, and perhaps the broker has lost the credit.
 
         Artemis takes credit for a message that it then cannot convert, moves the message to its dead-letter queue, and
-        sends no notice. It delivers again when it is granted more than it has lost.
+        sends no notice. It delivers again when it is granted more than it has lost. The longer nothing arrives, the
+        less often this is tried: a message that happens to arrive right after a try looks like lost credit.
         """
         receiver = self.receiver
+        self._quiet_periods += 1
+        if self._quiet_periods & (self._quiet_periods - 1):
+            return  # not 1, 2, 4, 8, …
         if receiver.credit and receiver.is_ready and not receiver.is_draining:
             self._window.try_more()
             self._tried = time.monotonic()

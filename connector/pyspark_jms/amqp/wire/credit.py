@@ -6,12 +6,18 @@ from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 
 __all__ = ["MAX_CREDIT", "CreditWindow"]
 
-MAX_CREDIT = 100_000
-"""More than a broker sends between two grants."""
+MAX_CREDIT = 2_000
+"""Artemis converts as many messages as it has credit for before it writes the first one, and goes through all that are
+not written for each write. With a credit of 100,000 it wrote nothing for seconds.
+"""
+_MAX_LOST = 100_000
+"""What is granted beside it for credit that a broker has lost."""
 
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4
-"""A grant is worth a frame when it raises the credit by this part of the window, or when no credit is left."""
+"""A grant is worth a frame when it raises the credit by this part of the window or by half of ``MAX_CREDIT``, or when
+no credit is left.
+"""
 
 
 @dataclass(slots=True)
@@ -52,7 +58,7 @@ class CreditWindow:
         if self.window_messages is not None:
             fits = min(fits, self.window_messages - self.messages)
         credit = max(fits, 0 if self.messages else 1)
-        return min(credit + self.lost + self._extra, MAX_CREDIT) if credit else 0
+        return min(credit, MAX_CREDIT) + self.lost + self._extra if credit else 0
 
     def try_more(self) -> None:
         """Nothing comes although there is credit: grant more for a moment, twice as much as the last time."""
@@ -61,11 +67,12 @@ class CreditWindow:
     def has_helped(self, *, at_once: bool) -> int:
         """Messages have come. ``at_once``: right after ``try_more``. Returns how much credit turns out to be lost."""
         found, self._extra = self._extra if at_once else 0, 0
-        self.lost += found
+        self.lost = min(self.lost + found, _MAX_LOST)
         return found
 
     def is_worth_a_flow(self, credit: int, left: int) -> bool:
         """``left``: what remains of the credit granted before. A lower credit is always worth a frame."""
         if credit < left:
             return credit == 0
-        return credit > left and (not left or credit - left >= max(1, (credit + self.messages) // _WORTH_A_FLOW))
+        worth = min((credit + self.messages) // _WORTH_A_FLOW, MAX_CREDIT // 2)
+        return credit > left and (not left or credit - left >= max(1, worth))

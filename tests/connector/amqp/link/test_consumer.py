@@ -42,6 +42,13 @@ def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscripti
     await_count(broker, queue, 0)
 
 
+def test_only_credit_holds_the_broker_back(broker, queue, put, subscription_to, consume):
+    put(broker, queue, *(f"text {n}" for n in range(1_500)))
+    link = consume(broker, subscription_to(queue))
+    taken(link, 1_500)
+    assert link.connection.session.incoming_window > 1 << 30
+
+
 def test_close_gives_back_without_spending_an_attempt(broker, queue, put, subscription_to, settings_for):
     put(broker, queue, "one")
     for _ in range(12):  # more than max-delivery-attempts

@@ -109,3 +109,13 @@ def test_a_quiet_queue_does_not_widen_the_window(broker, queue, put, subscriptio
     wait_until(lambda: link.waiting()[0] >= 10)
     time.sleep(0.3)
     assert link.waiting()[0] == 10
+
+
+def test_more_is_tried_less_often_the_longer_nothing_arrives(broker, queue, put, subscription_to, consume):
+    link = consume(broker, subscription_to(queue, window_messages=10))
+    granted = []
+    for _ in range(8):
+        with link.connection.core():
+            link.prefetch.try_more()
+            granted.append(link.prefetch.receiver.credit)
+    assert granted == [11, 12, 12, 14, 14, 14, 14, 18]

@@ -33,7 +33,18 @@ def test_a_window_of_messages():
 
 
 def test_credit_has_a_limit():
-    assert CreditWindow(1 << 50).credit() == MAX_CREDIT
+    window = CreditWindow(1 << 50)
+    assert window.credit() == MAX_CREDIT
+    for _ in range(20):
+        window.try_more()
+    assert window.credit() == 2 * MAX_CREDIT  # a broker that sends nothing has lost as much as it had
+
+
+def test_many_messages_in_flight_do_not_delay_a_grant():
+    window = CreditWindow(1 << 40)
+    window.received(60_000, 60_000_000)
+    assert window.is_worth_a_flow(window.credit(), MAX_CREDIT // 2)
+    assert not window.is_worth_a_flow(window.credit(), MAX_CREDIT // 2 + 1)
 
 
 def test_what_is_released_twice_leaves_no_debt():

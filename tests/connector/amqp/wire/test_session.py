@@ -36,12 +36,6 @@ def test_the_incoming_window_is_extended_at_half(peer):
     assert (flow.incoming_window, flow.next_incoming_id, flow.handle) == (64, 33, None)
 
 
-def test_another_window(peer):
-    peer.core.session.set_window(500)
-    [(flow, _)] = peer.sent()
-    assert flow.incoming_window == 500
-
-
 def test_links_have_handles_of_their_own_and_the_peer_has_others(peer):
     first, second = receiver(peer, "a", handle=7), receiver(peer, "b", handle=3)
     assert (first.handle, second.handle) == (0, 1)
