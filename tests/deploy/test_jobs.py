@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def artemis():
-    with EmbeddedArtemis(user="spark", password="secret") as broker:
+    with EmbeddedArtemis(user="spark", password="secret", start_timeout=180) as broker:
         yield broker
 
 
