@@ -103,7 +103,7 @@ def pipeline(environment, recipes_broker, tmp_path):
             timeout=550,
             check=False,
             cwd=folder,
-            env=environment(JMS_PASSWORD=recipes_broker.password),
+            env=environment(JMS_PASSWORD=recipes_broker.password, SPARK_TESTING="1"),  # a free port instead of 15002
         )
         assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-6000:]
         assert "Run is COMPLETED." in ended.stdout + ended.stderr
