@@ -9,7 +9,7 @@ WORKERS := -n 2 --dist worksteal
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-all unit faults soak demo bench bench-quick bench-long broker clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,12 @@ broker: $(READY) ## run the embedded broker until Ctrl-C
 
 bench: $(READY) ## compare the connector with all alternative clients, under 25 minutes; see docs/performance.md
 	$(BIN)/python -m bench.full --docs
+
+dist: $(READY) ## build wheel and source distribution twice, compare them, and write dist/ and its SHA256SUMS
+	$(BIN)/python tools/distributions.py dist
+
+sbom: $(READY) ## list what `pip install` of the wheel in dist/ installs: dist/pyspark-jms.cdx.json (CycloneDX)
+	$(BIN)/python tools/sbom.py dist
 
 bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 5 minutes
 	$(BIN)/python -m bench.quick

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from pyspark.errors import StreamingQueryException
 from streaming import batches_done, run_available
 from waiting import await_count, wait_until
 
@@ -132,3 +133,21 @@ def test_the_check_finds_no_problem(stage, queue, capsys):
     if stage.name != "classic":  # has no management over AMQP
         assert findings["queue"]["figures"]["messages"] == 3
     assert findings["transactions"]["verdict"] == "fine"
+
+
+@pytest.mark.deep
+def test_an_exactly_once_read_is_kept_in_a_staging_queue_or_refused(spark, stage, queue, tmp_path):
+    stage.put(queue, 100)
+    stream = stage.stream(spark, queue=queue, deliveryGuarantee="exactly-once", maxMessagesPerTrigger="40")
+    if not stage.name.startswith("artemis"):
+        with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\] deliveryGuarantee="):
+            run_available(stream, tmp_path / "checkpoint", "noop")
+        await_count(stage.broker, queue, 100)
+        return
+    run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+    stage.broker.kill()
+    stage.broker.start()
+    stage.put(queue, 5)
+    run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
+    assert numbers_in(spark, tmp_path / "out") == sorted([*range(100), *range(5)])
+    await_count(stage.broker, queue, 0)

@@ -1,5 +1,7 @@
 """Every Python and shell block of README.md and docs/ runs, on a real broker and a real Spark."""
 
+import re
+
 import page_blocks
 import pytest
 from page_runner import PageRunner
@@ -9,6 +11,9 @@ from pyspark_jms.testing import User
 BLOCKS = {page: page_blocks.blocks(page) for page in page_blocks.pages()}
 IN_MAKE_TEST = {"README.md"}
 """The other pages are left to `make test-deep`."""
+
+RECIPE = re.compile(r"^<!-- (?:file|printed by): \S+ -->$", re.MULTILINE)
+"""Before a block of docs/recipes/ whose program tests/recipes runs, and before what it prints."""
 
 MOST_NOT_RUN = 0.10
 PASSWORD = "artemis"
@@ -31,9 +36,18 @@ def test_every_block_of_the_page_runs(page, spark, fresh_broker, tmp_path):
         page_run.stop_queries()
 
 
+def test_no_code_hides_behind_another_name_of_its_language():
+    """Only the pages of docs/recipes/ have such blocks: tests/recipes runs their programs."""
+    hidden = re.compile(r"^ *```(?:py|python3|bash|shell|zsh)$", re.MULTILINE)
+    pages = [page for page in BLOCKS if not page.startswith("docs/recipes/")]
+    assert [page for page in pages if hidden.search((page_blocks.ROOT / page).read_text(encoding="utf-8"))] == []
+
+
 def test_at_most_a_tenth_of_the_blocks_is_not_run_and_each_of_these_has_a_reason(report):
     blocks = [block for of_page in BLOCKS.values() for block in of_page]
     not_run = [block for block in blocks if block.not_run is not None]
-    report(f"blocks of README.md and docs/: {len(blocks)}, not run: {len(not_run)}")
+    recipes = sum(len(RECIPE.findall((page_blocks.ROOT / page).read_text(encoding="utf-8"))) for page in BLOCKS)
+    report(f"blocks of README.md and docs/: {len(blocks)}, not run: {len(not_run)}; run by tests/recipes: {recipes}")
     assert all(block.not_run for block in not_run)
-    assert len(not_run) <= MOST_NOT_RUN * len(blocks), [f"{block}: {block.not_run}" for block in not_run]
+    all_blocks = len(blocks) + recipes
+    assert len(not_run) <= MOST_NOT_RUN * all_blocks, [f"{block}: {block.not_run}" for block in not_run]

@@ -3,6 +3,7 @@
 import getpass
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pages
@@ -18,25 +19,26 @@ PROGRAMS = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"))), None)
 
 
 @pytest.fixture(scope="module")
-def postgresql(tmp_path_factory):
+def postgresql():
     """The variables of a server of the installed PostgreSQL, with a folder and a port of its own."""
     if PROGRAMS is None:
         pytest.skip("no PostgreSQL is installed (apt-get install postgresql)")
-    folder, port = tmp_path_factory.mktemp("postgresql"), free_port("127.0.0.1")
     as_user = ["runuser", "-u", "postgres", "--"] if getpass.getuser() == "root" else []  # it refuses to run as root
-    if as_user:
-        for each in (folder, *list(folder.parents)[:2]):
-            each.chmod(0o755)
-        shutil.chown(folder, "postgres")
+    port = free_port("127.0.0.1")
+    with tempfile.TemporaryDirectory() as folder:  # the folders of pytest are private to its user
+        if as_user:
+            shutil.chown(folder, "postgres")
 
-    def program(name, *arguments):
-        command = [*as_user, str(PROGRAMS / name), "-D", str(folder / "data"), *arguments]
-        subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, cwd=folder)
+        def program(name, *arguments):
+            command = [*as_user, str(PROGRAMS / name), "-D", f"{folder}/data", *arguments]
+            subprocess.run(command, check=True, timeout=200, stdout=subprocess.DEVNULL, cwd=folder)
 
-    program("initdb", "-U", "orders", "-A", "trust")
-    program("pg_ctl", "-w", "-l", str(folder / "log"), "-o", f"-p {port} -h 127.0.0.1 -k {folder}", "start")
-    yield {"PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "orders", "PGPASSWORD": "unused"}
-    program("pg_ctl", "-w", "-m", "immediate", "stop")
+        program("initdb", "-U", "orders", "-A", "trust")
+        program("pg_ctl", "-w", "-l", f"{folder}/log", "-o", f"-p {port} -h 127.0.0.1 -k {folder}", "start")
+        try:
+            yield {"PGHOST": "127.0.0.1", "PGPORT": str(port), "PGUSER": "orders", "PGPASSWORD": "unused"}
+        finally:
+            program("pg_ctl", "-w", "-m", "immediate", "stop")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Each recipe runs as its page says, and prints what the page shows."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pages
 import pytest
 from rawstomp import RawStomp
 from session import kill_session
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.testing.ports import free_port
 
@@ -91,10 +92,12 @@ def pipeline(environment, recipes_broker, tmp_path):
     folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
+    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "pipelines.md").read_text(), re.MULTILINE)
+    program, *arguments = command.split()
 
     def pipeline():
         ended = subprocess.run(
-            [str(Path(sys.executable).with_name("spark-pipelines")), "run", "--spec", str(spec)],
+            [str(Path(sys.executable).with_name(program)), *arguments],
             capture_output=True,
             text=True,
             timeout=550,
@@ -114,7 +117,7 @@ def test_pipelines(pipeline, recipes_broker):
         with RawStomp(recipes_broker) as client:
             client.send("pipeline.orders", [([], order) for order in orders])
         pipeline()
-        assert recipes_broker.message_count("pipeline.orders") == 0
+        await_count(recipes_broker, "pipeline.orders", 0)
         with RawStomp(recipes_broker) as client:
             return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
 

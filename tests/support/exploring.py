@@ -1,4 +1,4 @@
-"""Explores a model: every state that a world can reach, or random walks. A state is a tuple; ``moves`` gives its successors.
+"""Explores a model: every state that a world can reach, or random walks. ``moves`` gives the successors of a state.
 
 A *violation* is what ``fault`` returns for a state: a sentence, or None. The first path to each violation is kept.
 """
@@ -39,8 +39,8 @@ def explore(start, moves, fault, *, canonical=lambda state: state, limit=10_000_
         state = waiting.popleft()
         depth = depth_of.pop(state)
         found.depth = max(found.depth, depth)
-        for label, after in moves(state):
-            after = canonical(after)
+        for label, moved in moves(state):
+            after = canonical(moved)
             if after in came_from:
                 continue
             came_from[after] = (label, state)
@@ -68,20 +68,22 @@ def _path(came_from, state):
     return labels[::-1]
 
 
-def walk(start, moves, fault, seed, *, is_fault=lambda label: label.startswith("!"), probability=0.12, length=400):
-    """A random path: a fault with the probability, where one is possible. Return the violation and the labels."""
+def walk(start, moves, fault, seed, *, violation=lambda state: state.violation, probability=0.12, length=400):
+    """A random path: a fault (its label begins with ``!``) with the probability, where one is possible.
+
+    Return what is wrong and the labels. ``violation`` is asked after every move, ``fault`` at the end.
+    """
     choose = random.Random(seed)
     state, labels = start, []
     for _ in range(length):
         steps = list(moves(state))
+        faults = [step for step in steps if step[0].startswith("!")]
+        others = [step for step in steps if not step[0].startswith("!")]
         if not steps:
             break
-        faults = [step for step in steps if is_fault(step[0])]
-        others = [step for step in steps if not is_fault(step[0])]
         take_fault = faults and (not others or choose.random() < probability)
         label, state = choose.choice(faults if take_fault else others)
         labels.append(label)
-        what = fault(state)
-        if what is not None:
-            return what, labels
-    return None, labels
+        if violation(state) is not None:
+            return violation(state), labels
+    return fault(state), labels

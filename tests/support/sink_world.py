@@ -1,18 +1,19 @@
 """A model of everything around the commits of a streaming query: a broker, Spark's commit log, drivers, tasks, faults.
 
-As ``staged_world``: the machine under test decides, and this module carries out its commands. A batch has rows, and each
-execution of the batch has them in the partitions of one of the world's layouts. A driver dies alone: its tasks go on
-and have no driver then. A task cannot send its rows again on a new connection, so such an attempt fails; the driver
-can, for the rows that it holds.
+As ``staged_world``: the protocol under test decides, and this module carries out its commands. A batch has rows, and
+each execution of the batch has them in the partitions of one of the world's layouts. A driver dies alone: its tasks go
+on and have no driver then.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from sink_protocol import Attempt, CommitProtocol, Ended, Locked, NeverTakes, RowsSent, SendRows, Taken, TakeTokens
+
+from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.staging import steps
-from pyspark_jms.delivery.staging.committer import CommitState, PartitionCommit
-from pyspark_jms.delivery.staging.sink_decision import Attempt, Hold, Missing
-from pyspark_jms.delivery.staging.sink_table import Begin, Done, Refuse
-from pyspark_jms.delivery.staging.tokens import Entry, Sighting, SinkToken
+from pyspark_jms.delivery.staging.tokens import Sighting
 from pyspark_jms.errors import JMSError
 
 BROKER_LIMIT = 10
@@ -31,8 +32,11 @@ class Budget(NamedTuple):
     """Attempts beside a running one."""
 
 
+NO_FAULTS = Budget()
+
+
 class Token(NamedTuple):
-    value: SinkToken
+    value: CommitToken
     holder: int = 0
     delayed: bool = False
     deliveries: int = 0
@@ -40,7 +44,7 @@ class Token(NamedTuple):
 
 class Connection(NamedTuple):
     number: int
-    rows: tuple[Entry, ...] = ()
+    rows: str = ""
     """Sent in its open transaction."""
     locked: bool = False
     halved: bool = False
@@ -72,8 +76,8 @@ class World(NamedTuple):
     tasks: tuple[Task, ...] = ()
     tokens: tuple[Token, ...] = ()
     connections: tuple[Connection, ...] = ()
-    written: tuple[tuple[int, Entry], ...] = ()
-    """(batch, partition) for each commit of the broker."""
+    written: tuple[tuple[int, str], ...] = ()
+    """(batch, rows of a partition) for each commit of the broker."""
     committed: int = 0
     existed: bool = False
     """Whether the subscription exists."""
@@ -82,34 +86,33 @@ class World(NamedTuple):
     violation: str | None = None
 
 
-def entries(layout):
-    """The entries of a layout: a tuple of partitions, each a string of rows. One without rows has no entry."""
-    return tuple(Entry(partition=number, rows=len(rows), digest=rows) for number, rows in enumerate(layout) if rows)
-
-
+@dataclass(kw_only=True)
 class SinkWorld:
-    def __init__(
-        self,
-        *,
-        layouts=(("1", "2"),),
-        batches=2,
-        first_batch=0,
-        budget=Budget(),
-        committer=PartitionCommit,
-        patient=True,
-        excludes=True,
-        delays=False,
-        counts=False,
-        send_on_mismatch=False,
-        may_refuse=(),
-    ):
-        self.layouts = tuple(entries(layout) for layout in layouts)
-        self.last_batch, self.committer = first_batch + batches - 1, committer
-        self.patient, self.excludes, self.delays, self.counts = patient, excludes, delays, counts
-        self.send_on_mismatch, self.may_refuse = send_on_mismatch, may_refuse
-        self.first = World(driver=Driver(), committed=first_batch, budget=budget)
-        self.situations: list[tuple[CommitState, object]] = [(CommitState(), None)]
-        self.arrows: set[tuple[str, str, str]] = set()
+    """The rules of a world: which batches in which partitions, which faults, and which protocol."""
+
+    layouts: tuple[tuple[str, ...], ...] = (("1", "2"),)
+    """An execution has the rows of one of them: a partition is a text, and each letter is a row. "" has no rows."""
+    batches: int = 2
+    first_batch: int = 0
+    budget: Budget = NO_FAULTS
+    protocol: type[CommitProtocol] = CommitProtocol
+    excludes: bool = True
+    """Whether the broker refuses a second consumer of the lock."""
+    patient: bool = True
+    """Whether the engine's patience outlives every old connection and every delay."""
+    delays: bool = False
+    """Whether what returns from a dead transaction is invisible for a while (redelivery-delay)."""
+    counts: bool = False
+    """Whether a death counts as a delivery of the token that its connection held."""
+    send_on_mismatch: bool = False
+    may_refuse: tuple[str, ...] = ()
+    """Results of a task that may end the query."""
+
+    def __post_init__(self):
+        self.partitions = [[(n, rows) for n, rows in enumerate(layout) if rows] for layout in self.layouts]
+        self.last_batch = self.first_batch + self.batches - 1
+        self.first = World(driver=Driver(), committed=self.first_batch, budget=self.budget)
+        self.situations: list[tuple[object, object]] = []
         self._numbers: dict[object, int] = {}
         self._known_steps: dict[object, int] = {}
         self._recovered: dict[object, str | None] = {}
@@ -117,9 +120,9 @@ class SinkWorld:
     # --- all moves ------------------------------------------------------------------------------------
 
     def moves(self, world):
-        yield from self._driver_moves(world)
+        yield from self.driver_moves(world)
         for index, task in enumerate(world.tasks):
-            yield from self._task_moves(world, index, task)
+            yield from self.task_moves(world, index, task)
         yield from self._connection_moves(world)
         yield from self._token_moves(world)
 
@@ -128,7 +131,7 @@ class SinkWorld:
 
     # --- the driver -----------------------------------------------------------------------------------
 
-    def _driver_moves(self, world, layouts=None):
+    def driver_moves(self, world, layouts=None):
         driver, budget = world.driver, world.budget
         if driver.stopped:
             return
@@ -154,11 +157,12 @@ class SinkWorld:
     def _start(self, world, layout):
         used = repr((world.tasks, world.tokens, world.connections))
         name = next(name for name in _NAMES if f"'{name}'" not in used)
-        outcomes = ("",) * len(self.layouts[layout])
+        outcomes = ("",) * len(self.partitions[layout])
         return world._replace(driver=Driver(world.committed, name, layout, outcomes))
 
     def _attempts(self, world, driver, running):
-        for entry, outcome in zip(self.layouts[driver.layout], driver.outcomes, strict=True):
+        for (partition, rows), outcome in zip(self.partitions[driver.layout], driver.outcomes, strict=True):
+            entry = _entry(driver, partition, rows)
             same = [task for task in running if task.attempt.entry == entry]
             if outcome or len(same) > 1 or (same and not world.budget.speculations):
                 continue
@@ -166,7 +170,7 @@ class SinkWorld:
             if same:
                 left = world.budget._replace(speculations=world.budget.speculations - 1)
                 spent = world._replace(budget=left)
-            yield f"driver starts task {entry.partition}", self._begin(spent, self._attempt(driver, entry))
+            yield f"driver starts task {partition}", self._begin(spent, self._attempt(driver, entry))
 
     def _attempt(self, driver, entry, whole=None):
         return Attempt(
@@ -178,16 +182,16 @@ class SinkWorld:
         )
 
     def _held(self, world, driver):
-        layout = self.layouts[driver.layout]
-        return self._begin(world, self._attempt(driver, layout[driver.outcomes.index("held")], whole=frozenset(layout)))
+        whole = tuple(_entry(driver, partition, rows) for partition, rows in self.partitions[driver.layout])
+        return self._begin(world, self._attempt(driver, whole[driver.outcomes.index("held")], whole=whole))
 
     def _begin(self, world, attempt):
-        task = Task(attempt, self._step(Task(attempt, 0), Begin()))
+        task = Task(attempt, self._step(attempt, -1, "begin"))
         return world._replace(tasks=_sorted(*world.tasks, task))
 
     def _commit_batch(self, world, driver):
-        written = "".join(entry.digest for batch, entry in world.written if batch == driver.batch)
-        wanted = "".join(entry.digest for entry in self.layouts[driver.layout])
+        written = "".join(rows for batch, rows in world.written if batch == driver.batch)
+        wanted = "".join(rows for _, rows in self.partitions[driver.layout])
         violation = world.violation
         if set(wanted) - set(written):
             violation = "A row is lost"
@@ -197,9 +201,9 @@ class SinkWorld:
 
     # --- tasks ----------------------------------------------------------------------------------------
 
-    def _task_moves(self, world, index, task):
+    def task_moves(self, world, index, task):
         command, budget = self.situations[task.situation][1], world.budget
-        what = f"{task.attempt.execution}{task.attempt.entry.partition} {type(command).__name__}"
+        what = f"{task.attempt.execution}{task.attempt.entry.task[-1]} {type(command).__name__}"
         if budget.task_deaths:
             spent = world._replace(budget=budget._replace(task_deaths=budget.task_deaths - 1))
             pending = command if isinstance(command, _MUTATING) else None
@@ -209,12 +213,8 @@ class SinkWorld:
             lost = self._answer(world, index, task._replace(connection=0), steps.Lost())
             yield f"{what}, connection is gone", lost
             return
-        if isinstance(command, steps.SendRows):
+        if isinstance(command, SendRows):
             yield what, self._send_rows(world, index, task)
-            return
-        if isinstance(command, steps.Drop):
-            left = self._leave(world, task.connection, None)
-            yield what, self._answer(left, index, task._replace(connection=0), steps.Dropped())
             return
         if isinstance(command, steps.Lock):
             if not self.excludes or not any(c.locked and not c.halved for c in world.connections):
@@ -232,72 +232,55 @@ class SinkWorld:
             yield f"! {what}, no answer", self._answer(left, index, task._replace(connection=0), steps.Lost())
 
     def _send_rows(self, world, index, task):
-        again = self.situations[task.situation][0] != self.situations[self._step(Task(task.attempt, 0), Begin())][0]
-        if (again or task.connection) and task.attempt.whole is None:
-            return self._leave(self._end(world, index), task.connection, None)
-        world, number = self._connect(world, rows=(task.attempt.entry,))
-        task = task._replace(connection=number)
-        return self._answer(world, index, task, steps.RowsSent())
-
-    def _lock(self, world, index, task, connection):
-        if connection is None:
-            world, number = self._connect(world)
-            task = task._replace(connection=number)
-            connection = next(c for c in world.connections if c.number == number)
-        existed = world.existed
-        world = _swap(world, connection, connection._replace(locked=True))._replace(existed=True)
-        return self._answer(world, index, task, steps.Locked(existed=existed))
-
-    def _connect(self, world, rows=()):
         used = {c.number for c in world.connections} | {task.connection for task in world.tasks}
         number = next(n for n in range(1, 99) if n not in used)
-        return world._replace(connections=_sorted(*world.connections, Connection(number, rows))), number
+        connection = Connection(number, rows=task.attempt.entry.digest)
+        world = world._replace(connections=_sorted(*world.connections, connection))
+        return self._answer(world, index, task._replace(connection=number), RowsSent())
+
+    def _lock(self, world, index, task, connection):
+        existed = world.existed
+        world = _swap(world, connection, connection._replace(locked=True))._replace(existed=True)
+        return self._answer(world, index, task, Locked(existed=existed))
 
     def _answer(self, world, index, task, event):
         try:
-            task = task._replace(situation=self._step(task, event))
+            task = task._replace(situation=self._step(task.attempt, task.situation, event))
         except (AssertionError, JMSError) as error:
-            return world._replace(violation=f"The machine fails: {error!r}")
-        match self.situations[task.situation][1]:
-            case Done(result):
-                world = self._free(self._end(world, index), task.connection, dies=False)
-                return self._outcome(world, task.attempt, "held" if isinstance(result, Hold) else "done")
-            case Refuse(reason):
-                world = self._free(self._end(world, index), task.connection, dies=False)
-                return self._refused(world, task.attempt, reason)
-        return world._replace(tasks=_sorted(*world.tasks[:index], task, *world.tasks[index + 1 :]))
+            return world._replace(violation=f"The protocol fails: {error!r}")
+        command = self.situations[task.situation][1]
+        if not isinstance(command, Ended):
+            return world._replace(tasks=_sorted(*world.tasks[:index], task, *world.tasks[index + 1 :]))
+        world = self.free(self._end(world, index), task.connection, dies=False)
+        if task.attempt.execution != world.driver.execution or command.result == "failed":
+            return world
+        if command.result in ("committed", "already", "held"):
+            return self._outcome(world, task.attempt, "held" if command.result == "held" else "done")
+        allowed = command.result in self.may_refuse or (command.result == "missing" and world.tainted)
+        world = world._replace(driver=Driver(stopped=True))
+        return world if allowed else world._replace(violation=f"A task is refused: {command.result}")
 
     def _outcome(self, world, attempt, outcome):
         driver = world.driver
-        if attempt.execution != driver.execution:
-            return world
-        partition = self.layouts[driver.layout].index(attempt.entry)
+        partition = [rows for _, rows in self.partitions[driver.layout]].index(attempt.entry.digest)
         if driver.outcomes[partition] == "done":
             return world
         outcomes = (*driver.outcomes[:partition], outcome, *driver.outcomes[partition + 1 :])
         return world._replace(driver=driver._replace(outcomes=outcomes))
 
-    def _refused(self, world, attempt, reason):
-        if attempt.execution != world.driver.execution:
-            return world
-        allowed = isinstance(reason, self.may_refuse) or (isinstance(reason, Missing) and world.tainted)
-        world = world._replace(driver=Driver(stopped=True))
-        return world if allowed else world._replace(violation=f"A task is refused: {type(reason).__name__}")
-
     def _end(self, world, index):
         return world._replace(tasks=world.tasks[:index] + world.tasks[index + 1 :])
 
-    def _step(self, task, event):
-        key = (task.attempt, task.situation, event)
+    def _step(self, attempt, situation, event):
+        key = (attempt, situation, event)
         if key not in self._known_steps:
-            machine = self.committer("query", task.attempt)
-            machine.state = self.situations[task.situation][0]
-            before = machine.state.phase
-            command = machine.next(event)
-            self.arrows.add((before.value, type(event).__name__, machine.state.phase.value))
-            number = self._numbers.setdefault((machine.state, command), len(self.situations))
+            protocol = self.protocol(attempt)
+            if situation >= 0:
+                protocol.state = self.situations[situation][0]
+            command = protocol.next(event)
+            number = self._numbers.setdefault((protocol.state, command), len(self.situations))
             if number == len(self.situations):
-                self.situations.append((machine.state, command))
+                self.situations.append((protocol.state, command))
             self._known_steps[key] = number
         return self._known_steps[key]
 
@@ -306,20 +289,24 @@ class SinkWorld:
     def _outcomes(self, world, connection, command):
         visible = [t for t in world.tokens if not (t.holder or t.delayed)]
         match command:
-            case steps.FindTokens():
-                if visible or self._patience_over(world, connection):
-                    yield steps.TokensSeen(tuple(Sighting(t.value, t.deliveries) for t in visible)), world
             case steps.CreateToken(token):
                 yield steps.TokenCreated(), world._replace(tokens=_sorted(*world.tokens, Token(token)))
             case steps.RenewToken(token):
-                kept = [t for t in world.tokens if t not in visible]
+                kept = [t for t in world.tokens if t.holder != connection.number]
                 yield steps.Renewed(), world._replace(tokens=_sorted(*kept, Token(token)))
-            case steps.TakeTokens():
-                held = [t._replace(holder=connection.number) if t in visible else t for t in world.tokens]
-                taken = tuple(t.value for t in held if t.holder == connection.number)
-                yield steps.TokensTaken(taken), world._replace(tokens=_sorted(*held))
+            case TakeTokens():
+                yield from self._take(world, connection, visible)
             case steps.Commit(token):
                 yield steps.Committed(), self._carry_out(world, connection, token)
+
+    def _take(self, world, connection, visible):
+        own = [t for t in world.tokens if t.holder == connection.number]
+        if not (visible or own) and not self._patience_over(world, connection):
+            return
+        seen = tuple(Sighting(t.value, t.deliveries) for t in (*own, *visible))
+        number = 0 if self.protocol is NeverTakes else connection.number
+        held = (t._replace(holder=number) if t in visible else t for t in world.tokens)
+        yield Taken(seen), world._replace(tokens=_sorted(*held))
 
     def _patience_over(self, world, connection):
         if not self.patient:
@@ -328,8 +315,8 @@ class SinkWorld:
         return not others and not any(t.delayed for t in world.tokens)
 
     def _carry_out(self, world, connection, token):
-        written = (*world.written, *((token.batch, entry) for entry in connection.rows))
-        rows = [row for batch, entry in written if batch == token.batch for row in entry.digest]
+        written = (*world.written, (token.batch, connection.rows))
+        rows = [row for batch, part in written if batch == token.batch for row in part]
         twice = len(set(rows)) < len(rows) and not self.send_on_mismatch
         kept = [t for t in world.tokens if t.holder != connection.number]
         after = world._replace(
@@ -337,7 +324,7 @@ class SinkWorld:
             written=tuple(sorted(written)),
             violation="A row is written twice" if twice else world.violation,
         )
-        return _swap(after, connection, connection._replace(rows=()))
+        return _swap(after, connection, connection._replace(rows=""))
 
     def _connection_moves(self, world):
         budget = world.budget
@@ -347,7 +334,7 @@ class SinkWorld:
                 if not budget.closed:
                     continue
                 spent, sign = world._replace(budget=budget._replace(closed=budget.closed - 1)), "! "
-            yield f"{sign}connection {connection.number} closes", self._free(spent, connection.number)
+            yield f"{sign}connection {connection.number} closes", self.free(spent, connection.number)
             if connection.locked and not connection.halved:
                 halved = _swap(spent, connection, connection._replace(halved=True))
                 yield f"{sign}connection {connection.number} loses its lock", halved
@@ -359,7 +346,7 @@ class SinkWorld:
         if budget.restarts and world.connections:
             after = world._replace(budget=budget._replace(restarts=budget.restarts - 1))
             for connection in world.connections:
-                after = self._free(after, connection.number)
+                after = self.free(after, connection.number)
             yield "! broker restarts", after
 
     def _token_moves(self, world):
@@ -378,7 +365,7 @@ class SinkWorld:
             return world
         return _swap(world, connection, connection._replace(client=False, pending=pending))
 
-    def _free(self, world, number, *, dies=True):
+    def free(self, world, number, *, dies=True):
         count = 1 if self.counts and dies else 0
         tokens = _sorted(
             *(
@@ -399,22 +386,22 @@ class SinkWorld:
     def _recovery(self, world):
         """All clients die, the broker notices, and a fresh driver runs without faults to its end, in each layout."""
         for connection in world.connections:
-            world = self._free(world, connection.number, dies=False)
+            world = self.free(world, connection.number, dies=False)
         tokens = _sorted(*(t._replace(delayed=False) for t in world.tokens))
         world = world._replace(driver=Driver(), tasks=(), tokens=tokens, budget=Budget())
         if world not in self._recovered:
             results = [self._run_to_end(world, [layout]) for layout in range(len(self.layouts))]
             bad = [result for result in results if result not in (None, "refused")]
-            may_miss = world.tainted or Missing in self.may_refuse
+            may_miss = world.tainted or "missing" in self.may_refuse
             none_finishes = "No replay can finish" if None not in results and not may_miss else None
             self._recovered[world] = bad[0] if bad else none_finishes
         return self._recovered[world]
 
     def _run_to_end(self, world, layouts):
         for _ in range(400):
-            moves = list(self._driver_moves(world, layouts))
+            moves = list(self.driver_moves(world, layouts))
             if world.tasks:
-                moves = list(self._task_moves(world, 0, world.tasks[0]))
+                moves = list(self.task_moves(world, 0, world.tasks[0]))
             if world.violation or not moves:
                 break
             world = moves[0][1]
@@ -438,15 +425,26 @@ class SinkWorld:
         )
 
 
+def _entry(driver, partition, rows):
+    return LedgerEntry(
+        task=f"{driver.batch}/{partition}",
+        batch=driver.batch,
+        rows=len(rows),
+        digest=rows,
+        written_ms=0,
+        execution=driver.execution,
+    )
+
+
 def _order(item):
     match item:
         case Token(value, holder, delayed, deliveries):
-            return value.batch, value.execution, sorted(value.entries), holder, delayed, deliveries
+            return value.batch, [(e.task, e.digest, e.execution) for e in value.entries], holder, delayed, deliveries
         case Connection(number):
             return number
         case Task(attempt, situation, connection):
-            held = attempt.whole is not None
-            return attempt.batch, attempt.execution, attempt.entry, held, situation, connection
+            entry, held = attempt.entry, attempt.whole is not None
+            return attempt.batch, attempt.execution, entry.task, entry.digest, held, situation, connection
     return item
 
 

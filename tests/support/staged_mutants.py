@@ -6,7 +6,7 @@ from free_table import FreeTable
 
 from pyspark_jms.delivery.staging.offset import Offset
 from pyspark_jms.delivery.staging.owner import SourceOwner
-from pyspark_jms.delivery.staging.owner_table import Deliver, Loss, Phase, Planned
+from pyspark_jms.delivery.staging.owner_table import Deliver, Loss, Phase, Planned, Read
 from pyspark_jms.delivery.staging.steps import FindTokens, FinishedTaken, Patience, Receive, TakeFinished, TakeTokens
 
 
@@ -100,14 +100,24 @@ class TakesBlocksFirst(Mutant):
 
 
 class RetiresEarly(Mutant):
-    """R6: blocks are deleted when they are planned, and not when Spark has committed them."""
+    """R6: staged messages are planned and deleted at once, and not deleted when Spark has committed them."""
 
-    def _proceed(self):
-        token = self.state.token
-        if token and self.state.phase in (Phase.LOOKING, Phase.OWNING) and token.next > self._start().seq:
-            self._set(phase=Phase.FINISHING)
-            return TakeFinished(token.id, token.next)
-        return super()._proceed()
+    def _whole(self):
+        if self.state.token is None or isinstance(self.state.request, Read):
+            return super()._whole()
+        self._set(phase=Phase.TAKING)
+        return TakeTokens()
+
+    def _take_finished(self):
+        token = self._token()
+        self._set(phase=Phase.FINISHING)
+        return TakeFinished(token.id, token.next)
+
+    def _committed(self, committed):
+        token = self._token()
+        if self.state.received or token.next == self._start().seq:
+            return super()._committed(committed)
+        return self._planned(Offset(id=token.id, token=token.name, seq=token.next))
 
 
 class AcceptsParts(Mutant):

@@ -10,6 +10,7 @@ the lock is free, later the rest returns.
 """
 
 import itertools
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark_jms.delivery.staging import steps
@@ -34,6 +35,9 @@ class Budget(NamedTuple):
     lost_tokens: int = 0
     """Tokens that are deleted, or end in a dead-letter queue."""
     lost_blocks: int = 0
+
+
+NO_FAULTS = Budget()
 
 
 class Message(NamedTuple):
@@ -106,6 +110,8 @@ class World(NamedTuple):
     logs: tuple[Log, ...] = (Log(),)
     gone: frozenset[int] = frozenset()
     """Messages that a rival took, or whose block was deleted."""
+    coming: int = 0
+    """Messages that producers send later."""
     budget: Budget = Budget()
     tainted: bool = False
     """Something was deleted, so a loss may be reported."""
@@ -118,43 +124,46 @@ BROKER_LIMIT = 10
 """Deliveries after which the broker moves a message to its dead-letter queue."""
 
 
+@dataclass(kw_only=True)
 class StagedWorld:
     """The rules of a world: how many messages, which faults, and which machine."""
 
-    def __init__(
-        self,
-        *,
-        messages,
-        drivers=1,
-        queries=1,
-        budget=Budget(),
-        owner=SourceOwner,
-        per_batch=2,
-        per_block=1,
-        cuts=True,
-        excludes=True,
-        patient=True,
-        delays=False,
-        durable_source=False,
-        shared_name=False,
-        counts=False,
-        fail_on_data_loss=True,
-        may_stop=(),
-    ):
-        """``cuts``: a batch has a partition for each block, and not one for all. ``excludes``: the broker refuses a second consumer of the lock. ``patient``: the engine's patience outlives
-        every old connection and every delay. ``delays``: what returns from a dead transaction is invisible for a while
-        (redelivery-delay). ``durable_source``: the source has one consumer at a time. ``shared_name``: all queries use
-        one staging queue. ``counts``: a death counts as a delivery of all that its connection held. ``may_stop``:
-        reasons with which a query may end.
-        """
-        self.owner, self.per_batch, self.per_block, self.cuts = owner, per_batch, per_block, cuts
-        self.excludes, self.patient, self.delays, self.counts = excludes, patient, delays, counts
-        self.durable_source, self.shared_name, self.fail_on_data_loss = durable_source, shared_name, fail_on_data_loss
-        self.may_stop = may_stop
-        source = tuple(Message(number) for number in range(1, messages + 1))
-        starting = tuple(Driver(query=query) for query in range(queries) for _ in range(drivers))
-        self.first = World(source=source, drivers=starting, budget=budget, logs=(Log(),) * queries)
-        self.messages = frozenset(message.id for message in source)
+    messages: int
+    late: int = 0
+    """How many of them are sent at any time, and not before the first driver starts."""
+    drivers: int = 1
+    """Of each query."""
+    queries: int = 1
+    budget: Budget = NO_FAULTS
+    owner: type[SourceOwner] = SourceOwner
+    per_batch: int = 2
+    cuts: bool = True
+    """Whether a batch has a partition for each block, or one for all."""
+    lags: bool = False
+    """Whether the batch before the start is never certain to be in the commit log."""
+    atomic: bool = True
+    """Whether messages are accepted in the transaction that sends their blocks."""
+    excludes: bool = True
+    """Whether the broker refuses a second consumer of the lock."""
+    patient: bool = True
+    """Whether the engine's patience outlives every old connection and every delay."""
+    delays: bool = False
+    """Whether what returns from a dead transaction is invisible for a while (redelivery-delay)."""
+    durable_source: bool = False
+    """Whether the source has one consumer at a time."""
+    shared_name: bool = False
+    """Whether all queries use one staging queue."""
+    counts: bool = False
+    """Whether a death counts as a delivery of all that its connection held."""
+    fail_on_data_loss: bool = True
+    may_stop: tuple[type, ...] = ()
+    """Reasons with which a query may end."""
+
+    def __post_init__(self):
+        source = tuple(Message(number) for number in range(1, self.messages - self.late + 1))
+        starting = tuple(Driver(query=query) for query in range(self.queries) for _ in range(self.drivers))
+        logs = (Log(),) * self.queries
+        self.first = World(source=source, drivers=starting, budget=self.budget, logs=logs, coming=self.late)
         self.situations: list[tuple[OwnerState, object]] = []
         self.arrows: set[tuple[str, str, str]] = set()
         """The moves of the machine's table that were taken."""
@@ -166,15 +175,21 @@ class StagedWorld:
 
     def moves(self, world):
         for number, driver in enumerate(world.drivers):
-            yield from self._driver_moves(world, number, driver)
+            yield from self.driver_moves(world, number, driver)
         yield from self._connection_moves(world)
         yield from self._losses(world)
+        if world.coming:
+            yield "a message is sent", self._send(world)
+
+    def _send(self, world):
+        new = Message(self.messages - world.coming + 1)
+        return world._replace(source=(*world.source, new), coming=world.coming - 1)
 
     def fault(self, world):
         """What is wrong in this world, or with what fresh drivers make of it."""
         return world.violation or self._recovery(world)
 
-    def _driver_moves(self, world, number, driver):
+    def driver_moves(self, world, number, driver):
         if driver.stage == "boot":
             yield f"{number} boots", self._boot(world, number, driver)
             return
@@ -190,7 +205,11 @@ class StagedWorld:
             dead = self._leave(world, driver.connection, command if isinstance(command, _MUTATING) else None)
             what = type(command).__name__ if command else driver.stage
             spent = budget._replace(deaths=budget.deaths - 1)
-            yield f"! {number} dies at {what}", _put(dead, number, Driver(query=driver.query))._replace(budget=spent)
+            yield f"! {number} dies at {what}", put(dead, number, Driver(query=driver.query))._replace(budget=spent)
+            if not self.atomic and isinstance(command, steps.Commit):
+                accepted = tuple(m for m in world.source if m.holder != driver.connection)
+                between = put(dead, number, Driver(query=driver.query))._replace(budget=spent, source=accepted)
+                yield f"! {number} dies between two transactions", between
 
     def _connection_moves(self, world):
         budget = world.budget
@@ -200,7 +219,7 @@ class StagedWorld:
                 if not budget.closed:
                     continue
                 spent, sign = world._replace(budget=budget._replace(closed=budget.closed - 1)), "! "
-            yield f"{sign}connection {connection.number} closes", self._free(spent, connection.number)
+            yield f"{sign}connection {connection.number} closes", self.free(spent, connection.number)
             if not connection.halved:
                 halved = connection._replace(halved=True)
                 yield f"{sign}connection {connection.number} loses its lock", _swap(spent, connection, halved)
@@ -209,7 +228,7 @@ class StagedWorld:
         if budget.restarts and world.connections:
             after = world._replace(budget=budget._replace(restarts=budget.restarts - 1))
             for connection in world.connections:
-                after = self._free(after, connection.number)
+                after = self.free(after, connection.number)
             yield "! broker restarts", after
 
     def _late(self, world, connection):
@@ -295,14 +314,14 @@ class StagedWorld:
         if len(log.sink) > driver.batch:
             differs = log.sink[driver.batch] != rows and not world.tainted
             world = world._replace(violation="A repeated batch differs") if differs else world
-            yield label, _put(world, number, driver._replace(stage="commit", rows=()))
+            yield label, put(world, number, driver._replace(stage="commit", rows=()))
             return
         written = {message for other in world.logs for batch in other.sink for rows_ in batch for message in rows_}
         new = {message for part in rows for message in part}
         if new & written or new & world.gone - (world.gone if world.tainted else frozenset()):
             world = world._replace(violation="A message is written twice")
         logs = _at(world.logs, driver.query, log._replace(sink=(*log.sink, rows)))
-        yield label, _put(world._replace(logs=logs), number, driver._replace(stage="commit", rows=()))
+        yield label, put(world._replace(logs=logs), number, driver._replace(stage="commit", rows=()))
 
     def _commit(self, world, number, driver):
         log = world.logs[driver.query]
@@ -311,7 +330,8 @@ class StagedWorld:
             return
         logs = _at(world.logs, driver.query, log._replace(committed=driver.batch + 1))
         driver = driver._replace(batch=driver.batch + 1, start=driver.end, end=Offset())
-        after = self._ask(world._replace(logs=logs), number, driver, Plan(driver.start))
+        certain = log.offsets[-2].seq if self.lags and len(log.offsets) > 1 else None
+        after = self._ask(world._replace(logs=logs), number, driver, Plan(driver.start, certain))
         yield f"{number} commits batch {driver.batch - 1}", after
 
     def _idle(self, world, number, driver):
@@ -321,7 +341,7 @@ class StagedWorld:
 
     def _end(self, world, number, driver):
         """The driver's process ends in order, and starts anew."""
-        return _put(self._free(world, driver.connection, dies=False), number, Driver(query=driver.query))
+        return put(self.free(world, driver.connection, dies=False), number, Driver(query=driver.query))
 
     # --- the machine ----------------------------------------------------------------------------------
 
@@ -349,18 +369,17 @@ class StagedWorld:
                 driver = driver._replace(stage="sink", rows=_partitions(driver.memory, start, end, cuts))
             case Stop(reason):
                 return self._stop(world, number, driver, reason)
-        return _put(world, number, driver)
+        return put(world, number, driver)
 
     def _stop(self, world, number, driver, reason):
-        query = driver.query
         world = self._end(world, number, driver)
         if isinstance(reason, Fenced) and len(world.drivers) > 1:
             return world
-        mine = world.logs[query].offsets
-        known = any(t.value.id == offset.id for t in world.tokens for offset in mine)
+        named = driver.end if driver.end.id else driver.start
+        known = any((t.value.id, t.value.name) == (named.id, named.token) for t in world.tokens)
         unknown = len(world.drivers) > 1 and not known  # a stale driver, and the token that would tell is lost
         allowed = isinstance(reason, self.may_stop) or (isinstance(reason, Loss) and (world.tainted or unknown))
-        world = _put(world, number, Driver(stage="stopped", query=driver.query))
+        world = put(world, number, Driver(stage="stopped", query=driver.query))
         return world if allowed else world._replace(violation=f"The query stops with {type(reason).__name__}")
 
     def _step(self, world, driver, event):
@@ -513,10 +532,7 @@ class StagedWorld:
         """The transaction: everything or nothing."""
         held = [m.id for m in world.source if m.holder == connection.number]
         numbered = tuple((first + index, message) for index, message in enumerate(held))
-        new = [
-            Block(token.id, first + index, tuple(held[index : index + self.per_block]))
-            for index in range(0, len(held), self.per_block)
-        ]
+        new = [Block(token.id, first + index, (message,)) for index, message in enumerate(held)]
         kept = [b for b in world.blocks if b.holder != connection.number]
         taken = any(t.holder == connection.number and t.value.id != token.id and t.value.next for t in world.tokens)
         twice = any(b.stream == n.stream and b.first < n.end and n.first < b.end for b in world.blocks for n in new)
@@ -551,12 +567,12 @@ class StagedWorld:
             return world
         return _swap(world, connection, connection._replace(client=False, pending=pending))
 
-    def _free(self, world, number, *, dies=True):
+    def free(self, world, number, *, dies=True):
         """The broker ends the connection, and what it held returns."""
         count = 1 if self.counts and dies else 0
 
         def returned(item):
-            if item.holder != number:
+            if not number or item.holder != number:
                 return item
             changes = {"holder": 0}
             if not isinstance(item, Message):
@@ -581,12 +597,14 @@ class StagedWorld:
     def _recovery(self, world):
         """All drivers die, the broker notices, and a fresh driver of each query runs without faults to its end."""
         for connection in world.connections:
-            world = self._free(world, connection.number, dies=False)
+            world = self.free(world, connection.number, dies=False)
+        while world.coming:
+            world = self._send(world)
         world = world._replace(
             drivers=tuple(Driver(query=query) for query in range(len(world.logs))),
             tokens=_sorted(*(t._replace(delayed=False) for t in world.tokens)),
             blocks=_sorted(*(b._replace(delayed=False) for b in world.blocks)),
-            budget=Budget(),
+            budget=NO_FAULTS,
         )
         if world not in self._recovered:
             self._recovered[world] = self._run_to_end(world)
@@ -595,7 +613,7 @@ class StagedWorld:
     def _run_to_end(self, world):
         for query in range(len(world.logs)):
             for _ in range(300):
-                moves = list(self._driver_moves(world, query, world.drivers[query]))
+                moves = list(self.driver_moves(world, query, world.drivers[query]))
                 if world.violation or not moves:
                     break
                 world = moves[-1][1]
@@ -603,9 +621,9 @@ class StagedWorld:
                 return world.violation
             if world.drivers[query].stage == "run":
                 return f"Stuck at {type(self.situations[world.drivers[query].situation][1]).__name__}"
-            world = self._free(world, world.drivers[query].connection, dies=False)
+            world = self.free(world, world.drivers[query].connection, dies=False)
         written = {m for log in world.logs for batch in log.sink for part in batch for m in part}
-        missing = self.messages - written - world.gone
+        missing = set(range(1, self.messages + 1)) - written - world.gone
         if not missing or any(driver.stage == "stopped" for driver in world.drivers):
             return None
         staged = {message for block in world.blocks for message in block.messages}
@@ -637,7 +655,7 @@ def _at(items, index, item):
     return (*items[:index], item, *items[index + 1 :])
 
 
-def _put(world, number, driver):
+def put(world, number, driver):
     return world._replace(drivers=_at(world.drivers, number, driver))
 
 

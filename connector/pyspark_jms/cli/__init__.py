@@ -1,11 +1,12 @@
 """``pyspark-jms``: the commands of the connector. Each command is a module; ``_COMMANDS`` lists them."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from pyspark_jms import __version__
-from pyspark_jms.cli import broker, check, demo, staging, unsubscribe
+from pyspark_jms.cli import broker, check, demo, move, peek, send, staging, subscribe, unsubscribe
 from pyspark_jms.cli.command import Command
 from pyspark_jms.errors import JMSError
 
@@ -15,7 +16,11 @@ _COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     broker.COMMAND,
     check.COMMAND,
+    send.COMMAND,
+    peek.COMMAND,
+    subscribe.COMMAND,
     unsubscribe.COMMAND,
+    move.COMMAND,
     staging.COMMAND,
 )
 """In the order of ``pyspark-jms --help``."""
@@ -29,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JMSError as error:
         print(error, file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it once more
+        return 141
     except KeyboardInterrupt:
         return 130
 

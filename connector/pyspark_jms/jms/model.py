@@ -11,6 +11,7 @@ __all__ = [
     "DEAD_LETTER_PROPERTIES",
     "ERROR_PROPERTY",
     "MESSAGE_ID_PROPERTY",
+    "MOVED_PROPERTY",
     "OCTET_STREAM",
     "READABLE_AS",
     "SOURCE_PROPERTY",
@@ -43,6 +44,9 @@ SOURCE_PROPERTY = "spark_jms_source"
 
 MESSAGE_ID_PROPERTY = "spark_jms_message_id"
 """Property of a dead letter: the broker's id of the message at that destination."""
+
+MOVED_PROPERTY = "spark_jms_moved"
+"""Property of a message that ``pyspark-jms move`` has moved: the run that moved it."""
 
 DEAD_LETTER_PROPERTIES = frozenset({ERROR_PROPERTY, SOURCE_PROPERTY, MESSAGE_ID_PROPERTY})
 

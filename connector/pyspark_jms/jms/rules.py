@@ -12,7 +12,7 @@ from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.literals import is_plain_name, reserved_word
 from pyspark_jms.jms.conversions import BASE64, ValueType
-from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES
+from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 
 __all__ = [
     "MARKER_PREFIX",
@@ -33,6 +33,9 @@ _ELEMENTS_ONLY = frozenset({ValueType.CHAR, ValueType.BYTES})
 
 PROPERTY_TYPES: frozenset[ValueType] = frozenset(ValueType) - _ELEMENTS_ONLY
 """JMS 3.1 §3.5.4."""
+
+_MARKERS_OF_ROWS = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
+"""Properties with ``MARKER_PREFIX`` that a row may have, so that it can be written as it was read."""
 
 _SET_BY_CLIENT = frozenset({"JMSXGroupID", "JMSXGroupSeq"})
 
@@ -63,7 +66,7 @@ def property_name_problem(name: str | None) -> str | None:
         return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
     if not is_plain_name(name, activemq=False):
         return "is not a Java identifier (letters, digits, _ and $, no digit first): JMS 3.1 §3.8.1.1"
-    if name.startswith(MARKER_PREFIX) and name not in DEAD_LETTER_PROPERTIES:
+    if name.startswith(MARKER_PREFIX) and name not in _MARKERS_OF_ROWS:
         return f"begins with {MARKER_PREFIX}, which this connector reserves"
     if name.startswith("JMSX"):
         known = name in _SET_BY_CLIENT or name in SET_BY_PROVIDER

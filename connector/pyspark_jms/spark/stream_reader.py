@@ -60,6 +60,11 @@ class JmsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._engine().drain()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
+            raise UnsupportedError(
+                "Trigger.Once runs one batch, and the first batch of an exactly-once read is empty.",
+                "Use trigger(availableNow=True).",
+            )
         if isinstance(limit, ReadAllAvailable) and self._options.journal is None:
             raise UnsupportedError(
                 "Trigger.Once does not report that its batch is done: without a journal nothing could be acknowledged.",

@@ -4,7 +4,8 @@ from pyspark_jms import __version__, cli
 
 
 def test_help_and_version(capsys):
-    for arguments in (["--help"], ["broker", "--help"], ["check", "--help"], ["unsubscribe", "--help"], ["--version"]):
+    names = [command.name for command in cli._COMMANDS]
+    for arguments in (["--help"], *([name, "--help"] for name in names), ["--version"]):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 0

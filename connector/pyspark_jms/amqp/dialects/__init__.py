@@ -27,6 +27,7 @@ ARTEMIS = Dialect(
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
     refuses_staging="",
@@ -39,6 +40,7 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
     no_register="admits one connection with a container id, so that only one task of a query could write at a time",
     send=CLASSIC_RULES,
 )

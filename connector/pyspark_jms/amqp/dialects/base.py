@@ -47,6 +47,13 @@ class Dialect:
     destination_prefixes: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
     """Beginnings of ``to`` and ``reply-to`` that name the kind of a destination, as ``queue://``."""
 
+    origin_names: tuple[str, ...] = ()
+    """Annotations and properties by which a message in the broker's own dead-letter queue names the queue and the
+    address that it came from."""
+
+    added_properties: tuple[str, ...] = ()
+    """Beginnings of the names of properties that the broker adds to such a message, and that rows have."""
+
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 

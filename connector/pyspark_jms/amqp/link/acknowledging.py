@@ -5,7 +5,7 @@ Nothing else proves that a broker has stored an acknowledgement: the answers to 
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,8 @@ class Acknowledger:
         """Whether the broker confirms acknowledgements."""
         return self._coordinator is not None
 
-    def acknowledge(self, ids: Sequence[bytes]) -> Acknowledgement:
+    def acknowledge(self, ids: Sequence[bytes], send: Callable[[bytes], None] | None = None) -> Acknowledgement:
+        """``send``: called with the transaction, before the messages are accepted in it; needs transactions."""
         ranges = ranges_of(ids)
         if self._coordinator is None or self._declared is None:
             with self._connection.core():
@@ -73,11 +74,13 @@ class Acknowledger:
             return Acknowledgement(None, len(ids))
         declared = self._declared
         self._connection.await_(lambda: declared.done, "a transaction")
+        if declared.txn_id is None:
+            raise ConnectionLostError(
+                f"{self._connection.address} refused to begin a transaction.", "The query connects again."
+            )
+        if send is not None:
+            send(declared.txn_id)
         with self._connection.core():
-            if declared.txn_id is None:
-                raise ConnectionLostError(
-                    f"{self._connection.address} refused to begin a transaction.", "The query connects again."
-                )
             self._coordinator.require_open(declared.txn_id)
             self._receiver.accept(ranges, declared.txn_id)
             answer = self._coordinator.discharge(declared.txn_id)

@@ -46,7 +46,7 @@ def token_address(queue: str) -> str:
 
 
 def find_token(settings: ConnectionSettings, queue: str) -> CommitToken:
-    """The token; one without entries if there is none. Changes nothing at the broker."""
+    """The token; one without entries if there is none."""
     with _opened(settings, queue) as ledger:
         return ledger.find()
 
@@ -82,15 +82,22 @@ class TokenLedger:
         """``transactions``: those of the rows. ``keep_ms``: how long the ledger of all batch writes keeps an entry."""
         self._connection, self._transactions, self._queue = connection, transactions, queue
         self._register = Register(connection, transactions, token_address(queue))
-        self._lock_seconds = settings.receipt_timeout + _LOST_OWNER_SECONDS
+        self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS
         self._keep_ms = keep_ms
 
     def find(self) -> CommitToken:
+        """By browsing: each attempt that follows a death begins with a look-up, so a token is renewed in time."""
         if not self._register.lock(self._lock_seconds, create=False):
             return CommitToken()
         with self._released():
-            found = self._register.read(_ABSENCE_SECONDS)
-            return _token(found, self._register.address) if found else CommitToken()
+            found = self._register.peek(self._queue) or self._register.read(_ABSENCE_SECONDS)
+            if not found:
+                return CommitToken()
+            token = _token(found, self._register.address)
+            if _is_worn(found):
+                self._register.read(_MISSING_SECONDS)
+                self._renew(token)
+            return token
 
     def commit(self, entry: LedgerEntry, admit: Admit) -> bool:
         """Commit the rows of the open transaction together with their entry. Returns what ``admit`` returned.
@@ -152,7 +159,7 @@ class TokenLedger:
             self._require_new(entry)
             register.create(CommitToken().body())
             found = register.read(_MISSING_SECONDS)
-        return _token(found, register.address), any(each.delivery_count >= _WORN_DELIVERIES for each in found)
+        return _token(found, register.address), _is_worn(found)
 
     def _require_new(self, entry: LedgerEntry) -> None:
         """A lost token must never be taken for a new beginning: committed rows would be sent again."""
@@ -180,6 +187,10 @@ class TokenLedger:
         finally:
             with contextlib.suppress(JMSError):
                 self._register.release()
+
+
+def _is_worn(found: Sequence[Token]) -> bool:
+    return any(each.delivery_count >= _WORN_DELIVERIES for each in found)
 
 
 def _token(found: Sequence[Token], address: str) -> CommitToken:

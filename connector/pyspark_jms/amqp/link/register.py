@@ -20,6 +20,7 @@ import numpy as np
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.definitions import Source, Target
@@ -29,7 +30,14 @@ from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.errors import IllegalStateError, ReceiptTimeoutError, SubscriptionInUseError
+from pyspark_jms.errors import (
+    BrokerError,
+    IllegalStateError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    ReceiptTimeoutError,
+    SubscriptionInUseError,
+)
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -183,11 +191,23 @@ class Register:
             self._drain()
         return tuple(token for _, token in self._tokens)
 
+    def peek(self, owner: str) -> tuple[Token, ...]:
+        """The tokens without receiving them: then no death counts as a delivery. ``owner``: the container id.
+
+        Empty if the broker does not show them (without the permission ``browse``), or if a transaction has them.
+        """
+        self._held()
+        try:
+            return tuple(map(_token, browse(self._connection, f"{self._address}::{owner}.{_LINK}")))
+        except (JMSSecurityError, InvalidDestinationError, BrokerError) as error:
+            _log.debug("= the tokens of %s are received, not browsed: %s", self._address, error.fact)
+            return ()
+
     def _drain(self) -> None:
-        """Receive all messages of the subscription: a drain proves the end if nothing came (``proven_empty``)."""
+        """Receive the tokens. There are few, and a broker sends so many before it answers a drain: one is enough."""
         receiver = self._held()
-        proven, deadline = receiver.proven_empty, time.monotonic() + _MAX_DRAIN_SECONDS
-        while receiver.proven_empty == proven:
+        answered, deadline = receiver.drains_answered, time.monotonic() + _MAX_DRAIN_SECONDS
+        while receiver.drains_answered == answered:
             with self._connection.core():
                 receiver.drain(_CREDIT)
             if not self._await(lambda: not receiver.is_draining, _DRAIN_SECONDS) and time.monotonic() > deadline:
@@ -202,8 +222,7 @@ class Register:
             block = receiver.transfers.take()
         for index, delivery_id in enumerate(block.ids):
             assert delivery_id is not None
-            message = block.message(index)
-            self._tokens.append((delivery_id, Token(_body(message), delivery_count(message))))
+            self._tokens.append((delivery_id, _token(block.message(index))))
 
     def create(self, body: bytes) -> None:
         """Send the first token, in a confirmed send of its own; ``read`` finds it."""
@@ -218,6 +237,9 @@ class Register:
     def replace(self, body: bytes, transactions: Transactions | None = None) -> None:
         """In the open transaction, accept all tokens that were read, and send a new one. Opens a transaction if none is
         open. ``transactions``: other ones of the same connection.
+
+        Returns when the broker has confirmed that the tokens are in the transaction: if it has taken them back, because
+        an administrator closed the consumer, it would ignore the acceptance and commit the rest.
         """
         receiver, sender = self._held(), self._sendable()
         if not self._tokens:
@@ -226,9 +248,11 @@ class Register:
         txn_id = transactions.begin()
         with self._connection.core():
             transactions.require_open(txn_id)
-            receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id)
+            receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id, settled=False)
             sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
         self._tokens = []
+        self._connection.await_(lambda: not receiver.unanswered or _has_ended(receiver), "the acceptance of a token")
+        self._held()
 
     def _held(self) -> Receiver:
         receiver = self._receiver
@@ -265,6 +289,10 @@ def _message(body: bytes) -> MessageBlock:
     expiry = [None] * 8 + [Typed("timestamp", _NEVER_MS)]
     message = encode(Described(HEADER, [True])) + encode(Described(PROPERTIES, expiry)) + encode(Described(DATA, body))
     return MessageBlock(message, ends=index_of(np.array([len(message)])))
+
+
+def _token(message: bytes) -> Token:
+    return Token(_body(message), delivery_count(message))
 
 
 def _body(message: bytes) -> bytes:

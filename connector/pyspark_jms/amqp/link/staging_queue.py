@@ -187,7 +187,7 @@ class StagingQueue:
         self._finished = MessageBlock(ids=[each for each in block.ids if each not in set(kept)])
         return len(self._finished.ids)
 
-    # --- R6: the one transaction ---------------------------------------------------------------
+    # --- R5: the one transaction ---------------------------------------------------------------
 
     def commit(
         self,

@@ -25,6 +25,8 @@ class Receiver(Link):
         """Granted, and not used up by messages."""
         self.received = 0
         """Deliveries so far."""
+        self.unanswered: set[int] = set()
+        """Deliveries that were accepted unsettled, and whose acceptance the peer has not confirmed."""
         self.drains_answered = 0
         self._draining_since: int | None = None
         self._drain_was_answered = True
@@ -109,14 +111,24 @@ class Receiver(Link):
 
     # --- settlement ----------------------------------------------------------------------------
 
-    def accept(self, ranges: Iterable[tuple[int, int]], txn_id: bytes | None = None) -> None:
+    def accept(self, ranges: Iterable[tuple[int, int]], txn_id: bytes | None = None, *, settled: bool = True) -> None:
         """Settle deliveries ``first`` to ``last`` (included) as accepted, inside a transaction if there is one.
 
         Outside of a transaction nothing confirms it. Inside, ``accepted`` is the only outcome that brokers carry out.
+        Not ``settled``: the peer answers, and until then ``unanswered`` has the deliveries (§4.4.2). It ignores the
+        acceptance of a delivery that it has taken back.
         """
         state: Any = Accepted() if txn_id is None else TransactionalState(txn_id=txn_id, outcome=Accepted())
         for first, last in ranges:
-            self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=state))
+            self.channel.send(Disposition(role=True, first=first, last=last, settled=settled, state=state))
+            if not settled:
+                self.unanswered.update(range(first, last + 1))
+
+    def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
+        """The peer's answer to what was accepted unsettled."""
+        state = disposition.state
+        if isinstance(state, TransactionalState) and isinstance(state.outcome, Accepted):
+            self.unanswered.difference_update(range(first, last + 1))
 
     def release(self, first: int, last: int) -> None:
         """Give deliveries back; their delivery count stays."""

@@ -176,15 +176,13 @@ class Session:
         link.on_attach(attach)
 
     def _on_disposition(self, disposition: Disposition) -> None:
-        if not disposition.role:
-            return  # the peer settles what we have settled
         last = disposition.first if disposition.last is None else disposition.last
         if last - disposition.first > _OUTGOING_WINDOW:
             raise malformed("a disposition of more deliveries than there are")
         for link in self._links:
-            if isinstance(link, Sender) and link.unsettled:
-                low = max(disposition.first, min(link.unsettled))
-                link.on_disposition(disposition, low, min(last, max(link.unsettled)))
+            waiting = _waiting_for(link, by_receiver=disposition.role)
+            if waiting and isinstance(link, Sender | Receiver):
+                link.on_disposition(disposition, max(disposition.first, min(waiting)), min(last, max(waiting)))
 
     def _on_flow(self, flow: Flow) -> None:
         if flow.next_incoming_id is not None:
@@ -200,3 +198,10 @@ class Session:
         self._machine.move(EndpointEvent.CONNECTION_CLOSED)
         for link in self._links:
             link.on_connection_closed()
+
+
+def _waiting_for(link: Link, *, by_receiver: bool) -> set[int]:
+    """The deliveries of a link that a disposition of the peer, in this role, may be about."""
+    if by_receiver:
+        return link.unsettled if isinstance(link, Sender) else set()
+    return link.unanswered if isinstance(link, Receiver) else set()

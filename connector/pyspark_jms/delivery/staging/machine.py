@@ -1,4 +1,4 @@
-"""What both machines have in common: every move is checked against the table, and the state is one frozen value."""
+"""A machine whose every move is checked against its table, and whose state is one frozen value."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum

@@ -183,7 +183,7 @@ class SourceOwner(OwnerSteps):
         return self._take_finished()
 
     def _take_finished(self) -> OwnerCommand:
-        """R6: after the token, never before it."""
+        """After the token, so that who sees the token sees all blocks."""
         token, below = self._token(), self._finished()
         if below == 0:
             return self._commit()
@@ -218,7 +218,7 @@ class SourceOwner(OwnerSteps):
             return self._whole()
         if isinstance(request, Plan) and token is None:
             self._set(memory=(0, 0))  # Spark's log decides whether this start is stale, and Read finds what is missing
-            return self._create(next_=end, floor=start, name=self._new_name())
+            return self._create(next_=end, floor=self._finished(), name=self._new_name())
         self._set(phase=Phase.RECHECKING)
         return FindTokens(Patience.FULL, self._named())
 
@@ -243,7 +243,7 @@ class SourceOwner(OwnerSteps):
             self._set(phase=Phase.OWNING, request=None)
             return Deliver(start, end, request.end.cuts, self.state.missing)
         if token is None:
-            return self._create(next_=end, floor=start, name=self._new_name())
+            return self._create(next_=end, floor=self._finished(), name=self._new_name())
         return self._planned(Offset(id=token.id, token=token.name, seq=end, cuts=self.state.cuts))
 
 

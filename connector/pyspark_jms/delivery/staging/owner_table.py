@@ -204,7 +204,7 @@ OWNER = Table(
         _P.FINISHING: {FinishedTaken: (_P.COMMITTING,), Lost: (_P.LOCKING,)},
         _P.COMMITTING: {Committed: (_P.OWNING,), Lost: (_P.LOCKING,)},
         _P.BROWSING: {BlocksSeen: (_P.OWNING, _P.CREATING, _P.RECHECKING), Lost: (_P.LOCKING,)},
-        _P.RECHECKING: {TokensSeen: (_P.OWNING, _P.CREATING, _P.STOPPED), Lost: (_P.LOCKING,)},
+        _P.RECHECKING: {TokensSeen: (_P.OWNING, _P.STOPPED), Lost: (_P.LOCKING,)},
         _P.DROPPING: {Dropped: (_P.LOCKING,), Lost: (_P.LOCKING,)},
         _P.STOPPED: {},
     },

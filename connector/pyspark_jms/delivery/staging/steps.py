@@ -1,4 +1,4 @@
-"""Commands and events of the machines: what an engine carries out at the broker, and what it reports. Values only.
+"""Commands of the owner of a staged stream, and events: what an engine carries out at the broker, and reports. Values.
 
 The engine answers each command with one of the events that stand beside it. ``Lost`` answers every command: the
 connection is closed, or the broker did not answer in time. The engine has closed its end of the connection before it
@@ -35,8 +35,6 @@ __all__ = [
     "Received",
     "RenewToken",
     "Renewed",
-    "RowsSent",
-    "SendRows",
     "TakeFinished",
     "TakeTokens",
     "TokenCreated",
@@ -50,8 +48,6 @@ T = TypeVar("T")
 class Patience(Enum):
     ONCE = "browse once"
     """Nobody else knows the stream."""
-    BRIEF = "a second"
-    """The subscription did not exist a moment ago, so at most a few connections had the lock, moments ago."""
     FULL = "full"
     """As above: 60 s and the ``redelivery-delay``."""
 
@@ -61,7 +57,7 @@ class Patience(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Open a connection if there is none, and attach the unshared durable subscription of the stream or query.
+    """Open a connection if there is none, and attach the unshared durable subscription of the stream.
 
     → ``Locked``, ``LockHeld``: the broker refuses a second consumer. The engine waits before it repeats the command,
     and decides for how long it repeats it.
@@ -107,7 +103,7 @@ class Receive:
 class TakeFinished:
     """Receive the blocks of the stream that lie wholly below a number, without accepting them → ``FinishedTaken``.
 
-    After ``TokensTaken`` only: who sees the token sees all blocks (R6).
+    After ``TokensTaken`` only: who sees the token sees all blocks.
     """
 
     id: str
@@ -118,8 +114,8 @@ class TakeFinished:
 class Commit(Generic[T]):
     """One transaction: accept all that was received (tokens, messages, blocks), send the token, discharge.
 
-    A source numbers the messages from ``first`` on and sends them as blocks; a sink has sent its rows before.
-    → ``Committed``; ``Lost`` also if the broker refuses the discharge for a reason that a repetition may cure.
+    The messages are sent as blocks, and numbered from ``first`` on → ``Committed``. ``Lost`` also if the broker refuses
+    the discharge for a reason that a repetition may cure.
     """
 
     token: T
@@ -141,11 +137,6 @@ class BrowseBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class SendRows:
-    """Open a transaction, send the rows in it, and wait until the broker has processed them → ``RowsSent``."""
-
-
-@dataclass(frozen=True, slots=True)
 class Drop:
     """Close the connection without waiting for the broker → ``Dropped``."""
 
@@ -155,8 +146,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    existed: bool = True
-    """Whether the subscription existed before: asked with an attach without a source, just before the lock."""
+    """The connection has the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +199,6 @@ class BlocksSeen:
     """The blocks from the start asked for on, in order: [first, end) of each."""
 
     spans: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RowsSent:
-    """The broker has processed the rows, in an open transaction."""
 
 
 @dataclass(frozen=True, slots=True)

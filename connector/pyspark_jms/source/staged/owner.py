@@ -59,7 +59,6 @@ _log = logging.getLogger("pyspark_jms.source")
 
 _LOCK_PAUSE_SECONDS = 0.2
 _LOOK_PAUSE_SECONDS = 0.25
-_BRIEF_SECONDS = 1.0
 
 
 class StreamOwner:
@@ -221,11 +220,7 @@ class StreamOwner:
     # --- tokens and blocks ---------------------------------------------------------------------
 
     def _find_tokens(self, command: FindTokens) -> TokensSeen[SourceToken]:
-        limit = {
-            Patience.ONCE: 0.0,
-            Patience.BRIEF: _BRIEF_SECONDS,
-            Patience.FULL: self._open.patience_seconds,
-        }[command.patience]
+        limit = self._open.patience_seconds if command.patience is Patience.FULL else 0.0
         while True:
             seen = tuple(Sighting(_token(each.text), each.deliveries) for each in self._open.tokens())
             wanted = [each for each in seen if command.name in (None, each.token.name)]

@@ -306,6 +306,13 @@ class Dialect:
     destination_errors: tuple[str, ...] = field(default=())
     """The same for: the destination does not exist and may not be created."""
 
+    origin_headers: tuple[str, ...] = ()
+    """Headers by which a message in the broker's own dead-letter queue names the queue and the address that it came
+    from."""
+
+    added_properties: tuple[str, ...] = ()
+    """Beginnings of the names of properties that the broker adds to such a message, or when it converts a message."""
+
     message_in_error: str = ""
     """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""
 

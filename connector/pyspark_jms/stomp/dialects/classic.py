@@ -111,6 +111,8 @@ CLASSIC = Dialect(
     },
     set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
     envelopes=True,
+    origin_headers=("original-destination",),
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
     security_errors=("password is invalid", "is not authorized to"),
     in_use_errors=("already connected from", "Durable consumer is in use"),
     selector_errors=("InvalidSelectorException",),

@@ -1,7 +1,9 @@
 """The token of a commit ledger on the real broker: races, what a new owner finds, and a token that is lost or worn."""
 
+import contextlib
 import random
 import threading
+import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
@@ -237,6 +239,123 @@ def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, setting
                 alive.close()
         await_count(broker, "DLQ", 0)
         await_count(broker, "q", 5)
+
+
+def close_consumers(broker, queue):
+    """As an administrator does: the connections stay."""
+    with broker._queue(queue) as found:
+        for consumer in list(found.getConsumers()):
+            consumer.disconnect()
+
+
+def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(broker, queue, settings, name, committing):
+    """Artemis ignores the acceptance of a token that it has taken back, and would commit the rows."""
+    committing("row").commit(entry("q/0/0"))
+
+    def admit(_):
+        close_consumers(broker, f"{name}.token")
+        return True
+
+    with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
+        committing("lost").commit(entry("q/0/1"), admit)
+    assert tasks(settings, name) == ["q/0/0"]
+    await_count(broker, queue, 1)
+    assert committing("row").commit(entry("q/0/1"))
+    await_count(broker, f"{name}.token", 1)
+
+
+# --- deaths -------------------------------------------------------------------------------------------------
+
+
+class DiedError(Exception):
+    pass
+
+
+def die_at(task, point):
+    """Make the attempt die at this point: its connection is closed without a goodbye."""
+    register, transactions = task.ledger._register, task.transactions
+
+    def die(*_, **__):
+        task.connection.drop()
+        raise DiedError
+
+    def after(act):
+        def acting(*given, **named):
+            act(*given, **named)
+            die()
+
+        return acting
+
+    def discharge():
+        with task.connection.core():
+            transactions._coordinator.discharge(transactions._declared.txn_id)
+        time.sleep(random.choice((0, 0.001, 0.004, 0.02)))
+        die()
+
+    replace = register.replace
+
+    def replaced(body, own=None):
+        """A worn token is replaced before, in a transaction of its own."""
+        replace(body, own)
+        if own is None:
+            die()
+
+    changes = {
+        "rows sent": (register, "lock", die),
+        "locked": (register, "lock", after(register.lock)),
+        "read": (register, "read", after(register.read)),
+        "created": (register, "create", after(register.create)),
+        "replaced": (register, "replace", replaced),
+        "discharge": (transactions, "discharge", discharge),
+    }
+    setattr(*changes[point])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["rows sent", "locked", "read", "created", "replaced"])
+def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, name, point, report):
+    """With the broker's default of ten deliveries."""
+    if point != "created":
+        first = Committing(settings, name, queue, "0")
+        first.commit(entry("q/0/0"))
+        first.close()
+    died, most = 0, 0
+    for _ in range(25):
+        find_token(settings, name)  # as each attempt does that follows a failed one
+        task = Committing(settings, name, queue, "1")
+        die_at(task, point)
+        try:
+            task.commit(entry("q/1/0", 1), lambda known: not known)
+        except (DiedError, JMSError):
+            died += 1
+        task.close()
+        counts = broker.delivery_counts(f"{name}.token") if broker.has_queue(f"{name}.token") else []
+        most = max([most, *counts])
+    last = Committing(settings, name, queue, "1")
+    last.commit(entry("q/1/0", 1), lambda known: not known)
+    last.close()
+    report(f"{died} deaths at {point}: at most {most} deliveries of the token")
+    assert tasks(settings, name) == ["q/1/0"]
+    wait_until(lambda: broker.message_count(queue) == (1 if point == "created" else 2))
+    assert [letter for letter in broker.dead_letters() if name in str(letter)] == []
+    await_count(broker, f"{name}.token", 1)
+
+
+@pytest.mark.slow
+def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, name, report):
+    """An attempt may have committed before it dies: the next one finds that out."""
+    already = 0
+    for number in range(25):
+        for point in ("discharge", None):
+            task = Committing(settings, name, queue, str(number))
+            if point:
+                die_at(task, point)
+            with contextlib.suppress(DiedError):
+                already += not task.commit(entry(f"q/{number}/0", number), lambda known: not known)
+            task.close()
+    report(f"25 deaths at the discharge: {already} attempts had committed")
+    wait_until(lambda: broker.message_count(queue) == 25)
+    await_count(broker, f"{name}.token", 1)
 
 
 # --- the ledger of all batch writes ---------------------------------------------------------------------

@@ -1,0 +1,133 @@
+"""AMQP 1.0 for ``source.moving``: a link that receives from a queue and sends to others, in one transaction."""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.encode import encode
+from pyspark_jms.amqp.dialects.refusals import require_transactions
+from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.source import AmqpSourceLink
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.values import decode
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.errors import ConnectionLostError, MalformedFrameError, ReceiptTimeoutError, TransactionRolledBackError
+from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["AmqpMover"]
+
+Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
+
+_PRIORITY = 4  # JMS 3.1 §3.4.9, for a message without one
+
+
+class AmqpMover(AmqpSourceLink):
+    """A ``source.moving.MovingLink``."""
+
+    guarantee = "exactly-once"
+    carries_all_bodies = True
+
+    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
+        super().__init__(settings, arrivals)
+        self._max_message_bytes = settings.max_message_bytes
+        self._prefix = f"ID:{uuid.uuid4()}:"
+        self._senders: dict[str, Sender] = {}
+
+    def require_movable(self) -> None:
+        require_transactions(self.dialect)
+
+    @property
+    def added_properties(self) -> tuple[str, ...]:
+        return self.dialect.added_properties
+
+    def origin(self, block: MessageBlock, index: int) -> Destination | None:
+        """None also where the queue's name is not its address's: a subscription to a topic."""
+        named = {str(value) for name, value in _broker_facts(block.message(index)) if name in self.dialect.origin_names}
+        return Destination(DestinationKind.QUEUE, named.pop()) if len(named) == 1 else None
+
+    def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
+        defaults = SendDefaults(
+            destination=destination,
+            delivery_mode=DeliveryMode.PERSISTENT,
+            priority=_PRIORITY,
+            time_to_live_ms=0,
+            delivery_delay_ms=0,
+        )
+        return encode(
+            rows,
+            dialect=self.dialect,
+            defaults=defaults,
+            property_columns=(),
+            now_ms=int(time.time() * 1000),
+            message_id_prefix=self._prefix,
+            numbers=numbers,
+            max_message_bytes=self._max_message_bytes,
+        )
+
+    def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:
+        senders = [(self._sender(destination), blocks) for destination, blocks in letters]
+
+        def send(txn_id: bytes) -> None:
+            for sender, blocks in senders:
+                for block in blocks:
+                    self._send(sender, block, txn_id)
+
+        assert self._acknowledger is not None
+        answer = self._acknowledger.acknowledge(ids, send).answer
+        assert answer is not None
+        try:
+            self.connection.await_(lambda: answer.done, "the confirmation of the transaction")
+        except (ConnectionLostError, ReceiptTimeoutError) as error:
+            raise TransactionRolledBackError(
+                f"The broker did not confirm the transaction: {error.fact}",
+                "Its messages are either all moved or all still on the queue: run the command again.",
+            ) from None
+        if answer.error is not None:
+            refusal = error_of(self.connection.address, answer.error)
+            raise TransactionRolledBackError(
+                f"The broker did not commit: {refusal.fact}",
+                f"The messages of this transaction are still on the queue. {refusal.remedy}",
+            )
+        with self.connection.core():
+            self.prefetch.released(len(ids))
+
+    def _sender(self, destination: Destination) -> Sender:
+        sender = self._senders.get(destination.name)
+        if sender is None:
+            address = self.dialect.send.address(destination.kind, destination.name)
+            with self.connection.core() as session:
+                sender = session.link(Sender, f"moving-{uuid.uuid4().hex}")
+                sender.attach_to(Target(address=address, capabilities=(str(destination.kind),)))
+            self.connection.await_attached(sender)
+            self._senders[destination.name] = sender
+        return sender
+
+    def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:
+        following = 0
+        while following < len(block):
+            self.connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
+            self.connection.check_link(sender)
+            with self.connection.core():
+                following = sender.send(block, following, len(block), txn_id=txn_id)
+
+
+def _broker_facts(message: bytes) -> Iterator[tuple[str, Any]]:
+    """What a broker adds to a message as an annotation, or, if the message came over another protocol, a property."""
+    begin = 0
+    try:
+        for section in sections(message):
+            if section.code in {MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES}:
+                value = decode(message, begin, section.end)[0].value
+                yield from value.items() if isinstance(value, Mapping) else ()
+            begin = section.end
+    except (MalformedFrameError, MalformedMessageError):
+        return

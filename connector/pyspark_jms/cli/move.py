@@ -1,0 +1,133 @@
+"""``pyspark-jms move``: dead letters back to the queues that they came from, or messages to another queue."""
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark_jms.cli.access import add_access, source_options
+from pyspark_jms.cli.command import Command
+from pyspark_jms.cli.progress import Progress, counted
+from pyspark_jms.errors import InvalidOptionError, JMSSecurityError, UnsupportedError
+
+if TYPE_CHECKING:
+    from pyspark_jms.network.settings import ConnectionSettings
+    from pyspark_jms.options.source import SourceOptions
+    from pyspark_jms.source.moving import Moved
+
+__all__ = ["COMMAND"]
+
+_OVER_AMQP = "Move them over AMQP, which carries every body: --broker-url amqp://HOST:5672."
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_access(parser)
+    add("--queue", required=True, metavar="NAME", help="queue to take the messages from, usually a dead-letter queue")
+    add("--to", metavar="NAME", help="queue to send them to; without it, each goes to the queue that it came from")
+    add("--selector", metavar="TEXT", help="move only messages that match this JMS selector")
+    add("--max", type=int, metavar="N", help="maximum messages to move; without it, all")
+    add(
+        "--only-text-and-bytes",
+        action="store_true",
+        help="over STOMP: do not ask the broker whether the queue has maps, streams or objects",
+    )
+    add("--json", action="store_true", help="print JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pyspark_jms.jms.model import Destination, DestinationKind
+    from pyspark_jms.source.moving import move
+    from pyspark_jms.spark.protocols import connect_mover, source_protocol
+
+    if options.max is not None and options.max < 1:
+        raise InvalidOptionError(f"--max is {options.max}.", "Give at least 1.")
+    if options.to == options.queue:
+        raise InvalidOptionError("--to and --queue name the same queue.", "Name another queue.")
+    parsed = source_options(options, queue=options.queue, selector=options.selector)
+    _require_one_queue(parsed)
+    if parsed.connection.addresses[0].protocol != "amqp" and not options.only_text_and_bytes:
+        _require_carried(parsed.connection, options.queue)
+    to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
+    with Progress("moved") as progress:
+        moved = move(
+            parsed,
+            source_protocol(parsed),
+            connect_mover(parsed),
+            to=to,
+            limit=options.max,
+            on_moved=progress.show,
+        )
+    _print(moved, options)
+    return int(bool(moved.left))
+
+
+def _require_one_queue(parsed: "SourceOptions") -> None:
+    if len(parsed.destinations) > 1 or set(parsed.destinations[0].name) & set("*#>"):
+        raise InvalidOptionError("--queue is not one plain name.", "Run the command once for each queue.")
+
+
+def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
+    """Over STOMP some brokers deliver a map, stream or object as a text without its content: it would be lost."""
+    from pyspark_jms.check.census import count_kinds, describe_losses
+    from pyspark_jms.check.queue import Queue
+    from pyspark_jms.errors import InvalidDestinationError
+    from pyspark_jms.management.words import ArtemisManagement
+    from pyspark_jms.stomp.dialects import dialect_named
+    from pyspark_jms.stomp.link.connection import connect
+    from pyspark_jms.stomp.link.management import StompManagementLink
+
+    connection = connect(settings)
+    connection.close()
+    words = dialect_named(connection.dialect.name).management
+    if not isinstance(words, ArtemisManagement):
+        return
+    try:
+        with StompManagementLink(settings) as link:
+            inspected = Queue(link, queue)
+            depth, messages = inspected.number(words.queue.messages), inspected.list_messages()
+    except InvalidDestinationError:
+        return
+    except (JMSSecurityError, UnsupportedError) as error:
+        raise UnsupportedError(
+            f"The broker does not say whether queue {queue} has maps, streams or objects: {error.fact}",
+            f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has none.",
+        ) from None
+    losses = describe_losses(count_kinds(messages, words), words)
+    if losses:
+        raise UnsupportedError(f"Queue {queue} has messages that STOMP does not carry. {' '.join(losses)}", _OVER_AMQP)
+    if len(messages) < depth:
+        raise UnsupportedError(
+            f"The broker lists the bodies of {len(messages):,} of the {depth:,} messages of queue {queue}.",
+            f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has no maps, streams or objects.",
+        )
+
+
+def _print(moved: "Moved", options: argparse.Namespace) -> None:
+    if options.json:
+        found = {"moved": moved.messages, "left": dict(moved.left), "guarantee": moved.guarantee}
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    how = (
+        "each was acknowledged and sent in one transaction"
+        if moved.guarantee == "exactly-once"
+        else "at-least-once: if the connection had been lost, some would be on both queues"
+    )
+    print(f"moved {counted(moved.messages)} from {options.queue} to {options.to or 'where they came from'} ({how})")
+    for reason, count in moved.left.most_common():
+        print(f"left {count:,} on {options.queue}: {reason}", file=sys.stderr)
+
+
+COMMAND = Command(
+    name="move",
+    help="move dead letters back to their queue, or messages to another queue",
+    description="Move messages from a queue to the queues that they came from, as dead letters of this connector and "
+    "of Artemis and Classic name them, or to the queue --to. Body, headers and properties stay; JMSMessageID and "
+    "JMSTimestamp are new, and the messages do not expire. No message is lost: over AMQP each is acknowledged and sent "
+    "in one transaction; over STOMP it is sent first, so a lost connection may leave it on both queues. Messages that "
+    "cannot be moved stay, with the reason, and the exit code is 1.",
+    epilog="A message that a consumer refuses again and that comes back during the move is left, too: the property "
+    "spark_jms_moved marks it.",
+    add_arguments=_add_arguments,
+    run=_run,
+)

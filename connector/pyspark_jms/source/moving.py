@@ -1,0 +1,233 @@
+"""The messages of a queue → the queues that they came from, or one other queue. For dead letters. No Spark.
+
+A message is decoded and sent as a new message: body, properties, types and headers stay, ``JMSMessageID`` and
+``JMSTimestamp`` are new, and it does not expire. A message that cannot be moved stays where it is.
+"""
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.columns.good_rows import good_rows
+from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.parts import rows_of
+
+__all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "move"]
+
+_POLL_SECONDS = 0.05
+_PROBE_SECONDS = 0.25
+"""Still quiet this long after the probe's receipt: the queue is empty."""
+_TRANSACTION_MESSAGES = 1_000
+_SPARE_MESSAGES = 100
+"""Messages that stay occupy the prefetch window, so with a limit it is larger than the limit."""
+_NO_ORIGIN = "no property names the queue that the message came from: give --to"
+_CAME_BACK = "the message was moved by this command and came back"
+_UNREADABLE = "the body cannot be read: see column body_error of pyspark-jms peek"
+_EMPTY_TEXT = "the text is empty, so it may be a body that STOMP does not carry: move it over AMQP"
+_OWN_PROPERTIES = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
+
+Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
+"""Encoded messages, and where they go."""
+
+
+class MovingLink(SourceLink, Protocol):
+    """A ``SourceLink`` that can also send."""
+
+    @property
+    def guarantee(self) -> str:
+        """``exactly-once``: the acknowledgement and the message that is sent are one transaction."""
+
+    @property
+    def carries_all_bodies(self) -> bool:
+        """False: a map, stream or object may arrive as an empty text."""
+
+    @property
+    def added_properties(self) -> tuple[str, ...]:
+        """Beginnings of the names of properties that the broker has added."""
+
+    def require_movable(self) -> None:
+        """``UnsupportedError`` if the broker cannot confirm a move."""
+
+    def origin(self, block: MessageBlock, index: int) -> Destination | None:
+        """The queue from which the broker itself took the message away; None if the message does not name it."""
+
+    def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
+        """Encode the rows with these numbers. An error that is about certain rows has ``WrongRows`` as its cause."""
+
+    def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:
+        """Send the letters and acknowledge the messages with these ids. Returns when the broker has confirmed both."""
+
+
+class ConnectMover(Protocol):
+    def __call__(self, settings: ConnectionSettings, arrivals: Any) -> MovingLink: ...
+
+
+@dataclass(slots=True)
+class Moved:
+    """What a move did so far."""
+
+    guarantee: str
+    messages: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    """Reason → how many messages stayed on the queue."""
+
+
+def move(
+    options: SourceOptions,
+    protocol: SourceProtocol,
+    connect: ConnectMover,
+    *,
+    to: Destination | None,
+    limit: int | None,
+    on_moved: Callable[[int], None],
+) -> Moved:
+    """Move at most ``limit`` messages, or all. ``to`` None: each goes to the queue that it came from.
+
+    ``on_moved`` is called with the number of messages that the broker has confirmed.
+    """
+    arrivals = protocol.arrivals()
+    with closing(connect(options.connection, arrivals)) as link:
+        link.require_movable()
+        _subscribe(link, options, limit)
+        mover = _Mover(link, options, protocol, to=to)
+        quiet_since = time.monotonic()
+        while limit is None or mover.moved.messages < limit:
+            blocks = link.take()
+            for block in blocks:
+                mover.take(block, limit, on_moved)
+            if blocks:
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since < options.idle_timeout:
+                link.check_messages()
+                arrivals.pause(_POLL_SECONDS)
+            elif _is_empty(link, arrivals.pause):
+                break
+    return mover.moved
+
+
+def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None) -> None:
+    link.subscribe(
+        Subscription(
+            destination=options.destinations[0],
+            window_bytes=options.window_bytes,
+            window_messages=None if limit is None else limit + _SPARE_MESSAGES,
+            transform=True,
+            selector=options.selector_for(link.dialect),
+        )
+    )
+
+
+def _is_empty(link: MovingLink, pause: Callable[[float], None]) -> bool:
+    """A quiet moment is not an empty queue: ask for a sign of life, and see whether it is still quiet after it."""
+    link.await_receipt(link.probe())
+    pause(_PROBE_SECONDS)
+    return not link.waiting()[0]
+
+
+class _Mover:
+    def __init__(
+        self, link: MovingLink, options: SourceOptions, protocol: SourceProtocol, *, to: Destination | None
+    ) -> None:
+        self.moved = Moved(link.guarantee)
+        self._link = link
+        self._options = options
+        self._protocol = protocol
+        self._to = to
+        self._run = uuid.uuid4().hex
+        """Marks what this run moves: a consumer may refuse a message, and the broker brings it back."""
+        self._rows = 0
+
+    def take(self, block: MessageBlock, limit: int | None, on_moved: Callable[[int], None]) -> None:
+        for start in range(0, len(block), _TRANSACTION_MESSAGES):
+            left = _TRANSACTION_MESSAGES if limit is None else min(limit - self.moved.messages, _TRANSACTION_MESSAGES)
+            end = min(start + _TRANSACTION_MESSAGES, len(block))
+            self._move(replace(block.slice(start, end), ids=block.ids[start:end]), left)
+            on_moved(self.moved.messages)
+
+    def _move(self, block: MessageBlock, limit: int) -> None:
+        """One transaction."""
+        place = BatchPart(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
+        rows = rows_of(place, self._options, self._protocol)[0]
+        targets = [self._target(block, row) for row in rows.select(_DECIDING).to_pylist()]
+        chosen = [index for index, target in enumerate(targets) if isinstance(target, Destination)][:limit]
+        self.moved.left.update(target for target in targets if isinstance(target, str))
+        letters: list[Letter] = []
+        ids: list[bytes] = []
+        for target, indices in groupby(chosen, lambda index: targets[index]):
+            assert isinstance(target, Destination)
+            kept = self._encodable(target, rows.take(pa.array(list(indices))), letters)
+            ids += [block.ids[index] or b"" for index in kept]
+        if ids:
+            self._link.forward(ids, letters)
+            self.moved.messages += len(ids)
+
+    def _encodable(self, target: Destination, rows: pa.RecordBatch, letters: list[Letter]) -> list[int]:
+        """Add the letters of the rows that can be sent, and return the positions of their messages in the block."""
+        blocks: list[MessageBlock] = []
+
+        def encode(part: pa.RecordBatch, numbers: Int64s) -> None:
+            blocks[:] = self._link.encode(target, part, numbers)
+
+        sent = _as_new(rows, self._run, self._link.added_properties)
+        good, bad = good_rows(sent, self._rows, encode)
+        self._rows += rows.num_rows
+        for fault in bad:
+            self.moved.left[fault.first.fact] += fault.count
+        if good.num_rows:
+            letters.append((target, blocks))
+        kept: list[int] = good.column("sequence").to_pylist()
+        return kept
+
+    def _target(self, block: MessageBlock, row: dict[str, Any]) -> Destination | str:
+        """Where a message goes, or why it stays."""
+        properties = dict(row["properties"] or ())
+        if properties.get(MOVED_PROPERTY) == self._run:
+            return _CAME_BACK
+        if row["body_error"] is not None:
+            return _UNREADABLE
+        if not self._link.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
+            return _EMPTY_TEXT
+        origin = _named(properties.get(SOURCE_PROPERTY)) or self._link.origin(block, row["sequence"])
+        return self._to or origin or _NO_ORIGIN
+
+
+_DECIDING = ["sequence", "properties", "body_error", "body_type", "text"]
+_DROPPED = ["JMSExpiration", "JMSDeliveryTime"]
+"""A message that is moved neither expires nor waits again."""
+
+
+def _named(source: str | None) -> Destination | None:
+    """The queue of ``SOURCE_PROPERTY``. A topic is not one: all its subscribers would get the message again."""
+    try:
+        found = None if source is None else Destination.parse(source)
+    except ValueError:
+        return None
+    return found if found is not None and found.kind is DestinationKind.QUEUE else None
+
+
+def _as_new(rows: pa.RecordBatch, run: str, added: tuple[str, ...]) -> pa.RecordBatch:
+    """The rows without what made them dead letters, and with the mark of this run. ``added``: see ``MovingLink``."""
+    rows = rows.drop_columns(_DROPPED)
+    for name, mark in (("properties", [(MOVED_PROPERTY, run)]), ("property_types", [])):
+        index = rows.schema.get_field_index(name)
+        values = [_without_own(entries, added) + mark for entries in rows.column(index).to_pylist()]
+        rows = rows.set_column(index, name, pa.array(values, rows.schema.field(index).type))
+    return rows
+
+
+def _without_own(entries: Sequence[tuple[str, str]] | None, added: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [pair for pair in entries or () if pair[0] not in _OWN_PROPERTIES and not pair[0].startswith(added)]

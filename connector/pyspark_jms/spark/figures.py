@@ -1,0 +1,157 @@
+"""The progress of a query → typed figures of its jms sources. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+__all__ = ["SourceFigures", "figures_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFigures:
+    """The figures of one source at the end of a batch. None: the source does not have this figure.
+
+    Counts begin with the start of the query.
+    """
+
+    query_id: str
+    run_id: str
+    query_name: str | None
+    source: int
+    """The number of the source in the query."""
+    batch_id: int
+    timestamp: datetime
+    """The start of the batch."""
+    batch_seconds: float
+    rows: int
+    """The rows of the batch."""
+    input_rows_per_second: float
+    processed_rows_per_second: float
+
+    guarantee: str
+    broker: str | None
+    """Name and version that the broker gave."""
+    sequence: int
+    """The end of the last batch."""
+    received: int | None
+    acknowledged: int | None
+    redelivered: int | None
+    """Received messages that the broker marked as delivered before."""
+    recognised: int | None
+    """Duplicates that the source dropped."""
+    reconnects: int | None
+    dead_letters: int | None
+    skipped_too_large: int | None
+    selector_dropped: int | None
+    """None also where tasks run on other machines, so that the number is not known."""
+    in_flight_messages: int | None
+    """Received and not acknowledged."""
+    in_flight_bytes: int | None
+    lost_credit: int | None
+    """AMQP: messages that the broker counted for this connection and did not deliver."""
+
+    backlog: int | None
+    """Messages in the journal or the staging queue whose batch is not done."""
+    backlog_age_seconds: float | None
+    """The age of the oldest of them."""
+    journal_bytes: int | None
+
+    depth: int | None
+    """Messages on the queues of the query, with those in flight. The broker is asked every 30 s."""
+    delivering: int | None
+    """Messages of these in flight to any consumer."""
+    consumers: int | None
+    stuck_in_delivery: int | None
+
+    @property
+    def lag(self) -> int | None:
+        """About how many messages no finished batch has: those on the queues, and in the journal or staging queue.
+
+        Without the permission ``manage`` the source cannot ask for the messages on the queues.
+        """
+        if self.backlog is not None:
+            return self.backlog + (self.depth or 0)
+        known = [count for count in (self.depth, self.in_flight_messages) if count is not None]
+        return max(known) if known else None
+
+
+def figures_of(progress: Any) -> tuple[SourceFigures, ...]:
+    """Of each jms source. ``progress``: a ``StreamingQueryProgress`` of PySpark, or the object of its JSON.
+
+    The first progress of a query has none.
+    """
+    found = progress if isinstance(progress, Mapping) else json.loads(progress.json)
+    return tuple(_jms_sources(found))
+
+
+def _jms_sources(progress: Mapping[str, Any]) -> Iterator[SourceFigures]:
+    for number, source in enumerate(progress.get("sources") or ()):
+        latest = source.get("latestOffset")
+        figures = _parsed(latest) if isinstance(latest, str) else latest
+        if isinstance(figures, Mapping) and isinstance(figures.get("guarantee"), str) and "seq" in figures:
+            yield _figures(progress, number, source, figures)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _figures(
+    progress: Mapping[str, Any], number: int, source: Mapping[str, Any], figures: Mapping[str, Any]
+) -> SourceFigures:
+    return SourceFigures(
+        query_id=str(progress["id"]),
+        run_id=str(progress["runId"]),
+        query_name=progress.get("name"),
+        source=number,
+        batch_id=int(progress["batchId"]),
+        timestamp=datetime.fromisoformat(progress["timestamp"]),
+        batch_seconds=float(progress.get("batchDuration") or 0) / 1000,
+        rows=int(source.get("numInputRows") or 0),
+        input_rows_per_second=float(source.get("inputRowsPerSecond") or 0),
+        processed_rows_per_second=float(source.get("processedRowsPerSecond") or 0),
+        guarantee=figures["guarantee"],
+        broker=figures.get("broker"),
+        sequence=int(figures["seq"]),
+        **{name: _integer(figures, *keys) for name, keys in _COUNTS.items()},
+        backlog_age_seconds=_age(figures),
+    )
+
+
+_COUNTS = {
+    "received": ("received", "moved"),
+    "acknowledged": ("acknowledged", "retired"),
+    "redelivered": ("redelivered",),
+    "recognised": ("recognised",),
+    "reconnects": ("reconnects",),
+    "dead_letters": ("deadLetters",),
+    "skipped_too_large": ("skippedTooLarge",),
+    "selector_dropped": ("selectorDropped",),
+    "in_flight_messages": ("inFlightMessages",),
+    "in_flight_bytes": ("inFlightBytes",),
+    "lost_credit": ("lostCredit",),
+    "backlog": ("backlog", "staged"),
+    "journal_bytes": ("journalBytes",),
+    "depth": ("depth",),
+    "delivering": ("delivering",),
+    "consumers": ("consumers",),
+    "stuck_in_delivery": ("stuckInDelivery",),
+}
+"""Field → the names that it has in the progress: of a read with and without a journal, and of a read by a staging
+queue, which moves messages there and retires them."""
+
+
+def _integer(figures: Mapping[str, Any], *names: str) -> int | None:
+    """The first that is a number; a text states why a number is not known."""
+    values = (figures.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int)), None)
+
+
+def _age(figures: Mapping[str, Any]) -> float | None:
+    values = (figures.get(name) for name in ("backlogAgeSeconds", "oldestStagedSeconds"))
+    return next((float(value) for value in values if isinstance(value, int | float)), None)

@@ -1,0 +1,168 @@
+"""The figures of all queries of a Spark driver → metrics of Prometheus. Needs the extra ``pyspark-jms[monitoring]``."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.spark.figures import SourceFigures
+from pyspark_jms.spark.listener import JmsListener
+
+__all__ = ["MetricsServer", "PrometheusExporter"]
+
+_PREFIX = "pyspark_jms_"
+_LABELS = ("query", "query_id", "source")
+
+
+class _Metric(NamedTuple):
+    name: str
+    """Without the prefix. A counter's samples also end in ``_total``."""
+    help: str
+    value: Callable[[SourceFigures], float | None]
+    is_counter: bool = False
+
+
+_METRICS = (
+    _Metric("lag_messages", "Messages that no finished batch has, as far as the broker tells", lambda f: f.lag),
+    _Metric("oldest_age_seconds", "Age of the oldest message of the backlog", lambda f: f.backlog_age_seconds),
+    _Metric(
+        "backlog_messages", "Messages in the journal or staging queue whose batch is not done", lambda f: f.backlog
+    ),
+    _Metric("journal_bytes", "Size of the journal", lambda f: f.journal_bytes),
+    _Metric("in_flight_messages", "Messages received and not acknowledged", lambda f: f.in_flight_messages),
+    _Metric("in_flight_bytes", "Bytes received and not acknowledged", lambda f: f.in_flight_bytes),
+    _Metric("queue_messages", "Messages on the queues of the query", lambda f: f.depth),
+    _Metric("queue_delivering_messages", "Messages in flight to any consumer of the queues", lambda f: f.delivering),
+    _Metric("queue_consumers", "Consumers of the queues", lambda f: f.consumers),
+    _Metric("stuck_messages", "Messages in delivery that never reached the source", lambda f: f.stuck_in_delivery),
+    _Metric("input_rows_per_second", "Rows a second that arrived", lambda f: f.input_rows_per_second),
+    _Metric("processed_rows_per_second", "Rows a second that a batch processed", lambda f: f.processed_rows_per_second),
+    _Metric("batch_seconds", "Duration of the last batch", lambda f: f.batch_seconds),
+    _Metric("last_batch_timestamp_seconds", "Start of the last batch", lambda f: f.timestamp.timestamp()),
+    _Metric("received_messages", "Messages received", lambda f: f.received, is_counter=True),
+    _Metric("acknowledged_messages", "Messages acknowledged", lambda f: f.acknowledged, is_counter=True),
+    _Metric("redelivered_messages", "Messages received again", lambda f: f.redelivered, is_counter=True),
+    _Metric("duplicate_messages", "Duplicates that the source dropped", lambda f: f.recognised, is_counter=True),
+    _Metric("reconnects", "Connections that were lost and opened again", lambda f: f.reconnects, is_counter=True),
+    _Metric("dead_letters", "Messages sent to the dead-letter queue", lambda f: f.dead_letters, is_counter=True),
+    _Metric(
+        "skipped_messages", "Messages above maxMessageBytes, skipped", lambda f: f.skipped_too_large, is_counter=True
+    ),
+    _Metric("selector_dropped_messages", "Messages dropped by selector", lambda f: f.selector_dropped, is_counter=True),
+    _Metric("lost_credit_messages", "Messages counted and not delivered", lambda f: f.lost_credit, is_counter=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Replaced as a whole by Spark's thread of listeners, so that a request reads it without a lock."""
+
+    names: Mapping[str, str]
+    """Query id → name."""
+    failed: frozenset[str]
+    figures: Mapping[tuple[str, int], SourceFigures]
+    """By query id and number of the source."""
+
+
+class PrometheusExporter(JmsListener):
+    """A listener, and a collector of ``prometheus_client``::
+
+    exporter = PrometheusExporter()
+    spark.streams.addListener(exporter)
+    exporter.serve(9464)
+    """
+
+    def __init__(self, registry: Any = None) -> None:
+        """``registry``: a ``CollectorRegistry``; None: the default one of the process."""
+        super().__init__(self._keep)
+        self._client = _client()
+        self._registry = self._client.REGISTRY if registry is None else registry
+        self._state = _State({}, frozenset(), {})
+        self._registry.register(self)
+
+    def serve(self, port: int, address: str = "127.0.0.1") -> "MetricsServer":
+        """Answer ``GET /metrics``. ``port`` 0: a free one; ``address`` 0.0.0.0: also from other machines."""
+        return MetricsServer(*self._client.start_http_server(port, address, self._registry))
+
+    # --- called by Spark -----------------------------------------------------------------------
+
+    def _keep(self, figures: SourceFigures) -> None:
+        state, query_id = self._state, figures.query_id
+        self._state = _State(
+            {**state.names, query_id: figures.query_name or query_id},
+            state.failed - {query_id},
+            {**state.figures, (query_id, figures.source): figures},
+        )
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """A query that failed stays, as down, until it runs again; a query that was stopped is forgotten."""
+        state, query_id = self._state, str(event.id)
+        figures = {key: kept for key, kept in state.figures.items() if key[0] != query_id}
+        if event.exception is not None and query_id in state.names:
+            self._state = _State(state.names, state.failed | {query_id}, figures)
+        else:
+            names = {key: name for key, name in state.names.items() if key != query_id}
+            self._state = _State(names, state.failed - {query_id}, figures)
+
+    # --- called by prometheus_client -----------------------------------------------------------
+
+    def describe(self) -> Iterator[Any]:
+        """No metrics before the first batch."""
+        return iter(())
+
+    def collect(self) -> Iterator[Any]:
+        state = self._state
+        figures = list(state.figures.values())
+        up = self._client.core.GaugeMetricFamily(
+            f"{_PREFIX}query_up", "1 while the query runs, 0 after it failed", labels=_LABELS[:2]
+        )
+        for query_id, name in state.names.items():
+            up.add_metric([name, query_id], int(query_id not in state.failed))
+        yield up
+        yield self._info(figures)
+        for metric in _METRICS:
+            yield self._family(metric, figures)
+
+    def _info(self, figures: list[SourceFigures]) -> Any:
+        info = self._client.core.GaugeMetricFamily(
+            f"{_PREFIX}guarantee_info", "1: the guarantee of the query", labels=[*_LABELS, "guarantee", "broker"]
+        )
+        for each in figures:
+            info.add_metric([*_label_values(each), each.guarantee, each.broker or ""], 1)
+        return info
+
+    def _family(self, metric: _Metric, figures: list[SourceFigures]) -> Any:
+        core = self._client.core
+        kind = core.CounterMetricFamily if metric.is_counter else core.GaugeMetricFamily
+        family = kind(_PREFIX + metric.name, metric.help, labels=_LABELS)
+        for each in figures:
+            value = metric.value(each)
+            if value is not None:
+                family.add_metric(_label_values(each), value)
+        return family
+
+
+class MetricsServer:
+    def __init__(self, server: Any, thread: Any) -> None:
+        self._server, self._thread = server, thread
+        self.port: int = server.server_port
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _label_values(figures: SourceFigures) -> list[str]:
+    return [figures.query_name or figures.query_id, figures.query_id, str(figures.source)]
+
+
+def _client() -> Any:
+    try:
+        import prometheus_client
+        import prometheus_client.core
+    except ImportError:
+        raise UnsupportedError(
+            "prometheus-client is not installed.", "Install it: pip install 'pyspark-jms[monitoring]'."
+        ) from None
+    return prometheus_client

@@ -1,0 +1,37 @@
+import pytest
+from amqp_messages import application_properties, block_of, map_, section, string
+
+from pyspark_jms.amqp.moving import AmqpMover, _broker_facts
+from pyspark_jms.jms.model import Destination, DestinationKind
+
+QUEUE = DestinationKind.QUEUE
+
+
+@pytest.fixture
+def mover(broker, queue, settings_for):
+    link = AmqpMover(settings_for(broker))
+    yield link
+    link.close()
+
+
+def _annotated(**values):
+    return section(0x72, map_([(string(name.replace("_", "-")), string(value)) for name, value in values.items()]))
+
+
+def test_facts_of_the_broker_are_annotations_and_properties():
+    message = _annotated(x_opt_a="1") + application_properties(b=string("2")) + section(0x77, string("body"))
+    assert dict(_broker_facts(message)) == {"x-opt-a": "1", "b": "2"}
+    assert dict(_broker_facts(b"\x00")) == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "origin"),
+    [
+        (_annotated(x_opt_ORIG_QUEUE="q", x_opt_ORIG_ADDRESS="q"), Destination(QUEUE, "q")),
+        (application_properties(_AMQ_ORIG_QUEUE=string("q")), Destination(QUEUE, "q")),
+        (_annotated(x_opt_ORIG_QUEUE="c.s", x_opt_ORIG_ADDRESS="topic"), None),
+        (b"", None),
+    ],
+)
+def test_the_origin_is_a_queue_whose_address_has_its_name(mover, head, origin):
+    assert mover.origin(block_of([head + section(0x77, string("body"))]), 0) == origin

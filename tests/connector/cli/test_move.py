@@ -1,0 +1,96 @@
+import time
+
+import pytest
+from numbered import fill, in_queue
+from rawstomp import RawStomp
+from waiting import await_count
+
+from pyspark_jms import cli
+from pyspark_jms.testing import JmsClient
+
+NOWHERE = ["move", "--broker-url", "stomp://127.0.0.1:1"]
+
+
+@pytest.mark.broker
+def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, broker, queue):
+    fill(broker, queue, 2_500)
+    to = f"{queue}.to"
+    over_amqp = commands.access[1].startswith("amqp")
+    certain = [] if over_amqp else ["--only-text-and-bytes"]
+    assert commands("move", "--queue", queue, "--to", to, "--max", "7", *certain) == 0
+    assert commands.output.startswith(f"moved 7 messages from {queue} to {to} (")
+    assert ("one transaction" if over_amqp else "at-least-once") in commands.output
+    assert commands("move", "--queue", queue, "--to", to, "--selector", "n = '2000'", *certain) == 0
+    assert commands.output.startswith("moved 1 message ")
+    assert (broker.message_count(queue), broker.message_count(to)) == (2_492, 8)
+    (found,) = commands.json("move", "--queue", queue, "--to", to, *certain)
+    assert found == {"moved": 2492, "left": {}, "guarantee": "exactly-once" if over_amqp else "at-least-once"}
+    assert (broker.message_count(queue), broker.message_count(to)) == (0, 2_500)
+    assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
+
+
+@pytest.mark.broker
+def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands, broker, queue):
+    expiry = "ExpiryQueue"
+    with RawStomp(broker) as raw:
+        for name in ("a", "b"):
+            soon = int(time.time() * 1000) + 50
+            raw.send(f"{queue}.{name}", [([("expires", soon), ("n", name)], name)])
+            time.sleep(0.2)  # the message expires
+            raw.read(f"{queue}.{name}", quiet=0.3)
+    selector = ["--selector", f"_AMQ_ORIG_QUEUE LIKE '{queue}.%' OR n = '{queue}'"]
+    with RawStomp(broker) as raw:
+        raw.send(expiry, [([("n", queue)], "of nobody")])
+    if commands.access[1].startswith("amqp"):
+        selector = []
+    assert commands("move", "--queue", expiry, *selector, "--only-text-and-bytes") == 1
+    assert "moved 2 messages from ExpiryQueue to where they came from" in commands.output
+    assert "left 1 on ExpiryQueue: no property names the queue that the message came from: give --to" in commands.errors
+    with JmsClient(broker) as java:
+        assert [java.receive(f"{queue}.{name}").body for name in ("a", "b")] == ["a", "b"]
+        assert java.receive(expiry).body == "of nobody"
+
+
+@pytest.mark.broker
+def test_stomp_refuses_a_queue_whose_bodies_it_does_not_carry(broker, commands_on, queue):
+    commands = commands_on(broker)
+    with JmsClient(broker) as java:
+        java.send(queue, {"a": 1})
+        java.send(queue, "text")
+    assert commands("move", "--queue", queue, "--to", f"{queue}.to") == 1
+    assert commands.errors.startswith(f"[JMS_UNSUPPORTED] Queue {queue} has messages that STOMP does not carry. Map ")
+    await_count(broker, queue, 2)
+    fill(broker, f"{queue}.many", 300)
+    assert commands("move", "--queue", f"{queue}.many", "--to", f"{queue}.to") == 1
+    assert "The broker lists the bodies of 200 of the 300 messages" in commands.errors
+    assert commands("move", "--queue", f"{queue}.many", "--to", f"{queue}.to", "--only-text-and-bytes") == 0
+
+
+@pytest.mark.broker
+def test_an_empty_text_stays_on_its_queue_over_stomp(broker, commands_on, queue):
+    commands = commands_on(broker)
+    with JmsClient(broker) as java:
+        java.send(queue, "")
+        java.send(queue, "text")
+    assert commands("move", "--queue", queue, "--to", f"{queue}.to") == 1
+    assert "left 1 on" in commands.errors
+    assert "move it over AMQP" in commands.errors
+    assert (broker.message_count(queue), broker.message_count(f"{queue}.to")) == (1, 1)
+    if hasattr(broker, "amqp_url"):
+        assert commands_on(broker, broker.amqp_url)("move", "--queue", queue, "--to", f"{queue}.to") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (["--queue", "a", "--to", "a"], "[JMS_INVALID_OPTION] --to and --queue name the same queue."),
+        (["--queue", "a", "--max", "0"], "[JMS_INVALID_OPTION] --max is 0."),
+        (["--queue", "a.#"], "[JMS_INVALID_OPTION] --queue is not one plain name."),
+        (["--queue", '["a", "b"]'], "[JMS_INVALID_OPTION] --queue is not one plain name."),
+        (["--queue", "a", "--selector", "("], "[JMS_INVALID_SELECTOR]"),
+        (["--queue", "a"], "[JMS_BROKER_UNREACHABLE]"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_it_connects(arguments, refusal, capsys):
+    assert cli.main([*NOWHERE, *arguments]) == 1
+    assert capsys.readouterr().err.startswith(refusal)

@@ -1,0 +1,189 @@
+"""Moves between real queues: interrupted at each step, and with a consumer that sends messages back."""
+
+import threading
+
+import pytest
+from amqp_brokers import AMQP_BROKERS
+from numbered import fill, in_queue
+from proxy import Proxy
+from rawstomp import RawStomp
+from streaming import access
+from waiting import await_count, wait_until
+
+from pyspark_jms.errors import JMSError, LinkError, TransactionRolledBackError
+from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.moving import move
+from pyspark_jms.spark.protocols import connect_mover, source_protocol
+from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
+
+DISCHARGE = b"\x00\x53\x32"
+"""Of AMQP, part 4 §4.5.7: the descriptor of a discharge."""
+
+
+def _move(running, queue, to=None, *, limit=None, on_moved=lambda _: None, **options):
+    given = access(running) | {"queue": queue, "idleTimeout": "500ms"} | options
+    parsed = SourceOptions.parse(given)
+    target = None if to is None else Destination.parse(f"queue://{to}")
+    connect = connect_mover(parsed)
+    return move(parsed, source_protocol(parsed), connect, to=target, limit=limit, on_moved=on_moved)
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def protocol(request, broker):
+    """Name, and the ``brokerUrl`` of the session's broker."""
+    if request.param == "amqp" and not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    return request.param, {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
+
+
+@pytest.mark.parametrize(("cut", "nth"), [(DISCHARGE, 1), (DISCHARGE, 2)])
+@pytest.mark.parametrize("included", [False, True])
+def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, cut, nth, included):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    fill(broker, queue, 1_500)
+    to = f"{queue}.to"
+    broker.create_queue(to)
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        proxy.to_broker.cut_at(cut, included=included, nth=nth)
+        with pytest.raises((TransactionRolledBackError, LinkError)):
+            _move(broker, queue, to, brokerUrl=proxy.url)
+    wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the broken connection")
+    counts = broker.message_count(queue), broker.message_count(to)
+    assert sum(counts) == 1_500
+    assert counts[1] or nth == 1
+    rest = _move(broker, queue, to, brokerUrl=broker.amqp_url)
+    assert (rest.messages, dict(rest.left)) == (counts[0], {})
+    assert in_queue(broker, to) == dict.fromkeys(range(1_500), 1)
+
+
+@pytest.mark.parametrize(("cut", "nth"), [(b"COMMIT\n", 1), (b"COMMIT\n", 2), (b"ACK\n", 1), (b"ACK\n", 1_200)])
+def test_over_stomp_no_message_is_lost_wherever_the_connection_ends(broker, queue, cut, nth):
+    fill(broker, queue, 1_500)
+    to = f"{queue}.to"
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.to_broker.cut_at(cut, nth=nth)
+        with pytest.raises(JMSError):
+            _move(broker, queue, to, brokerUrl=proxy.url)
+    wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the broken connection")
+    rest = _move(broker, queue, to)
+    assert not rest.left
+    found = in_queue(broker, to)
+    assert set(found) == set(range(1_500))
+    assert set(found.values()) <= {1, 2}
+
+
+def test_a_message_that_comes_back_is_moved_once(broker, queue, protocol):
+    fill(broker, queue, 20)
+    to, ended = f"{queue}.to", threading.Event()
+    broker.create_queue(to)
+
+    def send_back():
+        """A consumer that refuses every message, as the broker does that moves it to a dead-letter queue."""
+        with JmsClient(broker) as java:
+            while not ended.is_set():
+                if message := java.receive(to, timeout=0.2):
+                    kept = {name: message.properties[name] for name in ("n", MOVED_PROPERTY)}
+                    java.send(queue, message.body, properties=kept)
+
+    consumer = threading.Thread(target=send_back)
+    consumer.start()
+    try:
+        moved = _move(broker, queue, to, **protocol[1], idleTimeout="2s")
+        assert moved.messages == 20
+        assert moved.left.total() > 0
+        assert next(iter(moved.left)).endswith("came back")
+    finally:
+        ended.set()
+        consumer.join(60)
+    assert in_queue(broker, queue) + in_queue(broker, to) == dict.fromkeys(range(20), 1)
+
+
+def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(broker, queue, protocol):
+    letter = [("spark_jms_error", "why"), ("spark_jms_source", f"queue://{queue}"), ("spark_jms_message_id", "1")]
+    topic = [("spark_jms_source", f"topic://{queue}")]
+    with RawStomp(broker) as raw:
+        raw.send(f"{queue}.dead", [([*letter, ("n", "1")], "body"), ([("n", "2")], "of nobody"), (topic, "of a topic")])
+    seen = []
+    moved = _move(broker, f"{queue}.dead", on_moved=seen.append, **protocol[1])
+    assert (moved.messages, moved.left.total(), seen[-1]) == (1, 2, 1)
+    assert moved.guarantee == ("exactly-once" if protocol[0] == "amqp" else "at-least-once")
+    with JmsClient(broker) as java:
+        message = java.receive(queue)
+    assert (message.body, message.properties["n"]) == ("body", Typed.of("1"))
+    assert not DEAD_LETTER_PROPERTIES & message.properties.keys()
+    assert MOVED_PROPERTY in message.properties
+    await_count(broker, f"{queue}.dead", 2)
+    assert set(broker.delivery_counts(f"{queue}.dead")) == {0}
+
+
+def test_a_limit_is_kept_and_messages_that_stay_do_not_use_it_up(broker, queue, protocol):
+    back = [("spark_jms_source", f"queue://{queue}")]
+    with RawStomp(broker) as raw:
+        raw.send(f"{queue}.dead", [([], "stays")] * 5 + [(back, str(n)) for n in range(10)])
+    moved = _move(broker, f"{queue}.dead", limit=3, **protocol[1])
+    assert (moved.messages, broker.message_count(queue), broker.message_count(f"{queue}.dead")) == (3, 3, 12)
+
+
+def test_java_messages_of_every_body_arrive_over_amqp_as_they_were_sent(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    bodies = ["text", "", b"\x00\x01", b"", {"a": 1, "b": Typed("short", 3)}, [1.5, "x", None], None]
+    with JmsClient(broker) as java:
+        for body in bodies:
+            java.send(queue, body, properties={"n": 5, "big": 1 << 40})
+        before = [java.receive(queue) for _ in bodies]
+        for body in bodies:
+            java.send(queue, body, properties={"n": 5, "big": 1 << 40})
+        moved = _move(broker, queue, f"{queue}.to", brokerUrl=broker.amqp_url)
+        assert (moved.messages, dict(moved.left)) == (len(bodies), {})
+        after = [java.receive(f"{queue}.to") for _ in bodies]
+    assert [(each.body_type, each.body) for each in after] == [(each.body_type, each.body) for each in before]
+    assert all((each.properties["n"], each.properties["big"].type) == (Typed("int", 5), "long") for each in after)
+
+
+def test_a_row_that_cannot_be_sent_stays_with_its_reason(broker, queue, protocol):
+    with RawStomp(broker) as raw:
+        raw.send(queue, [([("not-a-name", "x")], "stays"), ([("n", "1")], "goes")])
+    moved = _move(broker, queue, f"{queue}.to", **protocol[1])
+    assert moved.messages == 1
+    ((reason, count),) = moved.left.items()
+    assert count == 1
+    assert "'not-a-name'" in reason
+    assert (broker.message_count(queue), broker.message_count(f"{queue}.to")) == (1, 1)
+
+
+@pytest.mark.deep
+@pytest.mark.broker
+@pytest.mark.parametrize("kind", ["artemis 2.44", "classic", "broker-j"])
+def test_the_other_brokers_over_amqp(kind, queue):
+    with AMQP_BROKERS[kind]() as running:
+        urls = {"brokerUrl": running.amqp_url}
+        with JmsClient(running.amqp_url, running.user, running.password) as java:
+            for n in range(50):
+                java.send(queue, f"text {n}", properties={"n": n})
+            moved = _move(running, queue, f"{queue}.to", **urls)
+            assert (moved.messages, dict(moved.left)) == (50, {})
+            assert [java.receive(f"{queue}.to").body for _ in range(50)] == [f"text {n}" for n in range(50)]
+            assert java.receive(queue, timeout=0.5) is None
+
+
+@pytest.mark.deep
+@pytest.mark.broker
+@pytest.mark.parametrize("over", ["stomp", "amqp"])
+def test_dead_letters_of_classic_go_back(over, queue):
+    with EmbeddedClassic() as running:
+        with JmsClient(running) as java:
+            java.send(queue, "soon", time_to_live=1)
+            assert java.receive(queue, timeout=1) is None
+        wait_until(lambda: running.message_count("ActiveMQ.DLQ") == 1, what="the expiry")
+        url = running.amqp_url if over == "amqp" else running.url
+        moved = _move(running, "ActiveMQ.DLQ", None if over == "stomp" else queue, brokerUrl=url)
+        assert (moved.messages, dict(moved.left)) == (1, {})
+        with JmsClient(running) as java:
+            message = java.receive(queue)
+        assert message.body == "soon"
+        added = ("dlqDeliveryFailureCause", "originalExpiration", "spark_jms_types", "original-destination")
+        assert MOVED_PROPERTY in message.properties
+        assert not [name for name in message.properties if name.startswith(added)]

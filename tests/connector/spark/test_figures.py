@@ -1,0 +1,72 @@
+import datetime as dt
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from pyspark_jms.spark.figures import SourceFigures, figures_of
+
+STOMP = {
+    "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
+    "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
+    "selectorDropped": "not known: tasks run on other machines", "deadLetters": 5, "skippedTooLarge": 6,
+    "guarantee": "exactly-once into Spark", "broker": "ActiveMQ-Artemis/2.55.0", "depth": 200, "delivering": 91,
+    "consumers": 1, "depthTime": "2026-11-24T07:20:34.243+00:00", "stuckInDelivery": 0,
+}  # fmt: skip
+AMQP = {
+    "seq": 274, "inFlightMessages": 98, "inFlightBytes": 18702, "received": 100, "acknowledged": 2, "redelivered": 0,
+    "recognised": 0, "reconnects": 0, "selectorDropped": 4, "deadLetters": 0, "skippedTooLarge": 0,
+    "guarantee": "at-least-once", "broker": "apache-activemq-artemis/2.55.0", "lostCredit": 7,
+}  # fmt: skip
+STAGED = {
+    "seq": 50, "staged": 9, "moved": 50, "retired": 41, "oldestStagedSeconds": 2.0, "redelivered": 0, "reconnects": 0,
+    "selectorDropped": 0, "deadLetters": 0, "skippedTooLarge": 0, "guarantee": "exactly-once into Spark",
+    "broker": None,
+}  # fmt: skip
+
+
+def progress(*latest, **more):
+    return {
+        "id": "i", "runId": "r", "name": "orders", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2,
+        "batchDuration": 928,
+        "sources": [
+            {"latestOffset": each, "numInputRows": 176, "inputRowsPerSecond": 142.9, "processedRowsPerSecond": 189.7}
+            for each in latest
+        ],
+    } | more  # fmt: skip
+
+
+def test_a_read_with_a_journal():
+    (figures,) = figures_of(progress(STOMP))
+    assert figures == SourceFigures(
+        query_id="i", run_id="r", query_name="orders", source=0, batch_id=2,
+        timestamp=dt.datetime(2026, 11, 24, 7, 20, 35, 188_000, dt.UTC), batch_seconds=0.928, rows=176,
+        input_rows_per_second=142.9, processed_rows_per_second=189.7, guarantee="exactly-once into Spark",
+        broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, acknowledged=24, redelivered=3, recognised=2,
+        reconnects=1, dead_letters=5, skipped_too_large=6, selector_dropped=None, in_flight_messages=176,
+        in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
+        delivering=91, consumers=1, stuck_in_delivery=0,
+    )  # fmt: skip
+    assert figures.lag == 376
+
+
+def test_a_read_over_amqp_and_one_by_a_staging_queue():
+    plain, staged = figures_of(progress(json.dumps(AMQP), json.dumps(STAGED)))
+    assert (plain.source, plain.lost_credit, plain.selector_dropped, plain.depth, plain.lag) == (0, 7, 4, None, 98)
+    assert (plain.backlog, plain.journal_bytes) == (None, None)
+    assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 9)
+    assert (staged.backlog_age_seconds, staged.broker, staged.lag) == (2.0, None, 9)
+
+
+@pytest.mark.parametrize("latest", [None, "", "{", "5", '{"0": 7}', {"seq": 1}, '{"seq": 1, "guarantee": 2}'])
+def test_other_sources_and_a_first_progress_have_no_figures(latest):
+    assert figures_of(progress(latest)) == ()
+    assert figures_of(progress(latest, AMQP))[0].source == 1
+
+
+def test_a_query_without_sources():
+    assert figures_of(progress(sources=None)) == ()
+
+
+def test_a_progress_object_is_read_by_its_json():
+    assert figures_of(SimpleNamespace(json=json.dumps(progress(AMQP))))[0].sequence == 274

@@ -1,0 +1,144 @@
+"""A real Prometheus scrapes a real query, knows the alert rules, and answers every expression of the dashboard."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+from monitoring_files import FOLDER, dashboard_expressions, rule_expressions
+from numbered import fill
+from prometheus_client import CollectorRegistry
+from streaming import access
+from waiting import wait_until
+
+from pyspark_jms.monitoring import PrometheusExporter
+
+pytestmark = pytest.mark.deep
+
+NOT_INSTALLED = "no prometheus is installed (apt-get install prometheus)"
+
+CONFIGURATION = """
+global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+rule_files: [{rules}]
+scrape_configs:
+  - job_name: spark
+    static_configs: [{{targets: ['127.0.0.1:{port}']}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """PYSPARK_JMS_REQUIRE_PROMETHEUS=1 makes a failure of what is skipped without Prometheus: CI sets it."""
+    if not (shutil.which("prometheus") and shutil.which("promtool")):
+        (pytest.fail if os.environ.get("PYSPARK_JMS_REQUIRE_PROMETHEUS") else pytest.skip)(NOT_INSTALLED)
+
+
+@pytest.fixture
+def prometheus(tools, tmp_path):
+    """``prometheus(port)`` scrapes that port of this machine; returns ``ask(path, **parameters)``."""
+    started = []
+
+    def prometheus(port):
+        configuration = tmp_path / "prometheus.yml"
+        configuration.write_text(CONFIGURATION.format(rules=FOLDER / "alerts.yml", port=port))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            own = free.getsockname()[1]
+        log = (tmp_path / "prometheus.log").open("w")
+        command = ["prometheus", f"--config.file={configuration}", f"--storage.tsdb.path={tmp_path / 'data'}"]
+        started.append((
+            subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{own}"], stdout=log, stderr=log), log
+        ))  # fmt: skip
+
+        def ask(path, **parameters):
+            query = urllib.parse.urlencode(parameters)
+            with urllib.request.urlopen(f"http://127.0.0.1:{own}/{path}?{query}", timeout=10) as answer:
+                return answer.read()
+
+        def ready():
+            try:
+                return ask("-/ready")
+            except (urllib.error.URLError, ConnectionError):
+                return False
+
+        wait_until(ready, what="the start of Prometheus")
+        return lambda path, **parameters: json.loads(ask(f"api/v1/{path}", **parameters))["data"]
+
+    yield prometheus
+    for process, log in started:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+@pytest.mark.parametrize("command", [["check", "rules", "alerts.yml"], ["test", "rules", "alerts.test.yml"]])
+def test_the_rules_are_valid_and_fire_when_they_should(tools, command):
+    ended = subprocess.run(["promtool", *command], cwd=FOLDER, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.fixture(params=["stomp with a journal", "amqp", "amqp exactly-once"])
+def read(request, broker, queue, tmp_path):
+    if request.param.startswith("amqp"):
+        if not hasattr(broker, "amqp_url"):
+            pytest.skip("needs an embedded broker")
+        guarantee = request.param.removeprefix("amqp").strip() or "at-least-once"
+        return access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": guarantee}
+    return access(broker) | {"queue": queue, "journalLocation": str(tmp_path / "journal")}
+
+
+def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue, read, prometheus, tmp_path):
+    exporter = PrometheusExporter(CollectorRegistry())
+    spark.streams.addListener(exporter)
+    server = exporter.serve(0)
+    frame = spark.readStream.format("jms").options(**read).load()
+    checkpoint = str(tmp_path / "checkpoint")
+    query = frame.writeStream.format("noop").queryName("orders").option("checkpointLocation", checkpoint).start()
+    try:
+        ask = prometheus(server.port)
+
+        def value(expression):
+            found = ask("query", query=expression)["result"]
+            return float(found[0]["value"][1]) if found else None
+
+        sent = 0
+
+        def received():
+            nonlocal sent
+            fill(broker, queue, 10, first=sent)  # the figures come with batches
+            sent += 10
+            return value("pyspark_jms_received_messages_total") and value("pyspark_jms_queue_consumers")
+
+        wait_until(received, seconds=120, what="a scrape of the figures")
+        assert value("pyspark_jms_query_up") == 1
+        assert 0 < value("pyspark_jms_received_messages_total") <= sent
+        (guarantee,) = ask("query", query="pyspark_jms_guarantee_info")["result"]
+        with_journal, is_staged = "journalLocation" in read, read.get("deliveryGuarantee") == "exactly-once"
+        exactly_once = with_journal or is_staged
+        assert guarantee["metric"]["guarantee"] == ("exactly-once into Spark" if exactly_once else "at-least-once")
+        assert guarantee["metric"]["query"] == "orders"
+        assert value("pyspark_jms_lag_messages") is not None
+        assert (value("pyspark_jms_journal_bytes") is not None) == with_journal
+        for expression in dashboard_expressions():
+            ask("query", query=expression)  # an error is an HTTP error
+        empty = {each for each in dashboard_expressions() if value(each) is None and "[1m]" not in each}
+        absent = {"oldest_age", "journal", "backlog"}
+        if exactly_once:
+            absent = {"lost_credit", "journal", "in_flight", "oldest_age", "stuck"} if is_staged else {"lost_credit"}
+        assert all(any(part in each for part in absent) for each in empty), empty
+        rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]
+        assert len(rules) == len(rule_expressions())
+        wait_until(
+            lambda: {rule["health"] for group in ask("rules")["groups"] for rule in group["rules"]} == {"ok"},
+            what="an evaluation of each rule",
+        )
+        query.stop()
+        wait_until(lambda: value("pyspark_jms_query_up") is None, what="the end of the query")
+    finally:
+        query.stop()
+        spark.streams.removeListener(exporter)
+        server.close()
