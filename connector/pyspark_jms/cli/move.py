@@ -72,6 +72,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     from pyspark_jms.check.census import count_kinds, describe_losses
     from pyspark_jms.check.queue import Queue
     from pyspark_jms.errors import InvalidDestinationError
+    from pyspark_jms.management.words import ArtemisManagement
     from pyspark_jms.stomp.dialects import dialect_named
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
@@ -79,7 +80,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     connection = connect(settings)
     connection.close()
     words = dialect_named(connection.dialect.name).management
-    if words is None or not words.losses:
+    if not isinstance(words, ArtemisManagement):
         return
     try:
         with StompManagementLink(settings) as link:

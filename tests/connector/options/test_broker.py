@@ -11,7 +11,7 @@ STOMP, AMQP = "stomp://localhost", "amqp://localhost"
 
 
 def test_brokers_of_both_protocols_are_listed_once():
-    assert BROKERS == ("artemis", "classic", "rabbitmq", "amqp")
+    assert BROKERS == ("artemis", "classic", "rabbitmq", "broker-j", "amqp")
 
 
 @pytest.mark.parametrize(("url", "broker"), [(STOMP, "amqp"), (AMQP, "rabbitmq")])

@@ -359,7 +359,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
         slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
         with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:
-            assert way.cut_done.wait(60)
+            assert way.cut_done.wait(150)
             wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
             kill_workers(running.pid)
             proxy.accept()
@@ -384,7 +384,7 @@ def half_sent(tmp_path, broker, queue, protocol):
     lines(tmp_path, FILES, LINES)
     with Proxy(broker.host, broker.port, protocol) as proxy:
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES, text=SLOW_FIRST_HALF):
-            wait_until(lambda: broker.message_count(queue) == FILES * LINES // 2, what="two of four tasks")
+            wait_until(lambda: broker.message_count(queue) == FILES * LINES // 2, seconds=150, what="two of four tasks")
         assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
         yield proxy
 

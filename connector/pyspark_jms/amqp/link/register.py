@@ -204,10 +204,10 @@ class Register:
             return ()
 
     def _drain(self) -> None:
-        """Receive all messages of the subscription: a drain proves the end if nothing came (``proven_empty``)."""
+        """Receive the tokens. There are few, and a broker sends so many before it answers a drain: one is enough."""
         receiver = self._held()
-        proven, deadline = receiver.proven_empty, time.monotonic() + _MAX_DRAIN_SECONDS
-        while receiver.proven_empty == proven:
+        answered, deadline = receiver.drains_answered, time.monotonic() + _MAX_DRAIN_SECONDS
+        while receiver.drains_answered == answered:
             with self._connection.core():
                 receiver.drain(_CREDIT)
             if not self._await(lambda: not receiver.is_draining, _DRAIN_SECONDS) and time.monotonic() > deadline:

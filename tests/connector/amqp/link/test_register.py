@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from artemis_244 import EmbeddedArtemis244
 from proxy import Proxy
 from waiting import wait_until
 
@@ -10,6 +11,7 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.errors import IllegalStateError, SubscriptionInUseError, TransactionRolledBackError
+from pyspark_jms.testing import EmbeddedArtemis
 
 SOON = 20.0
 
@@ -159,8 +161,9 @@ def test_a_swap_without_a_token_or_a_lock_is_refused(owner):
         mine.register.replace(b"1")
 
 
-def test_a_committed_swap_survives_a_killed_broker(fresh_broker, settings_for):
-    with fresh_broker() as broker:
+@pytest.mark.parametrize("kind", [EmbeddedArtemis, pytest.param(EmbeddedArtemis244, marks=pytest.mark.deep)])
+def test_a_committed_swap_survives_a_killed_broker(kind, settings_for):
+    with kind() as broker:
         settings = settings_for(broker)
         mine = Owner(settings, "reg")
         mine.locked().create(b"0")
@@ -172,6 +175,9 @@ def test_a_committed_swap_survives_a_killed_broker(fresh_broker, settings_for):
         broker.start()
         wait_until(lambda: mine.connection.is_down)
         mine.close()
-        after = Owner(settings, "reg")
-        assert bodies(after.locked().read()) == [b"5"]
+        after, second = Owner(settings, "reg"), Owner(settings, "reg")
+        assert bodies(after.locked().peek("owner-reg")) == bodies(after.register.read()) == [b"5"]
+        with pytest.raises(SubscriptionInUseError):
+            second.locked(wait=0)
         after.close()
+        second.close()

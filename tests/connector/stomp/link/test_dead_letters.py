@@ -77,7 +77,8 @@ def test_a_large_one_over_tls(secured, settings_for, authority):
     """Written by another thread, after this one has gone on."""
     body = bytes(range(256)) * 80_000
     letters = [letter(io.BytesIO(body)), letter()]
-    send_dead_letters(settings_for(secured, tls=TlsSettings(ca_file=authority.cert)), "large", letters)
+    settings = settings_for(secured, tls=TlsSettings(ca_file=authority.cert), receipt_timeout=100)
+    send_dead_letters(settings, "large", letters)
     plain = SimpleNamespace(url=secured.plain_url, user=secured.user, password=secured.password)
     with RawStomp(plain) as client:
         assert [found.body for found in client.read("large", wanted=2)] == [body, BODY]
