@@ -40,6 +40,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
+_PRIORITY = 1
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
 _NULL = b"\x40"
 _LEFT_OUT = frozenset({DUPLICATE_ID_PROPERTY}) | DEAD_LETTER_PROPERTIES
@@ -88,13 +89,15 @@ def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
         after = sum(section.code < APPLICATION_PROPERTIES for section in found)
         if not any(section.code == APPLICATION_PROPERTIES for section in found):
             kept.insert(after, _reasons(letter, []))
-        return [_header(), *kept]
+        return [_header(letter.message, found), *kept]
     except MalformedMessageError:
-        return [_header(), _unreadable(letter)]
+        return [encode(Described(HEADER, [True])), _unreadable(letter)]
 
 
-def _header() -> bytes:
-    return encode(Described(HEADER, [True]))
+def _header(message: Buffer, found: Sequence[Section]) -> bytes:
+    """§3.2.1: durable, with the priority of the message, without a time to live and a delivery count."""
+    fields = next((_cut(message, section, LISTS) for section in found if section.code == HEADER), [])
+    return b"\x00\x53" + bytes((HEADER,)) + encode_list([encode(True), *fields[_PRIORITY : _PRIORITY + 1]])
 
 
 def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:

@@ -10,6 +10,7 @@ from amqp_messages import (
     section,
     string,
     timestamp,
+    ubyte,
     uint,
 )
 
@@ -48,11 +49,17 @@ def test_the_sections_travel_on_and_say_why():
         + section(0x77, string("body"))
     )
     found = read(b"".join(_pieces(letter(message))))
-    assert found[0x70] == [True]
+    assert found[0x70] == [True, None]
     assert found[0x73] == ["ID:1", None, None, None, None, None, None, None, None, 9]
     assert found[0x74] == {"a": 1} | REASONS
     assert found[0x77] == "body"
     assert list(found) == sorted(found)
+
+
+@pytest.mark.parametrize("priority", [0, 7])
+def test_the_priority_stays_and_the_time_to_live_does_not(priority):
+    header = section(0x70, list_(NULL, ubyte(priority), uint(5), TRUE, uint(3)))
+    assert read(b"".join(_pieces(letter(header + section(0x77, string("body"))))))[0x70] == [True, priority]
 
 
 @pytest.mark.parametrize("before", [b"", properties(**FIELDS)])
