@@ -68,12 +68,3 @@ def test_on_rabbitmq_where_delivery_id_is_null(run, database):
     with InstalledRabbit() as rabbit:
         login = {"JMS_BROKER_USER": rabbit.user, "JMS_BROKER_PASSWORD": rabbit.password}
         assert printed(run("postgresql_upsert.py", **database, **login, JMS_BROKER_URL=rabbit.url)) == EXPECTED
-
-
-def test_a_repeated_batch_changes_nothing(run, database, tmp_path):
-    """As after a crash between the upsert and Spark's commit log."""
-    run("postgresql_upsert.py", **database)
-    newest = max((tmp_path / "checkpoint/commits").glob("[0-9]*"), key=lambda path: int(path.name))
-    newest.unlink()
-    again = printed(run("postgresql_upsert.py", **database))
-    assert again.splitlines()[-2:] == EXPECTED.splitlines()[-2:]
