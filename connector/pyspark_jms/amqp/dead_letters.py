@@ -42,7 +42,7 @@ __all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
-_NULL = b"\x40"
+_NULL, _TRUE = b"\x40", b"\x41"
 _LEFT_OUT = frozenset({DUPLICATE_ID_PROPERTY}) | DEAD_LETTER_PROPERTIES
 """Properties that a dead letter must not have: one makes the broker drop duplicates, the others have an old reason."""
 
@@ -97,7 +97,7 @@ def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
 def _header(message: Buffer, found: Sequence[Section]) -> bytes:
     """§3.2.1: durable, with the priority of the message, without a time to live and a delivery count."""
     fields = next((_cut(message, section, LISTS) for section in found if section.code == HEADER), [])
-    return b"\x00\x53" + bytes((HEADER,)) + encode_list([encode(True), *fields[_PRIORITY : _PRIORITY + 1]])
+    return b"\x00\x53" + bytes((HEADER,)) + encode_list([_TRUE, *fields[_PRIORITY : _PRIORITY + 1]])
 
 
 def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
