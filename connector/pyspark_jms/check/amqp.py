@@ -18,7 +18,6 @@ def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[
         yield Finding(name="dialect", value=producer.dialect.name)
         yield _destinations(producer)
         yield _transactions(producer, scratch_queue)
-        yield _ledger(producer)
 
 
 def _destinations(producer: Producer) -> Finding:
@@ -30,13 +29,6 @@ def _destinations(producer: Producer) -> Finding:
         verdict=Verdict.NOTE,
         advice="Write to one destination: give option queue or topic.",
     )
-
-
-def _ledger(producer: Producer) -> Finding:
-    reason = producer.dialect.no_register
-    if not reason:
-        return Finding(name="writing, ledger", value="exactly-once, with deliveryGuarantee=exactly-once")
-    return Finding(name="writing, ledger", value=f"at-least-once only: the broker {reason}", verdict=Verdict.NOTE)
 
 
 def _transactions(producer: Producer, scratch_queue: str) -> Finding:

@@ -9,6 +9,7 @@ from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
+from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
 from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
@@ -66,11 +67,15 @@ def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
 
 def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
     yield from amqp_findings(request.settings, request.scratch_queue)
+    exactly_once = ExactlyOnce(request.settings)
+    yield exactly_once.reading()
+    yield exactly_once.writing()
     with ExitStack() as stack:
         management, finding = open_management(open_amqp_management, request.settings)
         if management is not None:
             stack.enter_context(management)
         yield finding
+        yield from exactly_once.settings(management)
         yield clock_finding(_read_clock(management))
         if request.queue is not None:
             yield from _amqp_queue_findings(management, request.queue, request.limit)

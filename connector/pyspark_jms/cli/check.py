@@ -53,7 +53,8 @@ COMMAND = Command(
     "guarantees on this broker. With --queue, also print the depth of a queue, its body types, and messages "
     "that cannot be received over STOMP; the messages stay on the queue. The exit code is 1 if there is a "
     "problem.",
-    epilog="To inspect a queue, the user needs the permission `manage`. Without it, the other checks run.",
+    epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user needs "
+    "the permission `manage`. Without it, the other checks run.",
     add_arguments=_add_arguments,
     run=_run,
 )

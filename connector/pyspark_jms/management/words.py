@@ -13,6 +13,7 @@ __all__ = [
     "ConsumerList",
     "Management",
     "QueueAttributes",
+    "SettingKeys",
 ]
 
 
@@ -66,6 +67,32 @@ class ConsumerList:
 
     stomp: str
     """The protocol of a consumer over STOMP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingKeys:
+    """The keys of the settings of an address, beside those of dead letters. The broker leaves out what is not set."""
+
+    full_policy: str
+    """What the broker does with messages to a full address."""
+
+    drop: str
+    """The policy that confirms such messages and deletes them."""
+
+    max_expiry_delay: str
+    """After this time messages expire, even those with a later expiry; milliseconds, negative without a limit."""
+
+    redelivery_delay: str
+    """How long the broker waits before it delivers a message again; milliseconds."""
+
+    redelivery_multiplier: str
+    """The factor of the redelivery delay for each further delivery."""
+
+    max_redelivery_delay: str
+    """The limit of the multiplied redelivery delay; milliseconds."""
+
+    max_redelivery_factor: int
+    """That limit where it is not set, as a multiple of the redelivery delay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +175,9 @@ class ArtemisManagement(Management):
     default_delivery_attempts: int
     """The maximum number of deliveries where the broker leaves its default out of the settings."""
 
+    settings: SettingKeys
+    """The other keys of the settings of an address."""
+
     body_type_key: str
     """The key, in a listed message, of the code for the type of its body."""
 
@@ -201,6 +231,15 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     delivery_attempts_key="maxDeliveryAttempts",
     dead_letter_key="deadLetterAddress",
     default_delivery_attempts=10,  # 2.44 leaves it out of the settings that it returns
+    settings=SettingKeys(
+        full_policy="addressFullMessagePolicy",
+        drop="DROP",
+        max_expiry_delay="maxExpiryDelay",
+        redelivery_delay="redeliveryDelay",
+        redelivery_multiplier="redeliveryMultiplier",
+        max_redelivery_delay="maxRedeliveryDelay",
+        max_redelivery_factor=10,
+    ),
     body_type_key="type",
     body_types={
         0: BodyType.MESSAGE,

@@ -52,9 +52,12 @@ class AddressSettings:
     match: str
     max_delivery_attempts: int | None = None
     redelivery_delay: int | None = None
+    redelivery_delay_multiplier: float | None = None
+    max_redelivery_delay: int | None = None
     dead_letter_address: str | None = None
     expiry_address: str | None = None
     expiry_delay: int | None = None
+    max_expiry_delay: int | None = None
     max_size_bytes: int | None = None
     max_size_messages: int | None = None
     address_full_policy: Literal["PAGE", "DROP", "FAIL", "BLOCK"] | None = None

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from streaming import access
 from waiting import await_count
@@ -25,20 +23,15 @@ def test_what_artemis_offers(broker, queue, settings_of):
     assert "apache-activemq-artemis/2." in found["connection"].value
     assert found["dialect"].value == "artemis"
     assert found["column destination"].verdict is found["transactions"].verdict is Verdict.FINE
-    assert found["writing, ledger"].value.startswith("exactly-once")
-
-
-def test_a_broker_without_exactly_once_writes_says_why(broker, queue, settings_of):
-    found = {finding.name: finding for finding in amqp_findings(replace(settings_of(broker), broker="amqp"), queue)}
-    assert found["writing, ledger"].verdict is Verdict.NOTE
-    assert "is no lock" in found["writing, ledger"].value
 
 
 def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
     found = run_checks(CheckRequest(settings=settings_of(broker), scratch_queue=queue))
     assert [finding.name for finding in found] == [
-        "connection", "dialect", "column destination", "transactions", "writing, ledger", "management", "clock",
+        "connection", "dialect", "column destination", "transactions", "reading, staging", "writing, ledger",
+        "management", "staging settings", "ledger settings", "clock",
     ]  # fmt: skip
+    assert {finding.verdict for finding in found} == {Verdict.FINE}
 
 
 def test_a_wrong_password_is_a_finding(broker, settings_of):

@@ -19,7 +19,7 @@ from pyspark_jms.delivery.commit_token import CommitToken, merged
 from pyspark_jms.errors import JMSError, LinkError, SinkFencedError, TokenMissingError, TransactionRolledBackError
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Admit", "TokenLedger", "find_token", "finish_write", "token_address"]
+__all__ = ["MISSING_SECONDS", "WORN_DELIVERIES", "Admit", "TokenLedger", "find_token", "finish_write", "token_address"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -32,10 +32,10 @@ seconds that its open offers)."""
 _ABSENCE_SECONDS = 1.0
 """A new register has no token. The transaction of an owner that died while it made the first one is over by then."""
 
-_MISSING_SECONDS = 30.0
+MISSING_SECONDS = 30.0
 """A register that was there before has a token. Its absence must last so long before it counts."""
 
-_WORN_DELIVERIES = 3
+WORN_DELIVERIES = 3
 """A token that was delivered so often in vain is replaced in a transaction of its own. Each death of an owner may count
 one delivery, and after 10 of them a broker moves a message to its dead-letter queue by default."""
 
@@ -95,7 +95,7 @@ class TokenLedger:
                 return CommitToken()
             token = _token(found, self._register.address)
             if _is_worn(found):
-                self._register.read(_MISSING_SECONDS)
+                self._register.read(MISSING_SECONDS)
                 self._renew(token)
             return token
 
@@ -154,11 +154,11 @@ class TokenLedger:
     def _current(self, entry: LedgerEntry) -> tuple[CommitToken, bool]:
         """The token, and whether it should be renewed. Creates the first one."""
         register = self._register
-        found = register.read(_MISSING_SECONDS if register.existed else _ABSENCE_SECONDS)
+        found = register.read(MISSING_SECONDS if register.existed else _ABSENCE_SECONDS)
         if not found:
             self._require_new(entry)
             register.create(CommitToken().body())
-            found = register.read(_MISSING_SECONDS)
+            found = register.read(MISSING_SECONDS)
         return _token(found, register.address), _is_worn(found)
 
     def _require_new(self, entry: LedgerEntry) -> None:
@@ -177,7 +177,7 @@ class TokenLedger:
         own = Transactions(self._connection)
         self._register.replace(token.body(), own)
         own.discharge()
-        self._register.read(_MISSING_SECONDS)
+        self._register.read(MISSING_SECONDS)
 
     @contextmanager
     def _released(self) -> Iterator[None]:
@@ -190,7 +190,7 @@ class TokenLedger:
 
 
 def _is_worn(found: Sequence[Token]) -> bool:
-    return any(each.delivery_count >= _WORN_DELIVERIES for each in found)
+    return any(each.delivery_count >= WORN_DELIVERIES for each in found)
 
 
 def _token(found: Sequence[Token], address: str) -> CommitToken:

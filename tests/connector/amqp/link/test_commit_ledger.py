@@ -172,7 +172,7 @@ def test_without_permission_nothing_is_sent(fresh_broker, settings_for, name):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(commit_ledger, "_MISSING_SECONDS", 0.3)
+    monkeypatch.setattr(commit_ledger, "MISSING_SECONDS", 0.3)
 
 
 def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, name, committing, impatient):

@@ -1,0 +1,121 @@
+"""The settings of the addresses in which exactly-once queries keep their state over AMQP -> a finding. Does no I/O.
+
+A broker with a harmful setting confirms every request, and deletes or withholds messages later.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyspark_jms.check.findings import Finding, Verdict
+from pyspark_jms.management.words import ArtemisManagement
+
+__all__ = ["Kept", "settings_finding"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is kept in addresses of one prefix, and what it needs of their settings."""
+
+    name: str
+    """The name of the finding."""
+
+    match: str
+    """The addresses, as in the broker's configuration."""
+
+    patience_seconds: float
+    """How long a token must be absent before it counts as lost. A redelivery delay must be shorter."""
+
+    deliveries: int
+    """A token with so many deliveries is replaced. The broker's limit must be higher."""
+
+    harm: str
+    """What happens when a token is absent for longer than the patience."""
+
+
+class _Fault(NamedTuple):
+    verdict: Verdict
+    fact: str
+    remedy: str
+
+
+def settings_finding(kept: Kept, shown: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Finding:
+    """``shown``: the settings of each address, as the broker's management shows them."""
+    every = list(shown)
+    faults = list(dict.fromkeys(fault for settings in every for fault in _faults(kept, settings, words)))
+    figures = {"addresses": kept.match, "settings": every}
+    if not faults:
+        value = f"the broker keeps what queries store in {kept.match}"
+        return Finding(name=kept.name, value=value, figures=figures)
+    verdicts = {fault.verdict for fault in faults}
+    return Finding(
+        name=kept.name,
+        value=f"{kept.match}: {'; '.join(fault.fact for fault in faults)}",
+        verdict=Verdict.PROBLEM if Verdict.PROBLEM in verdicts else Verdict.NOTE,
+        advice=f"In the address-setting of {kept.match}: {'; '.join(fault.remedy for fault in faults)}.",
+        figures=figures,
+    )
+
+
+def _faults(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+    keys = words.settings
+    if settings.get(keys.full_policy) == keys.drop:
+        yield _Fault(
+            Verdict.PROBLEM,
+            "address-full-policy is DROP, so a full address loses messages that the broker has confirmed",
+            "set address-full-policy to PAGE",
+        )
+    if (expiry := float(settings.get(keys.max_expiry_delay, -1))) >= 0:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
+            "set max-expiry-delay to -1",
+        )
+    yield from _delivery_limit(kept, settings, words)
+    yield from _redelivery_delay(kept, settings, words)
+
+
+def _delivery_limit(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+    """Artemis: no limit if it is not positive."""
+    attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
+    if 0 < attempts <= kept.deliveries:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"max-delivery-attempts is {attempts}, so the broker removes a token before a query can replace it"
+            f" (after {kept.deliveries} deliveries)",
+            "set max-delivery-attempts to 10 or more, or to -1",
+        )
+    if attempts > 0 and not settings.get(words.dead_letter_key):
+        yield _Fault(
+            Verdict.NOTE,
+            f"there is no dead-letter-address, so a token is deleted after {attempts} deliveries",
+            "set a dead-letter-address, from which the token can be moved back",
+        )
+
+
+def _redelivery_delay(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+    longest = _longest_delay_ms(settings, words) / 1000
+    if longest >= kept.patience_seconds:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"redelivery-delay is up to {longest:g} s, and a query waits {kept.patience_seconds:g} s for its token:"
+            f" after a crash, {kept.harm}",
+            "set redelivery-delay to 0",
+        )
+    elif longest > 0:
+        yield _Fault(
+            Verdict.NOTE,
+            f"redelivery-delay is up to {longest:g} s, for which a restart after a crash may wait",
+            "set redelivery-delay to 0",
+        )
+
+
+def _longest_delay_ms(settings: Mapping[str, Any], words: ArtemisManagement) -> float:
+    """With a multiplier the delay grows with each delivery, up to its limit."""
+    keys = words.settings
+    delay = float(settings.get(keys.redelivery_delay, 0))
+    limit = float(settings.get(keys.max_redelivery_delay, -1))
+    if limit < 0:
+        limit = delay * keys.max_redelivery_factor
+    grows = float(settings.get(keys.redelivery_multiplier, 1)) > 1
+    return limit if grows and delay > 0 else min(delay, limit)

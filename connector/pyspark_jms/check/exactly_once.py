@@ -1,0 +1,169 @@
+"""Whether exactly-once queries can keep their state on a broker over AMQP: the staging queue and the commit ledger.
+
+The permissions are tried with a staging queue and a ledger of the check's own, which are empty or deleted afterwards.
+The settings of their addresses are read with management.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, WORN_DELIVERIES, token_address
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.pull import browse
+from pyspark_jms.amqp.link.register import Register, register_settings
+from pyspark_jms.amqp.link.staging_queue import Names
+from pyspark_jms.amqp.link.subscriptions import end_subscription
+from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.amqp.staging import AmqpStagedLink
+from pyspark_jms.check.address_settings import Kept, settings_finding
+from pyspark_jms.check.findings import Finding, Verdict
+from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES
+from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.words import ArtemisManagement
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.sink.tasks import ledger_queue
+from pyspark_jms.source.staged.connecting import DEFAULT_PREFIX
+
+__all__ = ["ExactlyOnce"]
+
+_NAME = "check"
+"""All runs use one name, because the broker may keep an auto-created address for ever."""
+_STAGING, _LEDGER = f"{DEFAULT_PREFIX}{_NAME}", ledger_queue(_NAME)
+_TOKEN_SECONDS = 5.0
+
+
+class ExactlyOnce:
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._settings = settings
+        self._kept: list[tuple[Kept, Sequence[str]]] = []
+        """What the broker can keep, and in which addresses."""
+
+    def reading(self) -> Finding:
+        name = "reading, staging"
+        try:
+            self._try_staging()
+        except UnsupportedError as error:
+            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except JMSError as error:
+            return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
+        return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
+
+    def writing(self) -> Finding:
+        name = "writing, ledger"
+        try:
+            unseen = self._try_ledger()
+        except UnsupportedError as error:
+            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except JMSError as error:
+            return _refused(name, error, f"{ledger_queue('')}#", "writes")
+        value = "exactly-once, with deliveryGuarantee=exactly-once"
+        if unseen is None:
+            return Finding(name=name, value=value)
+        return Finding(
+            name=name,
+            value=f"{value}; {unseen.fact}",
+            verdict=Verdict.NOTE,
+            advice="Without browse, each look-up after a crash costs the token a delivery attempt."
+            f" Grant browse on {ledger_queue('')}#.",
+        )
+
+    def settings(self, management: ManagementLink | None) -> Iterator[Finding]:
+        """Nothing if the broker cannot keep the state anyway."""
+        if not self._kept:
+            return
+        if management is None or not isinstance(management.words, ArtemisManagement):
+            yield _NOT_READ
+            return
+        words = management.words
+        for kept, addresses in self._kept:
+            shown = [
+                dict(json.loads(management.operation(words.broker_resource, words.address_settings, address)))
+                for address in addresses
+            ]
+            yield settings_finding(kept, shown, words)
+
+    # --- trying --------------------------------------------------------------------------------
+
+    def _try_staging(self) -> None:
+        """What a read does, with a token only."""
+        link = AmqpStagedLink(self._settings, Names(_STAGING, _NAME), Arrivals())
+        locked = False
+        try:
+            self._kept.append((_staging_kept(link.patience_seconds), (_STAGING, link.names.tokens)))
+            link.lock()
+            locked = True
+            link.tokens()
+            link.create_token(_NAME)
+            link.delete_tokens()
+        finally:
+            link.close(delete=locked)
+
+    def _try_ledger(self) -> JMSError | None:
+        """What a write does, with a token only. Returns why the token cannot be browsed."""
+        own = register_settings(self._settings, _LEDGER)
+        with closing(connect(own)) as connection:
+            if connection.dialect.no_register:
+                raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
+            self._kept.append((_LEDGER_KEPT, (token_address(_LEDGER),)))
+            unseen = _replace_token(connection)
+        with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
+            end_subscription(own, DurableSubscription("token", client_id=_LEDGER))
+        return unseen
+
+
+def _replace_token(connection: Connection) -> JMSError | None:
+    transactions = Transactions(connection)
+    register = Register(connection, transactions, token_address(_LEDGER))
+    register.lock(_TOKEN_SECONDS)
+    if not register.read():
+        register.create(CommitToken().body())
+    register.read(_TOKEN_SECONDS)
+    register.replace(CommitToken().body())
+    transactions.discharge()
+    try:
+        list(browse(connection, f"{register.address}::{_LEDGER}.token"))
+    except JMSError as error:
+        return error
+    finally:
+        register.release()
+    return None
+
+
+def _staging_kept(patience_seconds: float) -> Kept:
+    return Kept(
+        name="staging settings",
+        match=f"{DEFAULT_PREFIX}#",
+        patience_seconds=patience_seconds,
+        deliveries=MAX_TOKEN_DELIVERIES,
+        harm="messages may stay in the staging queue",
+    )
+
+
+_LEDGER_KEPT = Kept(
+    name="ledger settings",
+    match=f"{ledger_queue('')}#",
+    patience_seconds=MISSING_SECONDS,
+    deliveries=WORN_DELIVERIES,
+    harm="rows may be written twice",
+)
+_NOT_READ = Finding(
+    name="exactly-once",
+    value=f"the settings of {DEFAULT_PREFIX}# and {ledger_queue('')}# were not read: this user lacks the permission for"
+    " management",
+    verdict=Verdict.NOTE,
+    advice="Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"
+    " redelivery-delay breaks the exactly-once guarantee without an error.",
+)
+
+
+def _refused(name: str, error: JMSError, addresses: str, what: str) -> Finding:
+    if not isinstance(error, JMSSecurityError):
+        return Finding.of_error(name, error)
+    needed = "createAddress, createDurableQueue, consume, browse and send"
+    return Finding.of_error(name, error, remedy=f"Exactly-once {what} over AMQP need {needed} on {addresses}.")

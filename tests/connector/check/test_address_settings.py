@@ -1,0 +1,75 @@
+"""Settings of addresses, as Artemis 2.44 and 2.55 show them: without those that are not set."""
+
+import pytest
+
+from pyspark_jms.check.address_settings import Kept, settings_finding
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+
+KEPT = Kept(name="state", match="state.#", patience_seconds=30, deliveries=3, harm="rows may be written twice")
+DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ"}
+
+
+def finding_of(*changes):
+    return settings_finding(KEPT, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"addressFullMessagePolicy": "BLOCK"},
+        {"maxExpiryDelay": -1},
+        {"expiryDelay": 1},
+        {"maxDeliveryAttempts": 4},
+        {"maxDeliveryAttempts": -1, "deadLetterAddress": ""},
+        {"redeliveryDelay": 0, "redeliveryMultiplier": 2.0},
+        {"redeliveryDelay": 0, "redeliveryMultiplier": 2.0, "maxRedeliveryDelay": 60_000},
+    ],
+)
+def test_harmless_settings(change):
+    found = finding_of(change)
+    assert (found.verdict, found.advice) == (Verdict.FINE, "")
+    assert found.figures["settings"] == [DEFAULT | change]
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "fact"),
+    [
+        ({"addressFullMessagePolicy": "DROP"}, Verdict.PROBLEM, "address-full-policy is DROP"),
+        ({"maxExpiryDelay": 0}, Verdict.PROBLEM, "max-expiry-delay is 0 s"),
+        ({"maxExpiryDelay": 70_000}, Verdict.PROBLEM, "max-expiry-delay is 70 s"),
+        ({"maxDeliveryAttempts": 3}, Verdict.PROBLEM, "max-delivery-attempts is 3"),
+        ({"deadLetterAddress": ""}, Verdict.NOTE, "no dead-letter-address"),
+        ({"redeliveryDelay": 29_999}, Verdict.NOTE, "up to 29.999 s"),
+        ({"redeliveryDelay": 30_000}, Verdict.PROBLEM, "rows may be written twice"),
+        ({"redeliveryDelay": 3_000, "redeliveryMultiplier": 2.0}, Verdict.PROBLEM, "up to 30 s"),
+        (
+            {"redeliveryDelay": 3_000, "redeliveryMultiplier": 2.0, "maxRedeliveryDelay": 9_000},
+            Verdict.NOTE,
+            "up to 9 s",
+        ),
+        ({"redeliveryDelay": 40_000, "maxRedeliveryDelay": 20_000}, Verdict.NOTE, "up to 20 s"),
+    ],
+)
+def test_harmful_settings(change, verdict, fact):
+    found = finding_of(change)
+    assert found.verdict is verdict
+    assert fact in found.value
+    assert found.advice.startswith("In the address-setting of state.#: set ")
+
+
+def test_a_setting_of_one_of_two_addresses_counts():
+    assert finding_of({}, {"addressFullMessagePolicy": "DROP"}).verdict is Verdict.PROBLEM
+
+
+def test_the_same_setting_of_two_addresses_is_reported_once():
+    dropping = {"addressFullMessagePolicy": "DROP"}
+    assert finding_of(dropping, dropping).value.count("DROP") == 1
+
+
+def test_the_worst_of_several_settings_is_the_verdict():
+    found = finding_of({"deadLetterAddress": "", "maxExpiryDelay": 5})
+    assert found.verdict is Verdict.PROBLEM
+    assert "dead-letter-address" in found.value
+    assert "max-expiry-delay" in found.value

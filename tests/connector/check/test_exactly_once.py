@@ -1,0 +1,147 @@
+"""What exactly-once queries over AMQP depend on: brokers with good and with bad settings, and restricted users."""
+
+from dataclasses import replace
+
+import pytest
+from artemis_244 import EmbeddedArtemis244
+
+from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
+from pyspark_jms.check.exactly_once import ExactlyOnce
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.check.run import CheckRequest, run_checks
+from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
+
+NEEDED = frozenset({"createAddress", "createDurableQueue", "consume", "browse", "send"})
+USERS = [
+    User("exact", "pw", permissions=NEEDED),
+    *(User(f"no-{each}", "pw", permissions=NEEDED - {each}) for each in sorted(NEEDED)),
+]
+BAD = (
+    AddressSettings(
+        match="pyspark-jms.staging.#",
+        address_full_policy="DROP",
+        max_expiry_delay=600_000,
+        max_delivery_attempts=3,
+        redelivery_delay=7_000,
+        redelivery_delay_multiplier=2.0,
+    ),
+    AddressSettings(match="pyspark-jms.commits.#", redelivery_delay=30_000, expiry_delay=1),
+)
+TIGHT = (
+    AddressSettings(match="pyspark-jms.staging.*", max_delivery_attempts=-1, dead_letter_address=""),
+    AddressSettings(match="pyspark-jms.staging.*.token", redelivery_delay=69_000),
+    AddressSettings(match="pyspark-jms.commits.#", redelivery_delay=69_000, max_redelivery_delay=29_000),
+)
+
+
+@pytest.fixture(scope="module")
+def strict():
+    """A broker whose addresses of exactly-once queries have bad settings, and users with one permission less."""
+    with EmbeddedArtemis(users=USERS, address_settings=BAD) as broker:
+        yield broker
+
+
+@pytest.fixture
+def amqp_settings(settings_for):
+    def amqp_settings(broker, user=None):
+        return settings_for(broker, user=user, addresses=parse_broker_url(broker.amqp_url))
+
+    return amqp_settings
+
+
+@pytest.fixture
+def findings_of(named):
+    """``findings_of(settings)``: all findings of exactly-once queries, settings of addresses included."""
+
+    def findings_of(settings):
+        state = ExactlyOnce(settings)
+        found = [state.reading(), state.writing()]
+        with open_amqp_management(settings) as management:
+            return named([*found, *state.settings(management)])
+
+    return findings_of
+
+
+def test_a_broker_that_keeps_everything(broker, amqp_settings, findings_of):
+    found = findings_of(amqp_settings(broker))
+    assert [*found] == ["reading, staging", "writing, ledger", "staging settings", "ledger settings"]
+    assert {finding.verdict for finding in found.values()} == {Verdict.FINE}
+    assert found["reading, staging"].value.startswith("exactly-once")
+    assert found["writing, ledger"].value.startswith("exactly-once")
+
+
+def test_the_check_leaves_no_subscription_and_no_message(broker, amqp_settings, findings_of):
+    for _ in range(2):
+        findings_of(amqp_settings(broker))
+        assert not broker.has_queue("pyspark-jms.staging.check.owner")
+        assert not broker.has_queue("pyspark-jms.commits.check.token")
+        assert broker.message_count("pyspark-jms.staging.check.token") == 0
+
+
+def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
+    found = findings_of(amqp_settings(strict))
+    staging, ledger = found["staging settings"], found["ledger settings"]
+    assert staging.verdict is ledger.verdict is Verdict.PROBLEM
+    for fact in ("policy is DROP", "max-expiry-delay is 600 s", "attempts is 3", "up to 70 s", "waits 70 s"):
+        assert fact in staging.value
+    assert "redelivery-delay is up to 30 s" in ledger.value
+    assert "rows may be written twice" in ledger.value
+    assert "DROP" not in ledger.value
+
+
+@pytest.mark.deep
+def test_settings_of_the_tokens_alone_and_on_an_older_release(amqp_settings, findings_of):
+    with EmbeddedArtemis244(address_settings=TIGHT) as broker:
+        found = findings_of(amqp_settings(broker))
+    assert {found[name].verdict for name in ("staging settings", "ledger settings")} == {Verdict.NOTE}
+    assert "up to 69 s" in found["staging settings"].value
+    assert "up to 29 s" in found["ledger settings"].value
+
+
+def test_without_the_permission_for_management_the_settings_are_skipped(strict, amqp_settings, named):
+    found = named(run_checks(CheckRequest(settings=amqp_settings(strict, "exact"))))
+    assert found["reading, staging"].verdict is found["writing, ledger"].verdict is Verdict.FINE
+    assert found["exactly-once"].verdict is Verdict.NOTE
+    assert "were not read" in found["exactly-once"].value
+    assert "staging settings" not in found
+
+
+@pytest.mark.parametrize("permission", sorted(NEEDED))
+def test_a_missing_permission_is_named(strict, amqp_settings, permission):
+    _delete_what_checks_left(strict)
+    state = ExactlyOnce(amqp_settings(strict, f"no-{permission}"))
+    reading, writing = state.reading(), state.writing()
+    assert reading.verdict is writing.verdict is Verdict.NOTE
+    assert permission in reading.advice
+    assert permission in writing.advice
+
+
+def _delete_what_checks_left(broker):
+    """So that the next check must create the addresses and queues again."""
+    control = broker.server.getActiveMQServerControl()
+    for address in list(control.getAddressNames()):
+        if address.startswith(("pyspark-jms.staging.check", "pyspark-jms.commits.check")):
+            control.deleteAddress(address, True)
+
+
+def test_a_second_check_does_not_wait(broker, amqp_settings):
+    settings = amqp_settings(broker)
+    other = StagingQueue(settings, Names("pyspark-jms.staging.check", "check"))
+    try:
+        other.lock()
+        found = ExactlyOnce(settings).reading()
+    finally:
+        other.close(delete=True)
+    assert found.verdict is Verdict.NOTE
+    assert "createAddress" not in found.advice
+
+
+def test_a_broker_that_cannot_keep_the_state_says_why(broker, amqp_settings):
+    state = ExactlyOnce(replace(amqp_settings(broker), broker="amqp"))
+    reading, writing = state.reading(), state.writing()
+    assert reading.verdict is writing.verdict is Verdict.NOTE
+    assert "staging queue needs" in reading.value
+    assert "is no lock" in writing.value
+    assert [*state.settings(None)] == []
