@@ -2,7 +2,8 @@
 
 import time
 
-from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOGIN, OUTCOME
+from cells import FROM_FILES
+from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME
 from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
 
 _TASK = BATCH // 2
@@ -169,4 +170,79 @@ SINK = {
     "unconfirmed": _commit_unconfirmed,
     "sink-done": _all_committed,
     "before-ttl": _before_ttl,
+}
+
+
+# --- of a task's rows with a token ---------------------------------------------------------------
+
+
+def _hold_once(frame, what):
+    def reach(stage):
+        before = stage.output.size()
+        batch = hold_third(stage, frame)
+        rows = _rows(stage, batch)
+        stage.require(before <= stage.output.size() < rows, "the batch is in the queue")
+        return f"batch {batch}: {what}, {stage.output.size()} of {rows} rows in the queue"
+
+    return reach
+
+
+def _rows(stage, batch):
+    """Of all batches up to this one."""
+    return (batch + 1) * BATCH if stage.mode in FROM_FILES else stage.offset(batch)
+
+
+def _once_unconfirmed(stage):
+    batch = hold_third(stage, DISCHARGE)
+    before = stage.output.size()
+    way = OUTCOME.hold(stage.sink, link=stage.sink.to_broker.held_link)
+    stage.sink.to_broker.release()
+    stage.held(way, "the outcome of the discharge")
+    stage.until(lambda: stage.output.size() > before, "the rows of the discharge")
+    return f"batch {batch}: rows and token of a task are committed, the outcome held"
+
+
+def _once_all_committed(stage):
+    batch = hold_third(stage, DISCHARGE)
+    way = CLOSE.hold(stage.sink)
+    stage.sink.to_broker.release()
+    stage.held(way, "a close")
+    rows = _rows(stage, batch)
+    stage.until(lambda: stage.output.size() == rows, "the rows of all tasks")
+    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
+    return f"all {rows} rows up to batch {batch} are confirmed, Spark's log ends before it"
+
+
+def _once_before_ttl(stage):
+    stage.sink.leave_open()
+    return _hold_once(DISCHARGE, "the discharge is on the way; the broker will detect no lost client")(stage)
+
+
+def let_old_task_commit(stage):
+    """While the new task waits for the lock of the old connection: the discharge arrives, then the connection ends."""
+    sink = stage.sink
+    stage.until(lambda: sink.connections > sink.left_open, "a new connection beside the old one")
+    before = stage.output.size()
+    sink.to_broker.release()
+    stage.until(lambda: stage.output.size() > before, "the end of the old transaction")
+    committed = stage.output.size() - before
+    sink.let_expire()
+    return f"the old transaction brought {committed} rows while a new connection stood beside it"
+
+
+SINK_ONCE = {
+    "offered": _hold_once(LOGIN, "a task has not connected"),
+    "locking": _hold_once(LOCK, "a task has sent its rows and has no lock"),
+    "locked": _hold_once(DISPOSITION, "a task has the lock and the token"),
+    "mid-batch": _hold_once(DISCHARGE, "a task has replaced the token, its discharge held"),
+    "unconfirmed": _once_unconfirmed,
+    "sink-done": _once_all_committed,
+    "before-ttl": _once_before_ttl,
+}
+BOTH_ONCE = SINK_ONCE | {
+    "declaring": STAGED["declaring"],
+    "accepting": STAGED["accepting"],
+    "discharging": STAGED["discharging"],
+    "moved": STAGED["unconfirmed"],
+    "done": STAGED["done"],
 }

@@ -12,12 +12,16 @@ AMQP_MODES = {
     "amqp": "source over AMQP",
     "amqp-once": "source over AMQP, exactly-once",
     "amqp-sink": "sink over AMQP, at-least-once",
+    "amqp-sink-once": "sink over AMQP, exactly-once",
+    "amqp-both-once": "source → sink over AMQP, both exactly-once",
 }
 MODES = STOMP_MODES | AMQP_MODES
-EXACTLY_ONCE = {"journal", "sink", "both"}
+EXACTLY_ONCE = {"journal", "sink", "both", "amqp-once", "amqp-sink-once", "amqp-both-once"}
 WITH_JOURNAL = {"journal", "both"}
-FROM_FILES = {"sink", "amqp-sink"}
-TO_QUEUE = {"sink", "both", "amqp-sink"}
+FROM_FILES = {"sink", "amqp-sink", "amqp-sink-once"}
+TO_QUEUE = {"sink", "both", "amqp-sink", "amqp-sink-once", "amqp-both-once"}
+WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
+"""Their sink replaces a token in the transaction of the rows."""
 FAULTS = {
     "kill-driver": "kill -9 driver",
     "kill-runner": "kill -9 runner",
@@ -40,6 +44,13 @@ STOMP_POINTS = {
     "sink-done": "sink done, batch not in Spark's log",
     "done": "done, not deleted",
     "before-ttl": "restart before the old connection's time to live ends",
+}
+_TOKEN_POINTS = {
+    "locking": "rows sent, before the lock",
+    "locked": "lock taken and token read",
+    "mid-batch": "token replaced, before the discharge",
+    "unconfirmed": "discharged, its confirmation lost",
+    "sink-done": "all tasks confirmed, batch not in Spark's log",
 }
 AMQP_POINTS = {
     "amqp": {
@@ -72,6 +83,21 @@ AMQP_POINTS = {
         "sink-done": "all tasks confirmed, batch not in Spark's log",
         "before-ttl": "restart before the old connection's time to live ends",
     },
+    "amqp-sink-once": {
+        "offered": "planned, before the first connection",
+        **_TOKEN_POINTS,
+        "before-ttl": "restart before the old connection's time to live ends",
+    },
+    "amqp-both-once": {
+        "declaring": "received, before the transaction of the move is declared",
+        "accepting": "blocks and token sent, before the dispositions",
+        "discharging": "all of the move sent, before its discharge",
+        "moved": "move discharged, its confirmation lost",
+        "offered": "offered, not planned",
+        **_TOKEN_POINTS,
+        "done": "done, its blocks not deleted",
+        "before-ttl": "restart before the old connection's time to live ends",
+    },
 }
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
@@ -80,7 +106,7 @@ _CONNECTION_FAULTS = {"kill-broker", "freeze-broker", "cut", "stall", "kill-work
 _LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
 """What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
 _IN_RUNNER = {
-    "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring",
+    "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring", "moved",
 }  # fmt: skip
 
 

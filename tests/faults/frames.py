@@ -47,6 +47,8 @@ LOGIN = Frame("protocol header", b"AMQP\3\1\0\0")
 DISPOSITION = _amqp("disposition", 0x15)
 DECLARE, DISCHARGE = _request("declare", 0x31), _request("discharge", 0x32)
 CLOSE = _amqp("close", 0x18)
+LOCK = Frame("attach to the token", b"\xa1\5token", back=14)
+"""Names the link of the register's consumer."""
 OUTCOME = _amqp("outcome", 0x15, from_broker=True)
 """The broker's answer to a declare, a discharge or an unsettled message."""
 _ATTACH, _FLOW, _TRANSFER, _DETACH = (
@@ -55,3 +57,4 @@ _ATTACH, _FLOW, _TRANSFER, _DETACH = (
 _MESSAGE = _amqp("message", 0x14, from_broker=True)
 AMQP_SOURCE = (LOGIN, _ATTACH, _FLOW, _MESSAGE, DISPOSITION, DISCHARGE, DECLARE, OUTCOME, _DETACH)
 AMQP_SINK = (LOGIN, _ATTACH, DECLARE, _TRANSFER, DISCHARGE, OUTCOME, CLOSE)
+AMQP_SINK_ONCE = (*AMQP_SINK, LOCK, _FLOW, _MESSAGE, DISPOSITION, _DETACH)

@@ -22,7 +22,7 @@ from play import play  # noqa: E402
 from say import say  # noqa: E402
 from stage import Slot  # noqa: E402
 
-_LINE = "{:<9} {:<13} {:<12} {:>6} {:>6} {:>5} {:>5} {:>5} {:>4} {:>5}  {}"
+_LINE = "{:<14} {:<13} {:<12} {:>6} {:>6} {:>5} {:>5} {:>5} {:>4} {:>5}  {}"
 
 
 def say_row(*values):

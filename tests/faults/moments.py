@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from frames import AMQP_SINK, AMQP_SOURCE, STOMP_SINK, STOMP_SOURCE, Frame
+from frames import AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SINK, STOMP_SOURCE, Frame
 
 LONGEST_SECONDS = 3.0
 """Of any moment: what was to be waited for may not come any more."""
@@ -16,6 +16,8 @@ _FRAMES = {
     "amqp": {"source": AMQP_SOURCE},
     "amqp-once": {"source": AMQP_SOURCE},
     "amqp-sink": {"sink": AMQP_SINK},
+    "amqp-sink-once": {"sink": AMQP_SINK_ONCE},
+    "amqp-both-once": {"source": AMQP_SOURCE, "sink": AMQP_SINK_ONCE},
 }
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
 

@@ -5,7 +5,7 @@ third batch: what comes before it has long been settled.
 """
 
 import amqp_points
-from cells import AMQP_MODES, FROM_FILES, TO_QUEUE
+from cells import AMQP_MODES, FROM_FILES, TO_QUEUE, WITH_TOKEN
 from frames import ACK, COMMIT, CONNECT, DISCONNECT, ENTRY, RECEIPT
 from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, hold_third, in_the_third_batch
 from waiting import wait_until
@@ -22,6 +22,8 @@ def meanwhile(stage, cell):
     """While the job is back: whether the old connection is still there."""
     if cell.point != "before-ttl":
         return None
+    if stage.mode in WITH_TOKEN:
+        return amqp_points.let_old_task_commit(stage)
     if stage.mode not in FROM_FILES and cell.fault != "kill-worker":
         stage.until(lambda: stage.input.consumers() == 2, "a new subscription beside the old one")
         stage.source.let_expire()
@@ -31,7 +33,7 @@ def meanwhile(stage, cell):
 
 def afterwards(stage, cell):
     """When everything is done: what was on the way arrives after all."""
-    if cell.point == "before-ttl" and stage.mode in TO_QUEUE:
+    if cell.point == "before-ttl" and stage.mode in TO_QUEUE - WITH_TOKEN:
         sink = stage.sink
         wait_until(lambda: sink.connections == sink.left_open, what="the end of all connections but the old ones")
         stage.require(sink.left_open, "the broker has ended the old connection")
@@ -208,4 +210,6 @@ _AMQP = {
     | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
     "amqp-once": amqp_points.STAGED | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
     "amqp-sink": amqp_points.SINK,
+    "amqp-sink-once": amqp_points.SINK_ONCE,
+    "amqp-both-once": amqp_points.BOTH_ONCE | {"offered": _POINTS["offered"]},
 }

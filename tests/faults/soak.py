@@ -184,7 +184,7 @@ class Soak:
         self._hits += 1
         endings = ", ".join(stage.endings[noted:]) or "goes on"
         say(
-            f"{self._hits:>4}/{self._total} {time.monotonic() - self._began:>5.0f}s {leg.mode:<9} {hit.fault:<12}"
+            f"{self._hits:>4}/{self._total} {time.monotonic() - self._began:>5.0f}s {leg.mode:<14} {hit.fault:<12}"
             f" {hit.moment}{'' if came else ' (did not come)'}: {endings}{missed};"
             f" {time.monotonic() - began:.1f} s, {stage.input.sent} sent, {stage.output.size()} out"
         )

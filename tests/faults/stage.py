@@ -83,7 +83,9 @@ class Stage:
             self.input = FilesInput(self.folder / "files")
         else:
             journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
-            kind = {"amqp": AmqpInput, "amqp-once": StagedInput}.get(self.mode, QueueInput)
+            kind = {"amqp": AmqpInput, "amqp-once": StagedInput, "amqp-both-once": StagedInput}.get(
+                self.mode, QueueInput
+            )
             self.input = kind(self.broker, self.source, f"in.{name}", journal)
         if self.mode in TO_QUEUE:
             guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"

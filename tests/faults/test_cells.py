@@ -25,6 +25,10 @@ BITING = [
     "amqp-once/kill-runner/sink-done",
     "amqp-once/kill-broker/unconfirmed",
     "amqp-sink/kill-worker/mid-batch",
+    "amqp-sink-once/kill-worker/locked",
+    "amqp-sink-once/kill-driver/before-ttl",
+    "amqp-both-once/kill-driver/unconfirmed",
+    "amqp-both-once/kill-broker/mid-batch",
 ]
 
 FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/unconfirmed"}

@@ -2,7 +2,7 @@
 
 import pytest
 from amqp_peer import Peer, split
-from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION
+from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK
 
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.transactions import Coordinator
@@ -10,7 +10,7 @@ from pyspark_jms.amqp.wire.transactions import Coordinator
 
 @pytest.fixture
 def sent():
-    """Acknowledgements in a transaction, the next one, and the end, as our core writes them."""
+    """A lock, acknowledgements in a transaction, the next one, and the end, as our core writes them."""
     peer = Peer()
     session = peer.open()
     receiver, coordinator = session.link(Receiver, "r"), session.link(Coordinator, "c")
@@ -21,6 +21,7 @@ def sent():
     coordinator.declare()
     peer.declared(0)
     peer.sent()
+    session.link(Receiver, "token").attach_to(None)
     receiver.accept([(1, 2), (4, 5)], b"t1")
     coordinator.discharge(b"t1")
     coordinator.declare()
@@ -28,7 +29,7 @@ def sent():
     return b"".join(peer.core.data_to_send())
 
 
-@pytest.mark.parametrize(("frame", "position"), [(DISPOSITION, 0), (DISCHARGE, 2), (DECLARE, 3), (CLOSE, 4)])
+@pytest.mark.parametrize(("frame", "position"), [(LOCK, 0), (DISPOSITION, 1), (DISCHARGE, 3), (DECLARE, 4), (CLOSE, 5)])
 def test_a_frame_is_found_at_its_first_byte(sent, frame, position):
     at = sent.index(frame.pattern) - frame.back
     assert len(split(sent[:at])) == position
