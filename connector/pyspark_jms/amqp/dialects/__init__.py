@@ -31,6 +31,7 @@ ARTEMIS = Dialect(
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
     refuses_staging="",
+    no_register="",
 )
 
 CLASSIC = Dialect(
@@ -51,14 +52,14 @@ BROKER_J = Dialect(
     tested_versions="9.2.1",
     selector_dialect="amqp",
     management=BROKER_J_MANAGEMENT,
+    no_register="lets a second connection take a durable subscription over from the one that reads it, so that the"
+    " subscription is no lock",
 )
 
 AMQP = Dialect(
     name="amqp",
     tested_versions="none",
     selector_dialect="amqp",
-    no_register="may let a connection take a durable subscription over from another one that reads it (Qpid Broker-J"
-    " does), so that the subscription is no lock",
 )
 """Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
 

@@ -63,7 +63,10 @@ class Dialect:
     )
     """Why messages cannot be kept in a staging queue; empty if they can."""
 
-    no_register: str = ""
+    no_register: str = (
+        "may let a connection take a durable subscription over from another one that reads it, so that the subscription"
+        " is no lock"
+    )
     """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
     broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, BROKER_J, CLASSIC
 from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_register, require_transactions
 from pyspark_jms.errors import UnsupportedError
 
@@ -14,7 +14,7 @@ def test_what_needs_stomp_names_the_address_to_use():
 
 def test_a_broker_without_a_lock_has_no_exactly_once_writes():
     require_register(ARTEMIS)
-    for dialect in (CLASSIC, AMQP):
+    for dialect in (CLASSIC, BROKER_J, AMQP):
         with pytest.raises(UnsupportedError, match=rf"exactly-once.*over AMQP, and {dialect.name} .*use Artemis"):
             require_register(dialect)
 
