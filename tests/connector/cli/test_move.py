@@ -29,9 +29,10 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
     assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
 
 
-@pytest.mark.broker
-def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands, broker, queue):
-    expiry = "ExpiryQueue"
+@pytest.mark.parametrize("address", ["url", "amqp_url"])
+def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on, fresh_broker, queue, address):
+    expiry, broker = "ExpiryQueue", fresh_broker()  # messages of other tests expire, too
+    commands = commands_on(broker, getattr(broker, address))
     with RawStomp(broker) as raw:
         for name in ("a", "b"):
             soon = int(time.time() * 1000) + 50
