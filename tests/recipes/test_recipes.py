@@ -36,7 +36,7 @@ def test_json_dead_letters(run, recipes_broker):
 
 
 def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
-    """Killed after both writes of its batch: nothing is lost, and no row and no dead letter comes twice."""
+    """Killed after both writes of its batch: nothing is lost, and no row and no dead letter is duplicated."""
     empty(recipes_broker, "orders.dead")
     killed = start(sys.executable, RECIPES / "json_dead_letters.py")
     wait_until(lambda: dead_letters(recipes_broker) == 3, 400, "the first batch's dead letters")

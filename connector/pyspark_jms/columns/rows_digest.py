@@ -5,7 +5,7 @@ Refuses to know columns, protocols, ledgers and what a difference means.
 The digest of messages m1 … mn: each message's SHA-256, its last ``tail`` bytes excluded, is read as four little-endian
 64-bit numbers; these are added up over all messages, modulo 2**64 each; the 32 bytes of the sums and n as eight more
 are hashed once again, and the first 16 bytes are shown in hexadecimal, after the version of the protocol's messages and
-``-``. Batches, buffers and the order of rows leave no trace; a row that comes twice counts twice.
+``-``. Batches, buffers and the order of rows leave no trace; a duplicate row counts again.
 
 What a message holds that is not the row's must be the same at every attempt, or be left out.
 """

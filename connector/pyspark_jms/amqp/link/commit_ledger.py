@@ -36,7 +36,7 @@ MISSING_SECONDS = 30.0
 """A register that was there before has a token. Its absence must last so long before it counts."""
 
 WORN_DELIVERIES = 3
-"""A token that was delivered so often in vain is replaced in a transaction of its own. Each death of an owner may count
+"""A token with so many failed deliveries is replaced in a transaction of its own. Each death of an owner may count
 one delivery, and after 10 of them a broker moves a message to its dead-letter queue by default."""
 
 
