@@ -1,14 +1,13 @@
 """The schema of ``format("jms")``: the columns of the source, of which the sink takes any subset.
 
 Each column has a type in Spark's DDL and in Arrow. They stand side by side, because Spark compares them field by field
-(``to_arrow_schema(…, timezone="UTC")``).
+(``to_arrow_schema(…, timezone="UTC")``). There are no arrays here: pyarrow imports pandas, in 0.3 s of CPU, to make the
+first array of a process, and processes of Spark that only plan need no arrays.
 """
 
 import pyarrow as pa
 
-from pyspark_jms.jms.model import BodyType
-
-__all__ = ["ARROW_SCHEMA", "BODY_TYPES", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
+__all__ = ["ARROW_SCHEMA", "COLUMNS", "DDL", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
 
 TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
 """One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
@@ -43,9 +42,6 @@ _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
 COLUMNS: tuple[str, ...] = tuple(name for name, _, _ in _COLUMNS)
 DDL: str = ", ".join(f"`{name}` {ddl}" for name, ddl, _ in _COLUMNS)
 ARROW_SCHEMA: pa.Schema = pa.schema([pa.field(name, arrow) for name, _, arrow in _COLUMNS])
-
-BODY_TYPES = pa.array([kind.value for kind in BodyType], pa.string())
-"""The values of ``body_type``. The code of a body type is its index."""
 
 SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
 """Columns of the sink that the source does not have: the destination, and two durations in milliseconds."""

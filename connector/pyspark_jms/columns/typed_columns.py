@@ -6,26 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.java_numbers import java_text
+from pyspark_jms.columns.property_types import PROPERTY_COLUMN, PROPERTY_TYPES
 from pyspark_jms.columns.ragged import Piece, to_binary
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.jms.model import ValueType
 
-__all__ = ["PROPERTY_COLUMN", "TypedColumn", "typed_columns", "value_type"]
+__all__ = ["TypedColumn", "typed_columns"]
 
-PROPERTY_COLUMN = "properties."
-"""The prefix of such a column's key in ``Rows.columns``; no column of the schema begins with it."""
-
-_TYPES: dict[pa.DataType, ValueType] = {
-    pa.bool_(): ValueType.BOOLEAN,
-    pa.int8(): ValueType.BYTE,
-    pa.int16(): ValueType.SHORT,
-    pa.int32(): ValueType.INT,
-    pa.int64(): ValueType.LONG,
-    pa.float32(): ValueType.FLOAT,
-    pa.float64(): ValueType.DOUBLE,
-    pa.string(): ValueType.STRING,
-    pa.large_string(): ValueType.STRING,
-}
 _NOTHING = pa.scalar(b"", pa.binary())
 
 
@@ -44,18 +31,13 @@ class TypedColumn:
         return pc.if_else(self.texts.is_valid(), pa.scalar(text, pa.binary()), _NOTHING)
 
 
-def value_type(found: pa.DataType) -> ValueType | None:
-    """The JMS type of a property from a column of this Arrow type."""
-    return _TYPES.get(found)
-
-
 def typed_columns(rows: Rows) -> dict[str, TypedColumn]:
     """The typed columns by property name. A column that is null in all of these rows is left out."""
     found = {}
     for key in rows.columns:
         array = rows.column(key) if key.startswith(PROPERTY_COLUMN) else None
         if array is not None:
-            found[key.removeprefix(PROPERTY_COLUMN)] = TypedColumn(_TYPES[array.type], _texts(array))
+            found[key.removeprefix(PROPERTY_COLUMN)] = TypedColumn(PROPERTY_TYPES[array.type], _texts(array))
     return found
 
 
@@ -64,4 +46,4 @@ def _texts(array: pa.Array) -> pa.Array:
         return java_text(array)
     if pa.types.is_boolean(array.type):
         return pc.if_else(array, pa.scalar(b"true", pa.binary()), pa.scalar(b"false", pa.binary()))
-    return to_binary(array if _TYPES[array.type] is ValueType.STRING else array.cast(pa.string()))
+    return to_binary(array if PROPERTY_TYPES[array.type] is ValueType.STRING else array.cast(pa.string()))

@@ -64,6 +64,29 @@ def test_pieces_may_stand_in_any_order_in_the_buffer():
     assert cut(BUFFER, ints(9, 0), ints(13, 3)).to_pylist() == ["four", "one"]
 
 
+LONG = [b"a" * 300, b"", b"c" * 1000, b"d"]
+
+
+@pytest.mark.parametrize("keep", [None, [True] * 4, [True, False, True, False], [False, True, False, True]])
+@pytest.mark.parametrize("gap", [0, 1, 2_000])
+def test_long_pieces(gap, keep):
+    """They are copied in another way than short ones."""
+    buffer = pa.py_buffer(b"".join(b"-" * gap + text for text in LONG))
+    ends = np.cumsum([gap + len(text) for text in LONG])
+    column = cut(buffer, ends - [len(text) for text in LONG], ends, None if keep is None else np.array(keep))
+    column.validate(full=True)
+    kept = keep or [True] * len(LONG)
+    assert column.to_pylist() == [text.decode() if wanted else None for text, wanted in zip(LONG, kept, strict=True)]
+
+
+def test_long_pieces_in_any_order_and_one_inside_the_other():
+    buffer = pa.py_buffer(b"".join(LONG))
+    column = cut(buffer, ints(300, 0, 0, 0), ints(1300, 300, 1300, 1301))
+    column.validate(full=True)
+    whole = "".join(text.decode() for text in LONG)
+    assert column.to_pylist() == [whole[300:1300], whole[:300], whole[:1300], whole]
+
+
 @pytest.mark.parametrize(
     ("starts", "ends"),
     [
@@ -110,6 +133,14 @@ def spans(values):
 )
 def test_is_utf8_looks_at_every_value_alone(values, expected):
     assert is_utf8(cut(pa.py_buffer(b"".join(values)), *spans(values))) is expected
+
+
+@pytest.mark.parametrize(("values", "expected"), [([None], True), ([None, b"\xff"], False), ([None, b"a"], True)])
+def test_is_utf8_of_a_column_with_nulls(values, expected):
+    data = [value or b"" for value in values]
+    keep = np.array([value is not None for value in values])
+    assert is_utf8(cut(pa.py_buffer(b"".join(data)), *spans(data), keep)) is expected
+    assert is_utf8(pa.nulls(3, pa.string()))
 
 
 def test_not_utf8_names_the_values():

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import InvalidOptionError
-from pyspark_jms.jms.model import DeliveryMode
+from pyspark_jms.jms.model import DeliveryMode, Destination
 
 
 def defaults(**changed):
@@ -18,6 +18,11 @@ def defaults(**changed):
 def test_defaults_that_no_message_may_have_are_refused(wrong):
     with pytest.raises(InvalidOptionError):
         defaults(**wrong)
+
+
+def test_a_message_of_jms_without_further_values_is_persistent_of_priority_4_and_never_expires():
+    orders = Destination.parse("queue://orders")
+    assert SendDefaults.of_jms(orders) == defaults(destination=orders)
 
 
 @pytest.mark.parametrize("priority", [0, 9])

@@ -1,83 +1,10 @@
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA, IGNORED_BY_SINK, SINK_ONLY, TYPED_VALUE
-from pyspark_jms.columns.sink_columns import check_columns, row_ends, sink_columns
-from pyspark_jms.errors import SchemaError
+from pyspark_jms.columns.schema import IGNORED_BY_SINK, TYPED_VALUE
+from pyspark_jms.columns.sink_columns import row_ends, sink_columns
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
-
-
-def schema(**columns):
-    return pa.schema(list(columns.items()))
-
-
-def test_the_source_s_own_schema_is_taken():
-    check_columns(ARROW_SCHEMA)
-
-
-def test_the_columns_only_the_sink_has_are_taken():
-    check_columns(schema(destination=pa.string(), time_to_live=pa.int64(), delivery_delay=pa.int32()))
-    assert len(SINK_ONLY) == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("text", pa.string()),
-        ("TEXT", pa.large_string()),
-        ("jmstype", pa.string()),
-        ("Bytes", pa.large_binary()),
-        ("JMSPriority", pa.int8()),
-        ("JMSDeliveryMode", pa.int64()),
-        ("JMSExpiration", pa.timestamp("ns")),
-        ("JMSDeliveryTime", pa.timestamp("s", tz="Europe/Berlin")),
-        ("properties", TEXT_MAP),
-        ("properties", pa.map_(pa.large_string(), pa.large_string())),
-        ("map", pa.map_(pa.string(), TYPED_VALUE)),
-        ("stream", pa.list_(TYPED_VALUE)),
-        ("text", pa.null()),  # Spark's void, of a literal NULL
-        ("sequence", pa.string()),  # ignored, so of any type
-    ],
-)
-def test_takes_what_spark_hands_over(name, found):
-    check_columns(schema(**{name: found}))
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "wanted"),
-    [
-        ("text", pa.binary(), "string"),
-        ("bytes", pa.string(), "binary"),
-        ("JMSPriority", pa.string(), "int"),
-        ("JMSPriority", pa.float64(), "int"),
-        ("JMSExpiration", pa.int64(), "timestamp"),
-        ("JMSExpiration", pa.date32(), "timestamp"),
-        ("properties", pa.map_(pa.string(), pa.int32()), "map<string,string>"),
-        ("properties", pa.list_(pa.string()), "map<string,string>"),
-        ("map", TEXT_MAP, "map<string,struct<type:string,value:string>>"),
-        ("stream", pa.list_(pa.string()), "array<struct<type:string,value:string>>"),
-        ("stream", pa.list_(pa.struct([("type", pa.string()), ("value", pa.int32())])), "array<struct"),
-    ],
-)
-def test_a_wrong_type_is_named_with_the_right_one(name, found, wanted):
-    with pytest.raises(SchemaError) as caught:
-        check_columns(schema(**{name: found}))
-    assert all(part in str(caught.value) for part in ("[JMS_SCHEMA]", name, str(found), wanted))
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"), [("texts", "text"), ("JMSPrio", "JMSPriority"), ("dest", "destination"), ("", "")]
-)
-def test_an_unknown_column_is_named_with_the_nearest(name, nearest):
-    with pytest.raises(SchemaError, match=f"no column '{name}'; the nearest is {nearest}"):
-        check_columns(schema(**{name: pa.string()}))
-
-
-def test_two_spellings_of_one_column_are_refused():
-    with pytest.raises(SchemaError, match="'text' and 'Text' are the same"):
-        check_columns(schema(text=pa.string(), Text=pa.string()))
 
 
 def test_columns_come_under_their_own_name_without_the_ignored_and_the_empty():
@@ -109,31 +36,6 @@ def test_row_ends_count_the_elements_of_maps_and_streams():
 
 
 # --- typed columns -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "found",
-    [pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.null()],
-)
-def test_a_column_of_a_property_has_a_type_of_jms(found):
-    check_columns(schema(text=pa.string(), Price=found), ["price"])
-    with pytest.raises(SchemaError, match=r"no column 'Price'.*propertyColumns"):
-        check_columns(schema(text=pa.string(), Price=found))
-
-
-@pytest.mark.parametrize(
-    "found", [pa.decimal128(10, 2), pa.date32(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int32()), TEXT_MAP]
-)
-def test_another_type_is_to_be_cast(found):
-    with pytest.raises(SchemaError, match=r"Column Price of propertyColumns .*boolean, tinyint"):
-        check_columns(schema(Price=found), ["Price"])
-
-
-def test_a_column_that_an_option_names_must_be_there():
-    with pytest.raises(SchemaError, match=r"propertyColumns .*'price'.*: text"):
-        check_columns(schema(text=pa.string()), ["price"])
-    with pytest.raises(SchemaError, match="'Price' and 'PRICE'"):
-        check_columns(schema(Price=pa.int32(), PRICE=pa.int32()), ["price"])
 
 
 def test_a_property_has_its_name_as_the_option_spells_it():

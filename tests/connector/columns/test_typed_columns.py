@@ -1,14 +1,9 @@
 import pyarrow as pa
 
+from pyspark_jms.columns.property_types import PROPERTY_COLUMN
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.typed_columns import PROPERTY_COLUMN, typed_columns, value_type
+from pyspark_jms.columns.typed_columns import typed_columns
 from pyspark_jms.jms.model import ValueType
-
-
-def test_every_type_of_a_property_has_its_column():
-    assert {value_type(kind) for kind in (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(),
-                                          pa.float64(), pa.string())} == set(ValueType) - {"char", "bytes"}  # fmt: skip
-    assert value_type(pa.decimal128(10, 2)) is None
 
 
 def test_a_column_has_the_texts_that_java_renders_and_its_nulls():

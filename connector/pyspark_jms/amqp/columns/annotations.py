@@ -8,6 +8,7 @@ from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import numbers
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import names_of
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Entries
 from pyspark_jms.columns.cut import Ints
 
@@ -19,11 +20,11 @@ _ROLES = ("x-opt-jms-dest", "x-opt-jms-reply-to", "x-opt-jms-msg-type", "x-opt-d
 
 
 class Annotations:
-    def __init__(self, reader: ByteReader, entries: Entries, rows: int) -> None:
+    def __init__(self, reader: ByteReader, entries: Entries, rows: int, refusals: Refusals) -> None:
         self._reader = reader
         self._rows = rows
         self._fields: dict[str, list[Field]] = {role: [] for role in _ROLES}
-        names = names_of(reader, entries)
+        names = names_of(reader, entries, refusals)
         for role, fields in self._fields.items():
             number = names.numbers.get(role, -1)
             for entry, code in zip(entries, names.codes, strict=True):
@@ -35,9 +36,11 @@ class Annotations:
         """The annotation in each row; ``ABSENT`` without one, or if its value has none of the constructors."""
         found = np.full(self._rows, ABSENT, np.int64)
         for field in self._fields[role]:
-            size = self._rows
-            values = numbers(self._reader, field, size, codes, absent=ABSENT, lenient=True)
-            found[field.rows] = values[field.rows]
+            values = numbers(self._reader, field, self._rows, codes, absent=ABSENT, refusals=None)
+            if len(field.rows) == self._rows:
+                found = values
+            else:
+                found[field.rows] = values[field.rows]
         return found
 
     def small(self, role: str, codes: Mapping[int, int | None], values: range) -> Ints:

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.flat import flatten
+from pyspark_jms.amqp.columns.flat import Flat, flatten, only_of_types
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
-from pyspark_jms.amqp.columns.refusals import Refusals, RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import texts_of, type_numbers
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
@@ -21,8 +21,9 @@ from pyspark_jms.amqp.columns.walk import (
     entries_of,
 )
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
+from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
-from pyspark_jms.columns.schema import BODY_TYPES, TYPED_VALUE
+from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
@@ -58,36 +59,41 @@ _IS_ELEMENT[list(JMS_TYPES)] = True
 
 
 def body_columns(
-    reader: ByteReader, parts: Parts, annotations: Ints, content_types: pa.Array, choice: BodyChoice
+    reader: ByteReader,
+    parts: Parts,
+    refusals: Refusals,
+    *,
+    annotations: Ints,
+    content_types: pa.Array,
+    choice: BodyChoice,
 ) -> dict[str, pa.Array]:
     """``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
-    shapes = _shapes(parts)
+    shapes = _shapes(parts, refusals)
     kinds = _kinds(shapes, annotations, content_types, choice)
     fits = _FITS[kinds, shapes]
     if choice == "bytes":
         fits = fits | (shapes == _STRING)
     if not fits.all():
-        raise RefusedRowsError(np.flatnonzero(~fits))
-    bodies, refusals = _Bodies(reader, parts, kinds, shapes), Refusals()
-    columns = {
+        refusals.add(np.flatnonzero(~fits))
+        shapes = np.where(fits, shapes, _NO_SECTION)
+    bodies = _Bodies(reader, parts, kinds, shapes, refusals)
+    return {
         "body_type": bodies.types(),
-        "text": refusals.attempt(bodies.text),
-        "bytes": refusals.attempt(bodies.bytes),
-        "map": refusals.attempt(bodies.map),
-        "stream": refusals.attempt(bodies.stream),
+        "text": bodies.text(),
+        "bytes": bodies.bytes(),
+        "map": bodies.map(),
+        "stream": bodies.stream(),
     }
-    refusals.raise_any()
-    return columns
 
 
-def _shapes(parts: Parts) -> Ints:
+def _shapes(parts: Parts, refusals: Refusals) -> Ints:
     code = parts.body.code
     if isinstance(code, int):
         code = np.full(len(parts), code)
     shapes = np.where(code == NO_BODY, _NO_SECTION, _SHAPES[parts.body_section, code])
-    if (shapes < 0).any():
-        raise RefusedRowsError(np.flatnonzero(shapes < 0))
-    return shapes
+    wrong = shapes < 0
+    refusals.add_where(np.arange(len(parts)), wrong)
+    return np.where(wrong, _NO_SECTION, shapes)
 
 
 def _kinds(shapes: Ints, annotations: Ints, content_types: pa.Array, choice: BodyChoice) -> Ints:
@@ -114,18 +120,22 @@ class _Bodies:
     parts: Parts
     kinds: Ints
     shapes: Ints
+    refusals: Refusals
 
     def types(self) -> pa.Array:
         first = int(self.kinds[0])
         if (self.kinds == first).all():
-            return pa.repeat(BODY_TYPES[first], len(self.kinds))
-        return BODY_TYPES.take(pa.array(self.kinds))
+            return pa.repeat(BODY_TYPE_NAMES[first], len(self.kinds))
+        return BODY_TYPE_NAMES.take(pa.array(self.kinds))
 
     def text(self) -> pa.Array:
-        column = self._cut((self.kinds == _TEXT) & (self.shapes > _NOTHING), empty=None)
-        if not is_utf8(column):
-            raise RefusedRowsError(np.flatnonzero(not_utf8(column)))
-        return column
+        wanted = (self.kinds == _TEXT) & (self.shapes > _NOTHING)
+        column = self._cut(wanted, empty=None)
+        if is_utf8(column):
+            return column
+        wrong = not_utf8(column)
+        self.refusals.add(np.flatnonzero(wrong))
+        return self._cut(wanted & ~wrong, empty=None)
 
     def bytes(self) -> pa.Array:
         wanted = (self.kinds == _BYTES) | (self.kinds == _OBJECT)
@@ -136,7 +146,7 @@ class _Bodies:
         if texts.any():
             checked = self._cut(texts, empty=None)
             if not is_utf8(checked):
-                raise RefusedRowsError(np.flatnonzero(not_utf8(checked)))
+                self.refusals.add(np.flatnonzero(not_utf8(checked)))
         return column.view(pa.binary())
 
     def _cut(self, keep: Mask, *, empty: Mask | None) -> pa.Array:
@@ -155,14 +165,12 @@ class _Bodies:
             return pa.nulls(len(self.kinds), kind)
         given = rows[self.shapes[rows] == _PAIRS]
         entries = self._inside(given, entries_of)
-        names = names_of(self.reader, entries)
+        names = names_of(self.reader, entries, self.refusals)
         flat = flatten([entry.field for entry in entries], names.codes, len(self.kinds))
-        twice = flat.rows_with_a_name_twice(len(names))
-        if len(twice):
-            raise RefusedRowsError(twice)
+        self.refusals.add(flat.rows_with_a_name_twice(len(names)))
         keys = flat.pick_each(names.texts(), flat.name)
         offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _MAP)
-        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.reader, flat)], fields=list(TYPED_VALUE))
+        typed = self._typed(flat)
         return pa.MapArray.from_arrays(offsets, keys, typed, kind, mask=absent)
 
     def stream(self) -> pa.Array:
@@ -172,21 +180,23 @@ class _Bodies:
         given = rows[self.shapes[rows] == _LIST]
         entries = self._inside(given, elements_of)
         flat = flatten([entry.field for entry in entries], [0] * len(entries), len(self.kinds))
-        typed = pa.StructArray.from_arrays([type_numbers(flat), texts_of(self.reader, flat)], fields=list(TYPED_VALUE))
+        typed = self._typed(flat)
         offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _STREAM)
         return pa.ListArray.from_arrays(offsets, typed, mask=absent)
 
-    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], Entries]) -> Entries:
+    def _typed(self, flat: Flat) -> pa.Array:
+        values = [type_numbers(flat), texts_of(self.reader, flat, self.refusals)]
+        return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
+
+    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], tuple[Entries, Mask]]) -> Entries:
         """The entries of the bodies of some rows. A row with a value that JMS does not have is refused."""
         if not len(rows):
             return []
-        try:
-            found = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows])
-        except RefusedRowsError as refused:
-            raise RefusedRowsError(rows[refused.rows]) from None
+        found, bad = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows])
+        self.refusals.add(rows[bad])
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
-        refusals = Refusals()
-        for entry in placed:
-            refusals.add_where(entry.field.rows, ~_IS_ELEMENT[entry.field.code])
-        refusals.raise_any()
-        return placed
+        return [
+            entry._replace(field=only_of_types(entry.field, _IS_ELEMENT, self.refusals))
+            for entry in placed
+            if len(entry.field.rows)
+        ]

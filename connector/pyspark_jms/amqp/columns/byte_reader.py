@@ -50,6 +50,7 @@ _FORMATS = {
     0x50: ">u1",
     0x51: ">i1",
     0x52: ">u1",
+    0x53: ">u1",
     0x54: ">i1",
     0x55: ">i1",
     0x56: ">u1",
@@ -58,6 +59,7 @@ _FORMATS = {
     0x71: ">i4",
     0x72: ">f4",
     0x73: ">u4",
+    0x80: ">u8",
     0x81: ">i8",
     0x82: ">f8",
     0x83: ">i8",
@@ -78,10 +80,12 @@ class Values(NamedTuple):
     start: Ints
     """The position of each value's content."""
     stop: Ints
-    bad: Mask
-    """Which values do not end by their limits, or have no constructor."""
+    bad: Mask | None
+    """Which values do not end by their limits, or have no constructor; None: none is known to be so."""
     step: int | None
     """The distance from each constructor to the end of its value, if it is the same for all."""
+    content: bytes | None = None
+    """The bytes from start to stop, if they are known to be the same for all."""
 
 
 class Compounds(NamedTuple):
@@ -145,6 +149,11 @@ class ByteReader:
             size = self.raw.size - int(kind[2]) + 1
             self._views[kind] = np.ndarray((size,), kind, self.raw.data, strides=(1,))
         return self._views[kind][at]
+
+    @staticmethod
+    def number(code: int, content: bytes) -> int:
+        """The number that a value has, by its bytes."""
+        return int(np.frombuffer(content, _FORMATS[code])[0])
 
     def values(self, at: Ints, limit: Ints, words: Ints | None = None) -> Values:
         """The values whose constructors stand at positions."""

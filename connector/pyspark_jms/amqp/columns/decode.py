@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
+from pyspark_jms.amqp.columns.merge import merged
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.rows import columns_of
-from pyspark_jms.amqp.columns.walk import Parts, walk
+from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.cut import Ints, require_offsets
@@ -26,6 +26,7 @@ _ROW_PREFIX = len("queue://") + len("/~") + 32
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
 
 _SEQUENCE = ARROW_SCHEMA.get_field_index("sequence")
+_TYPES = {field.name: field.type for field in ARROW_SCHEMA}
 
 
 def decode(
@@ -48,9 +49,12 @@ def decode(
     require_offsets(buffer.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
     reading = Reading(dialect=dialect, source=source, body_type=body_type)
-    reader, parts = _walked(ByteReader(buffer), begins, ends)
-    columns, parts = _columns(reader, parts, reading)
-    batch = _mixed(block, columns, parts, reading)
+    reader = ByteReader(buffer)
+    try:
+        fast, numbers = _read(reader, begins, ends, reading)
+    except TooNearTheEndError:
+        fast, numbers = _read(reader.padded(), begins, ends, reading)
+    batch = _with_others(fast, numbers, block, reading)
     sequence = pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64))
     return batch.set_column(_SEQUENCE, ARROW_SCHEMA.field(_SEQUENCE), sequence)
 
@@ -65,51 +69,24 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def _walked(reader: ByteReader, begins: Ints, ends: Ints) -> tuple[ByteReader, Parts]:
-    try:
-        return reader, walk(reader, begins, ends)
-    except TooNearTheEndError:
-        reader = reader.padded()
-        return reader, walk(reader, begins, ends)
+def _read(reader: ByteReader, begins: Ints, ends: Ints, reading: Reading) -> tuple[pa.RecordBatch, Ints]:
+    """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
+    numbers = np.full(len(begins), -1, np.int64)
+    parts = walk(reader, begins, ends)
+    if not len(parts):
+        return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA), numbers
+    columns, refused = columns_of(reader, parts, reading)
+    numbers[parts.numbers] = np.arange(len(parts))
+    numbers[parts.numbers[refused]] = -1
+    arrays = [columns[name] if name in columns else pa.nulls(len(parts), kind) for name, kind in _TYPES.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA), numbers
 
 
-def _columns(reader: ByteReader, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Parts]:
-    """The columns of the rows that are left when no row is refused, and these rows."""
-    while len(parts):
-        try:
-            return columns_of(reader, parts, reading), parts
-        except TooNearTheEndError:
-            reader = reader.padded()
-        except RefusedRowsError as refused:
-            good = np.ones(len(parts), np.bool_)
-            good[refused.rows] = False
-            parts = parts.only(good)
-    return {}, parts
-
-
-def _mixed(block: MessageBlock, columns: dict[str, pa.Array], parts: Parts, reading: Reading) -> pa.RecordBatch:
-    """The rows of ``columns``, with the other messages between them."""
-    arrays = [
-        columns[field.name] if field.name in columns else pa.nulls(len(parts), field.type) for field in ARROW_SCHEMA
-    ]
-    fast = pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
-    missing = np.ones(len(block), np.bool_)
-    missing[parts.numbers] = False
-    others = np.flatnonzero(missing)
+def _with_others(fast: pa.RecordBatch, numbers: Ints, block: MessageBlock, reading: Reading) -> pa.RecordBatch:
+    """One row for each message: that of ``fast``, or else what the reader of one message reads."""
+    others = np.flatnonzero(numbers < 0)
     if not len(others):
         return fast
     read = [read_message(block.message(row), reading) for row in others.tolist()]
     slow = pa.RecordBatch.from_pylist(read, schema=ARROW_SCHEMA)
-    return _merged(fast, slow, others)
-
-
-def _merged(fast: pa.RecordBatch, slow: pa.RecordBatch, places: Ints) -> pa.RecordBatch:
-    """The rows of both; ``places``: those of the slow ones in the result."""
-    pieces, before = [], 0
-    for number, begin in enumerate((places - np.arange(len(places))).tolist()):
-        if begin > before:
-            pieces.append(fast.slice(before, begin - before))
-            before = begin
-        pieces.append(slow.slice(number, 1))
-    pieces.append(fast.slice(before))
-    return pa.concat_batches(pieces)
+    return merged(fast, numbers, slow)

@@ -36,6 +36,7 @@ from pyspark_jms.columns.property_entries import (
     distinct_names,
     properties_of,
 )
+from pyspark_jms.columns.property_types import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.ragged import (
     Int64s,
     Mask,
@@ -49,7 +50,6 @@ from pyspark_jms.columns.ragged import (
 )
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.stated_types import StatedTypes, places_of, stated_types
-from pyspark_jms.columns.typed_columns import PROPERTY_COLUMN, value_type
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import ValueType
 

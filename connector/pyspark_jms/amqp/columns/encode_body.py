@@ -42,7 +42,7 @@ _CONTENT_TYPES = [_BY_TYPE.get(kind) for kind in BODY_TYPES]
 
 def body(rows: Rows, codes: Codes) -> list[Piece]:
     """``codes``: the body type of each row, an index into ``BODY_TYPES``."""
-    present = np.unique(codes)
+    present = np.flatnonzero(np.bincount(codes))
     if len(present) == 1:
         return _bodies(rows, BODY_TYPES[present[0]])
     parts, places = [], np.empty(rows.count, np.int64)

@@ -30,6 +30,13 @@ from pyspark_jms.jms.model import DeliveryMode
 __all__ = ["annotations", "delivery_times_of", "header"]
 
 _UINT, _BYTE, _LONG = 0x70, 0x51, 0x81
+_DURABLE_AND_PRIORITY = [
+    bytes((0x41 if mode == DeliveryMode.PERSISTENT else 0x42, 0x50, priority))
+    for mode in range(3)
+    for priority in range(PRIORITIES)
+]
+"""By delivery mode and priority, as ``modes_and_priorities`` numbers both."""
+
 _MAX_TTL = (1 << 32) - 1
 _ANNOTATION_OF = np.array([BY_ANNOTATION.index(kind) for kind in BODY_TYPES])
 
@@ -44,16 +51,10 @@ def _symbol(name: bytes) -> bytes:
 def header(rows: Rows, defaults: SendDefaults, expirations: Int64s, now_ms: int) -> list[Piece]:
     """``durable``, ``priority`` and, if a row of these expires, ``ttl``."""
     codes = modes_and_priorities(rows, defaults)
-    choices = [_durable_and_priority(code) for code in range(3 * PRIORITIES)]
-    first = table(choices, codes)
+    first = table(_DURABLE_AND_PRIORITY, codes)
     if not expirations.any():
         return compound(HEADER, LIST32, [first], 2)
     return compound(HEADER, LIST32, [first, _times_to_live(expirations, now_ms)], 3)
-
-
-def _durable_and_priority(code: int) -> bytes:
-    mode, priority = divmod(code, PRIORITIES)
-    return bytes((0x41 if mode == DeliveryMode.PERSISTENT else 0x42, 0x50, priority))
 
 
 def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:

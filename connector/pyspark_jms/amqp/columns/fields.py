@@ -1,4 +1,4 @@
-"""One field of a section → a column: strings, numbers, times. A row whose field is of another type is refused."""
+"""One field of a section → a column: strings, numbers, times. A row with a field of another type is refused."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import NULL, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.inside import Field
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints, Mask, Pieces, cut, is_utf8, not_utf8
 
@@ -36,47 +36,51 @@ def field_at(fields: Fields, number: int) -> Field | None:
     return field
 
 
-def string(reader: ByteReader, field: Field | None, rows: int, codes: tuple[int, int] = (STR8, STR32)) -> pa.Array:
+def string(
+    reader: ByteReader, field: Field | None, rows: int, refusals: Refusals, codes: tuple[int, int] = (STR8, STR32)
+) -> pa.Array:
     """A string column of the values with the constructors ``codes``, null for a null."""
     if field is None:
         return pa.nulls(rows, pa.string())
-    known = _known(field, codes)
-    starts, stops, keep = _spread(field, known, rows)
+    given = _given(field, codes, refusals)
+    if given.content is not None and len(given.rows) == rows:
+        return _repeated(given.content, rows, refusals)
+    starts, stops, keep = _spread(given, rows)
     if keep is None and _short(starts, stops):
         pieces = Pieces(reader.buffer, starts, stops)
         if rows and pieces.all_same(np.arange(rows)):
-            column = pieces.take(np.zeros(1, np.int64))
-            if is_utf8(column):
-                return pa.repeat(column[0], rows)
+            return _repeated(pieces.take(np.zeros(1, np.int64)).view(pa.binary())[0].as_py(), rows, refusals)
     column = cut(reader.buffer, starts, stops, keep)
-    if not is_utf8(column):
-        raise RefusedRowsError(np.flatnonzero(not_utf8(column)))
-    return column
+    if is_utf8(column):
+        return column
+    wrong = not_utf8(column)
+    refusals.add(np.flatnonzero(wrong))
+    return cut(reader.buffer, starts, stops, ~wrong if keep is None else keep & ~wrong)
+
+
+def _given(field: Field, codes: tuple[int, int], refusals: Refusals) -> Field:
+    """The values with the constructors ``codes``. A row with another one is refused, if it is not a null."""
+    known = np.equal(field.code, codes[0]) | np.equal(field.code, codes[1])
+    if known.all():
+        return field
+    refusals.add_where(field.rows, ~known & np.not_equal(field.code, NULL))
+    return field.only(np.broadcast_to(known, field.rows.shape))
+
+
+def _repeated(content: bytes, rows: int, refusals: Refusals) -> pa.Array:
+    try:
+        return pa.repeat(pa.scalar(content.decode(), pa.string()), rows)
+    except UnicodeDecodeError:
+        refusals.add(np.arange(rows))
+        return pa.nulls(rows, pa.string())
 
 
 def _short(starts: Ints, stops: Ints) -> bool:
     return bool(len(starts)) and int(stops[0] - starts[0]) <= _SHORT
 
 
-def _known(field: Field, codes: tuple[int, int]) -> Mask | None:
-    """Which values are not null; None if none is."""
-    if isinstance(field.code, int):
-        if field.code not in codes:
-            _refuse(field, np.ones(len(field.rows), np.bool_))
-        return None
-    known = (field.code == codes[0]) | (field.code == codes[1])
-    _refuse(field, ~known & (field.code != NULL))
-    return None if known.all() else known
-
-
-def _refuse(field: Field, wrong: Mask) -> None:
-    if wrong.any():
-        raise RefusedRowsError(field.rows[wrong])
-
-
-def _spread(field: Field, known: Mask | None, rows: int) -> tuple[Ints, Ints, Mask | None]:
+def _spread(found: Field, rows: int) -> tuple[Ints, Ints, Mask | None]:
     """Start, stop and presence of the field in every row; None: all rows have it."""
-    found = field if known is None else field.only(known)
     if len(found.rows) == rows:
         return found.start, found.stop, None
     starts, stops, keep = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
@@ -91,21 +95,23 @@ def numbers(
     codes: Mapping[int, int | None],
     *,
     absent: int,
-    lenient: bool = False,
+    refusals: Refusals | None,
 ) -> Ints:
     """The number in each row, ``absent`` for a null and in a row without the field.
 
-    ``lenient``: a value of another type is absent too.
+    A value of another type is absent too, and refused if there are ``refusals``.
     """
-    found = np.full(rows, absent, np.int64)
     if field is None:
-        return found
+        return np.full(rows, absent, np.int64)
     values = _numbers(reader, field, codes, absent)
     wrong = values == _REFUSED
-    if lenient:
+    if wrong.any():
         values = np.where(wrong, absent, values)
-    else:
-        _refuse(field, wrong)
+        if refusals is not None:
+            refusals.add(field.rows[wrong])
+    if len(values) == rows:
+        return values
+    found = np.full(rows, absent, np.int64)
     found[field.rows] = values
     return found
 
@@ -119,6 +125,8 @@ def _numbers(reader: ByteReader, field: Field, codes: Mapping[int, int | None], 
             values[at] = absent
         elif code in codes:
             constant = codes[code]
+            if constant is None and field.content is not None:
+                constant = reader.number(code, field.content)
             values[at] = reader.numbers(code, field.start[at]) if constant is None else constant
             if code == 0x56:  # noqa: PLR2004 - a boolean that is neither 0 nor 1
                 values[at] = np.where(values[at] > 1, _REFUSED, values[at])

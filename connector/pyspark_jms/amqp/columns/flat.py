@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.byte_reader import Code
+from pyspark_jms.amqp.columns.byte_reader import NULL, Code
+from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
-from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.first import is_first
 
-__all__ = ["Flat", "flatten", "repeated"]
+__all__ = ["Flat", "flatten", "only_of_types", "repeated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,20 @@ class Flat:
     def row_of_each(self) -> Ints:
         return np.repeat(np.arange(self.rows), np.diff(self.offsets))
 
-    def codes(self) -> Ints:
-        """The constructor of each value, as an array."""
-        return self.code if isinstance(self.code, np.ndarray) else np.tile(np.array(self.code, np.int64), self.rows)
+    def constructors(self) -> set[int]:
+        """The constructors that some value has."""
+        if isinstance(self.code, np.ndarray):
+            return set(np.flatnonzero(np.bincount(self.code)).tolist())
+        return set(self.code if self.rows else ())
+
+    def places_of(self, *codes: int) -> Ints:
+        """The numbers of the values with one of the constructors, in order."""
+        if not isinstance(self.code, np.ndarray):
+            places = np.flatnonzero([code in codes for code in self.code])
+            return np.add.outer(np.arange(0, len(self), len(self.code)), places).ravel()
+        wanted = np.zeros(256, np.bool_)
+        wanted[list(codes)] = True
+        return np.flatnonzero(wanted[self.code])
 
     def pick_each(self, choices: pa.Array, which: Ints | Sequence[int]) -> pa.Array:
         """``choices`` by the numbers of each entry, which are as ``name`` and ``code``."""
@@ -52,6 +65,15 @@ class Flat:
             return np.arange(0 if len(set(self.name)) == len(self.name) else self.rows)
         rows = self.row_of_each()
         return rows[~is_first(rows, self.name, self.rows, names)]
+
+
+def only_of_types(field: Field, known: Mask, refusals: Refusals) -> Field:
+    """The values with a null for each one whose constructor is not ``known``, by constructor. Such a row is refused."""
+    right = known[field.code]
+    if right.all():
+        return field
+    refusals.add_where(field.rows, ~right)
+    return field._replace(code=np.where(right, field.code, NULL), content=None)
 
 
 def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> Flat:

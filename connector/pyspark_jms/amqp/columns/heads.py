@@ -17,11 +17,13 @@ _STRIP_WORDS, _FOLDED = STRIP // _WORD, 64
 class Heads:
     """Positions that move on through their rows."""
 
-    __slots__ = ("_differing", "_offset", "_reader", "_strip", "at")
+    __slots__ = ("_at", "_differing", "_moved", "_offset", "_reader", "_strip")
 
     def __init__(self, reader: ByteReader, at: Ints) -> None:
         self._reader = reader
-        self.at = at
+        self._at = at
+        self._moved = 0
+        """How far all positions have moved since they were computed."""
         self._strip: Uint8s | None = None
         self._offset = 0
         """The distance of each position from the beginning of its strip."""
@@ -29,21 +31,31 @@ class Heads:
         """By place in a strip: 0 if all strips have the same byte there. None: not known yet."""
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self._at)
+
+    @property
+    def at(self) -> Ints:
+        if self._moved:
+            self._at, self._moved = self._at + self._moved, 0
+        return self._at
+
+    def ahead(self, distance: int) -> Ints:
+        """The positions at a distance from these."""
+        return self._at + (self._moved + distance)
 
     def words(self, ahead: int = 0) -> Ints:
         """The eight bytes at each position, or at a distance from it."""
         if self._strip is None or self._offset + ahead + _WORD > STRIP:
             self._take_strips(ahead + _WORD)
         if self._strip is None:
-            return self._reader.words(self.at + ahead)
+            return self._reader.words(self.ahead(ahead))
         begin = self._offset + ahead
-        return np.ndarray((len(self.at),), "<i8", self._strip, offset=begin, strides=(STRIP,))
+        return np.ndarray((len(self),), "<i8", self._strip, offset=begin, strides=(STRIP,))
 
     def constant(self, size: int) -> bytes | None:
         """The bytes at each position, if all rows have the same ones there; None: they differ, or that is not known."""
-        if self._strip is None or self._offset + size > STRIP:
-            self._take_strips(size)
+        if not self.covers(size):
+            self._take_strips(size + _WORD)
         if self._strip is None:
             return None
         if self._differing is None:
@@ -51,22 +63,25 @@ class Heads:
         begin, end = self._offset, self._offset + size
         return None if any(self._differing[begin:end]) else self._strip[begin:end].tobytes()
 
+    def covers(self, size: int) -> bool:
+        """Whether so many bytes at each position, and a word after them, have been read."""
+        return self._strip is not None and self._offset + size + _WORD <= STRIP
+
     def _take_strips(self, size: int) -> None:
         """Read what follows the positions, if a strip has so many bytes."""
         self._strip = None if size > STRIP else self._reader.strips(self.at)
         self._offset, self._differing = 0, None
 
-    def move(self, to: Ints, step: int | None) -> None:
-        """``step``: the distance, if it is the same in all rows."""
-        self.at = to
-        if step is None:
-            self._strip = None
-        else:
-            self._offset += step
+    def step(self, distance: int) -> None:
+        """Move all positions on by the same distance."""
+        self._moved += distance
+        self._offset += distance
+
+    def move(self, to: Ints) -> None:
+        self._at, self._moved, self._strip = to, 0, None
 
     def keep(self, kept: Mask) -> None:
-        self.at = self.at[kept]
-        self._strip = None
+        self.move(self.at[kept])
 
 
 def _differing(strips: Uint8s) -> bytes:

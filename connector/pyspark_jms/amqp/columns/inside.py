@@ -24,10 +24,12 @@ class Field(NamedTuple):
     code: Code
     start: Ints
     stop: Ints
+    content: bytes | None = None
+    """The bytes from start to stop, if they are known to be the same in all of these rows."""
 
     def only(self, which: Any) -> "Field":
         """``which``: a mask, or numbers."""
-        return Field(self.rows[which], pick(self.code, which), self.start[which], self.stop[which])
+        return Field(self.rows[which], pick(self.code, which), self.start[which], self.stop[which], self.content)
 
 
 class Entry(NamedTuple):
@@ -37,7 +39,7 @@ class Entry(NamedTuple):
     key: bytes | None = None
     """The key, if all rows have the same one."""
     key_start: Ints | None = None
-    """The position of each key; None if there is only ``key``, and for elements of a list."""
+    """The position of each key; None if all rows have ``key``, and for elements of a list."""
     key_stop: Ints | None = None
 
     def only(self, which: Any) -> "Entry":
@@ -60,14 +62,9 @@ class Inside:
     def elements(self) -> Iterator[Entry]:
         index = 0
         while self._has(index):
-            values = self._values()
-            kept = self._refuse(values.bad)
-            code, start, stop = values.code, values.start, values.stop
-            if kept is not None:
-                code, start, stop = pick(code, kept), start[kept], stop[kept]
+            field, _ = self._value()
             if len(self._rows):
-                yield Entry(Field(self._rows, code, start, stop))
-            self.heads.move(stop, values.step if kept is None else None)
+                yield Entry(field)
             index += 1
 
     def entries(self, key_codes: tuple[int, int]) -> Iterator[Entry]:
@@ -77,34 +74,70 @@ class Inside:
         self._least >>= 1
         index = 0
         while self._has(index):
-            keys = self._values()
-            wrong = keys.bad | ~_is_one_of(keys.code, key_codes)
-            head = None if keys.step is None or keys.code != key_codes[0] else self.heads.constant(keys.step)
-            key = None if head is None else head[_KEY_HEAD:]
-            if wrong.any():
-                self.heads.move(np.where(wrong, self.heads.at, keys.stop), None)
-            else:
-                self.heads.move(keys.stop, keys.step)
-            values = self._values()
-            kept = self._refuse(wrong | values.bad)
-            entry = Entry(Field(self._rows, values.code, values.start, values.stop), key, keys.start, keys.stop)
-            if kept is not None:
-                field = Field(self._rows, pick(values.code, kept), values.start[kept], values.stop[kept])
-                entry = Entry(field, key, keys.start[kept], keys.stop[kept])
+            same = self._same_key(key_codes[0])
+            keys = None if same is not None else self._keys(key_codes)
+            if not len(self._rows):
+                return
+            field, kept = self._value()
+            entry = Entry(field, same)
+            if keys is not None:
+                start, stop = (at if kept is None else at[kept] for at in keys)
+                entry = Entry(field, None, start, stop)
             if len(self._rows):
                 yield entry
-            self.heads.move(entry.field.stop, values.step if kept is None else None)
             index += 1
 
+    def _same_key(self, code: int) -> bytes | None:
+        """The key of all rows, if it is the same short one. Moves on to its end."""
+        head = self.heads.constant(_KEY_HEAD)
+        whole = self.heads.constant(_KEY_HEAD + head[1]) if head is not None and head[0] == code else None
+        if whole is None:
+            return None
+        self.heads.step(len(whole))
+        return whole[_KEY_HEAD:]
+
+    def _keys(self, codes: tuple[int, int]) -> tuple[Ints, Ints]:
+        """The positions of the keys of the rows whose key can be read. Moves on to their ends."""
+        keys = self._values()
+        wrong = np.logical_not((keys.code == codes[0]) | (keys.code == codes[1]))
+        kept = self._refuse(np.broadcast_to(wrong, self._rows.shape) if keys.bad is None else keys.bad | wrong)
+        return self._advance(keys.start, keys.stop, keys.step, kept)
+
+    def _value(self) -> tuple[Field, Mask | None]:
+        """The values of the rows whose value can be read, and the mask of these rows; None if these are all."""
+        values = self._values()
+        kept = self._refuse(values.bad)
+        rows, code = self._rows, values.code if kept is None else pick(values.code, kept)
+        start, stop = self._advance(values.start, values.stop, values.step, kept)
+        return Field(rows, code, start, stop, values.content), kept
+
+    def _advance(self, start: Ints, stop: Ints, step: int | None, kept: Mask | None) -> tuple[Ints, Ints]:
+        """The positions of the values that are kept. Moves on to their ends."""
+        if kept is not None:
+            start, stop, step = start[kept], stop[kept], None
+        if step is None:
+            self.heads.move(stop)
+        else:
+            self.heads.step(step)
+        return start, stop
+
     def _values(self) -> Values:
-        """The values at the positions. Where all rows have the same first bytes, only the positions are computed."""
-        head = self.heads.constant(_KEY_HEAD) or self.heads.constant(1)
+        """The values at the positions. Where all rows have the same first bytes, only the positions are computed.
+
+        Then they are not compared with the ends of the lists, if they lie inside of the block: they follow each other,
+        and so the next value that is read, or the end of the last one, lies beyond the end of the list too.
+        """
+        heads = self.heads
+        head = heads.constant(_KEY_HEAD) or heads.constant(1)
         layout = None if head is None else layout_of(head)
         if head is None or layout is None:
-            return self._reader.values(self.heads.at, self._end, self.heads.words())
+            return self._reader.values(heads.at, self._end, heads.words())
         start, step = layout
-        stop = self.heads.at + step
-        return Values(head[0], self.heads.at + start, stop, stop > self._end, step)
+        stop = heads.ahead(step)
+        if not heads.covers(step):
+            return Values(head[0], heads.ahead(start), stop, stop > self._end, step)
+        whole = heads.constant(step)
+        return Values(head[0], heads.ahead(start), stop, None, step, None if whole is None else whole[start:])
 
     def _has(self, index: int) -> bool:
         """Take out the rows that have no more than ``index`` elements. Returns whether others are left."""
@@ -120,9 +153,9 @@ class Inside:
             return False
         return bool(len(self._rows))
 
-    def _refuse(self, wrong: Mask) -> Mask | None:
+    def _refuse(self, wrong: Mask | None) -> Mask | None:
         """Take out the rows that are wrong. Returns the mask of the others, None if these are all."""
-        if not wrong.any():
+        if wrong is None or not wrong.any():
             return None
         self._bad[self._rows[wrong]] = True
         kept = ~wrong
@@ -134,10 +167,3 @@ class Inside:
         self.heads.keep(kept)
         self._count, self._end = self._count[kept], self._end[kept]
         self._least = int(self._count.min()) if len(self._count) else 0
-
-
-def _is_one_of(code: Code, codes: tuple[int, int]) -> Mask | np.bool_:
-    if isinstance(code, int):
-        return np.bool_(code in codes)
-    found: Mask = (code == codes[0]) | (code == codes[1])
-    return found

@@ -29,23 +29,25 @@ class Names:
         return pa.array(list(self.numbers), pa.string())
 
 
-def names_of(reader: ByteReader, entries: Entries) -> Names:
+def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> Names:
     """The names of entries of maps. A row with a name that is not UTF-8 is refused."""
-    names, refusals = Names(), Refusals()
+    names = Names()
     for entry in entries:
         if entry.key is not None:
             try:
-                names.codes.append(names.number(entry.key.decode()))
+                name = entry.key.decode()
             except UnicodeDecodeError:
+                name = ""
                 refusals.add(entry.field.rows)
+            names.codes.append(names.number(name))
             continue
         assert entry.key_start is not None and entry.key_stop is not None  # noqa: PT018
         keys = cut(reader.buffer, entry.key_start, entry.key_stop)
         if not is_utf8(keys):
-            refusals.add(entry.field.rows[not_utf8(keys)])
-            continue
+            wrong = not_utf8(keys)
+            refusals.add(entry.field.rows[wrong])
+            keys = cut(reader.buffer, entry.key_start, np.where(wrong, entry.key_start, entry.key_stop))
         encoded = keys.dictionary_encode()
         numbers = np.array([names.number(name) for name in encoded.dictionary.to_pylist()], np.int64)
         names.codes.append(numbers[encoded.indices.to_numpy()])
-    refusals.raise_any()
     return names

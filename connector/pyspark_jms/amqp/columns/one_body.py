@@ -29,6 +29,17 @@ TEXT_TYPE = re.compile(
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 _STRINGS, _BINARIES = b"\xa1\xb1", b"\xa0\xb0"
 _LIST, _MAP, _NOTHING = "list", "map", "nothing"
+_SHAPES = {
+    code: shape
+    for codes, shape in (
+        (_STRINGS, "string"),
+        (_BINARIES, "binary"),
+        (LISTS, _LIST),
+        (MAPS, _MAP),
+        (bytes([NULL]), _NOTHING),
+    )
+    for code in codes
+}
 _ELEMENT_TYPES = frozenset(ValueType)
 
 _Read = TypeVar("_Read")
@@ -81,12 +92,10 @@ def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
         if any(message[at] not in allowed for _, at in sections):
             raise Unreadable("has a section of the wrong type")
         return shape
-    code = message[at]
-    shapes = {_STRINGS: "string", _BINARIES: "binary", LISTS: _LIST, MAPS: _MAP, bytes([NULL]): _NOTHING}
-    for codes, shape in shapes.items():
-        if code in codes:
-            return shape
-    raise Unreadable("is of a type that JMS does not have")
+    found = _SHAPES.get(message[at])
+    if found is None:
+        raise Unreadable("is of a type that JMS does not have")
+    return found
 
 
 def _type_of(shape: str, facts: BodyFacts) -> BodyType:

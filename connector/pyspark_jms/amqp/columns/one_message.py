@@ -5,12 +5,21 @@ A message that is not AMQP 1.0, or holds what JMS does not have, becomes a row w
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
 from pyspark_jms.amqp.columns.one_body import BodyFacts, read_body
-from pyspark_jms.amqp.columns.one_value import Unreadable, binary, is_null, number, string, symbol, typed_text
+from pyspark_jms.amqp.columns.one_value import (
+    NULL,
+    SYMBOLS,
+    Unreadable,
+    binary,
+    content,
+    number,
+    string,
+    symbol,
+    typed_text,
+)
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
@@ -62,10 +71,10 @@ class _Row:
     faults: list[str] = field(default_factory=list)
     properties: dict[str, tuple[ValueType, str | None]] = field(default_factory=dict)
 
-    def read(self, name: str, read: Callable[[], Any]) -> Any:
-        """The result of ``read``; None and a fault if it raises ``Unreadable``."""
+    def read(self, name: str, read: Callable[[bytes, int], Any], message: bytes, at: int) -> Any:
+        """The value at a position; None and a fault if ``read`` raises ``Unreadable``."""
         try:
-            return read()
+            return read(message, at)
         except Unreadable as unreadable:
             self.faults.append(f"{name} {unreadable}")
             return None
@@ -91,28 +100,29 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
     except MalformedMessageError as malformed:
         row.faults.append(f"the message is malformed: {malformed}")
         row.columns["JMSDestination"] = str(reading.source)
+        id_ = (stable_id(message) or b"").decode()  # it may stand before what is malformed
     else:
         _read_header(message, parts, row)
         _read_properties(message, parts, row, reading)
         _read_application_properties(message, parts, row, reading.dialect)
         _read_body(message, parts, row, reading)
-        types = [(name, str(kind)) for name, (kind, _) in row.properties.items()]
+        types = [(name, kind) for name, (kind, _) in row.properties.items()]
         row.columns |= {
             "properties": [(name, text) for name, (_, text) in row.properties.items()],
             "property_types": types,
         }
+        id_ = row.columns["JMSMessageID"]
     if row.faults:
         more = ["and more"] if len(row.faults) > MAX_FAULTS_SHOWN else []
         row.columns["body_error"] = "; ".join(row.faults[:MAX_FAULTS_SHOWN] + more)
         row.columns |= {"body_type": None, "text": None, "map": None, "stream": None, "bytes": message}
-    row.columns["delivery_id"] = delivery_id(reading.source, stable_id(message), message)
+    row.columns["delivery_id"] = delivery_id(reading.source, id_, message)
     return row.columns
 
 
-def delivery_id(source: Destination, id_: bytes | None, message: Buffer) -> str:
+def delivery_id(source: Destination, id_: str | None, message: Buffer) -> str:
     """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
-    found = f"~{fingerprint(message).hex()}" if id_ is None else id_.decode()
-    return f"{source.name}/{found}"
+    return f"{source.name}/{id_ or f'~{fingerprint(message).hex()}'}"
 
 
 def _parts_of(message: bytes) -> _Parts:
@@ -138,7 +148,7 @@ def _fields(message: bytes, at: int, most: int) -> dict[int, int]:
     found = list(elements(message, at, LISTS))
     if len(found) > most:
         raise MalformedMessageError("a section has too many fields")
-    return {number: at for number, at in enumerate(found) if not is_null(message, at)}
+    return {number: at for number, at in enumerate(found) if message[at] != NULL}
 
 
 def _pairs(message: bytes, at: int) -> list[tuple[int, int]]:
@@ -149,13 +159,7 @@ def _pairs(message: bytes, at: int) -> list[tuple[int, int]]:
 
 
 def _annotations(message: bytes, at: int) -> dict[bytes, int]:
-    found = {}
-    for key, value in _pairs(message, at):
-        try:
-            found[symbol(message, key).encode()] = value
-        except Unreadable:
-            continue  # none of ours
-    return found
+    return {content(message, key): value for key, value in _pairs(message, at) if message[key] in SYMBOLS}
 
 
 # --- header and properties -----------------------------------------------------------------------
@@ -182,7 +186,7 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
 def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
     def of(index: int, name: str, read: Callable[[bytes, int], Any]) -> Any:
         at = parts.properties.get(index)
-        return None if at is None else row.read(name, lambda: read(message, at))
+        return None if at is None else row.read(name, read, message, at)
 
     prefixes = reading.dialect.destination_prefixes
     to, reply_to = of(2, "to", string), of(4, "reply-to", string)
@@ -258,30 +262,29 @@ def _kind(message: bytes, parts: _Parts, name: bytes) -> int | None:
 
 
 def _read_application_properties(message: bytes, parts: _Parts, row: _Row, dialect: Dialect) -> None:
-    own = dict(row.properties)
+    own = row.properties.copy()
     row.properties.clear()
-    ignored = dialect.ignored_properties | {_COUNT}
-    if 0 not in parts.properties:
-        ignored |= dialect.ignored_stomp_headers
+    stomp_headers = dialect.ignored_stomp_headers if 0 not in parts.properties else ()
     for key, value in parts.application_properties:
-        name = row.read("the name of a property", partial(string, message, key))
-        if name is None or name in ignored or name in own or name.startswith(dialect.ignored_property_prefixes):
+        name = row.read("the name of a property", string, message, key)
+        if name is None or name in own or name in dialect.ignored_properties or name in stomp_headers:
+            continue  # JMSXDeliveryCount is one of ``own``
+        if name.startswith(dialect.ignored_property_prefixes):
             continue
         if name in row.properties:
             row.faults.append(f"property {name[:_MAX_NAME_SHOWN]!r} is there twice")
             continue
-        pair = row.read(
-            f"property {name[:_MAX_NAME_SHOWN]!r}",
-            partial(typed_text, message, value, PROPERTY_TYPES),
-        )
-        if pair is not None:
-            row.properties[name] = pair
+        try:
+            row.properties[name] = typed_text(message, value, PROPERTY_TYPES)
+        except Unreadable as unreadable:
+            row.faults.append(f"property {name[:_MAX_NAME_SHOWN]!r} {unreadable}")
     row.properties |= own
 
 
 def _read_body(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
     kind = _annotation(message, parts, b"x-opt-jms-msg-type", _BYTE)
     facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type)
-    body = row.read("the body", lambda: read_body(message, facts))
-    if body is not None:
-        row.columns |= body
+    try:
+        row.columns |= read_body(message, facts)
+    except Unreadable as unreadable:
+        row.faults.append(f"the body {unreadable}")

@@ -6,10 +6,21 @@ from collections.abc import Collection
 from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS, Buffer, skip
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 
-__all__ = ["JMS_TYPES", "NULL", "Unreadable", "binary", "is_null", "number", "string", "symbol", "typed_text"]
+__all__ = [
+    "JMS_TYPES",
+    "NULL",
+    "SYMBOLS",
+    "Unreadable",
+    "binary",
+    "content",
+    "number",
+    "string",
+    "symbol",
+    "typed_text",
+]
 
 NULL = 0x40
-_STRINGS, _BINARIES, _SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
+_STRINGS, _BINARIES, SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
 _BOOLEAN_BYTE, _CHAR = 0x56, 0x73
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHAR = 0xFFFF
@@ -67,10 +78,6 @@ class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error
     """The reason why a value cannot be read, as a clause that follows its name. It quotes nothing of the value."""
 
 
-def is_null(message: Buffer, at: int) -> bool:
-    return message[at] == NULL
-
-
 def number(message: Buffer, at: int, codes: bytes) -> int | None:
     """A whole number or a boolean of one of the constructors ``codes``; None if it has another one."""
     code = message[at]
@@ -88,18 +95,18 @@ def number(message: Buffer, at: int, codes: bytes) -> int | None:
 def string(message: Buffer, at: int) -> str:
     if message[at] not in _STRINGS:
         raise Unreadable("is not a string")
-    return _utf8(_content(message, at))
+    return _utf8(content(message, at))
 
 
 def symbol(message: Buffer, at: int) -> str:
-    if message[at] not in _SYMBOLS:
+    if message[at] not in SYMBOLS:
         raise Unreadable("is not a symbol")
-    return _utf8(_content(message, at))
+    return _utf8(content(message, at))
 
 
 def binary(message: Buffer, at: int) -> bytes | None:
     """The bytes of a binary value; None if it is not binary."""
-    return _content(message, at) if message[at] in _BINARIES else None
+    return content(message, at) if message[at] in _BINARIES else None
 
 
 def typed_text(message: Buffer, at: int, allowed: Collection[ValueType]) -> tuple[ValueType, str | None]:
@@ -108,15 +115,15 @@ def typed_text(message: Buffer, at: int, allowed: Collection[ValueType]) -> tupl
     kind = JMS_TYPES.get(code)
     if kind is None or kind not in allowed:
         raise Unreadable(f"is a {_NAMES.get(code, kind)}, which JMS does not have there")
-    return kind, None if code == NULL else render(_value(message, at, kind), kind)
+    if kind is ValueType.STRING:
+        return kind, None if code == NULL else string(message, at)
+    return kind, render(_value(message, at, kind), kind)
 
 
 def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
     match kind:
-        case ValueType.STRING:
-            return string(message, at)
         case ValueType.BYTES:
-            return _content(message, at)
+            return content(message, at)
         case ValueType.CHAR:
             return _char(int.from_bytes(message[at + 1 : at + 5], "big"))
         case ValueType.BOOLEAN:
@@ -134,8 +141,11 @@ def _char(point: int) -> str:
     return chr(point)
 
 
-def _content(message: Buffer, at: int) -> bytes:
-    return bytes(message[at + 1 + SIZE_WIDTHS[message[at]] : skip(message, at, len(message))])
+def content(message: Buffer, at: int) -> bytes:
+    """The bytes of a string, symbol or binary."""
+    if SIZE_WIDTHS[message[at]] == 1:
+        return bytes(message[at + 2 : at + 2 + message[at + 1]])
+    return bytes(message[at + 5 : skip(message, at, len(message))])
 
 
 def _utf8(data: bytes) -> str:

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader, Code
 from pyspark_jms.amqp.columns.fields import UINT, field_at
-from pyspark_jms.amqp.columns.flat import flatten
+from pyspark_jms.amqp.columns.flat import flatten, only_of_types
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import Names, names_of
 from pyspark_jms.amqp.columns.one_value import JMS_TYPES
@@ -28,25 +28,22 @@ _IS_PROPERTY[[code for code, kind in JMS_TYPES.items() if kind in PROPERTY_TYPES
 
 
 def property_columns(
-    reader: ByteReader, parts: Parts, dialect: Dialect, from_stomp: Mask, delivery_counts: Ints
+    reader: ByteReader, parts: Parts, refusals: Refusals, dialect: Dialect, *, from_stomp: Mask, delivery_counts: Ints
 ) -> dict[str, pa.Array]:
     """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
     rows = len(parts)
-    names = names_of(reader, parts.application_properties)
-    refusals = Refusals()
+    names = names_of(reader, parts.application_properties, refusals)
     fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
-    for field in fields:
-        refusals.add_where(field.rows, ~_IS_PROPERTY[field.code])
+    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
     for name, field in _own_fields(parts, delivery_counts, refusals):
         fields.append(field)
         codes.append(names.number(name))
     flat = flatten(fields, codes, rows)
     refusals.add(flat.rows_with_a_name_twice(len(names)))
-    refusals.raise_any()
     offsets = pa.array(flat.offsets, pa.int32())
     keys = flat.pick_each(names.texts(), flat.name)
     return {
-        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat)),
+        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat, refusals)),
         "property_types": pa.MapArray.from_arrays(offsets, keys, type_numbers(flat)),
     }
 
@@ -105,8 +102,8 @@ def _recoded(field: Field, codes: dict[int, int], refusals: Refusals) -> Field |
     table = np.full(256, -1, np.int64)
     table[list(codes)] = list(codes.values())
     code = np.broadcast_to(np.asarray(field.code), field.rows.shape)
-    given = code != NULL
-    refusals.add_where(field.rows, given & (table[code] < 0))
+    given = table[code] >= 0
+    refusals.add_where(field.rows, ~given & (code != NULL))
     if not given.any():
         return None
     return Field(field.rows[given], table[code[given]], field.start[given], field.stop[given])

@@ -1,28 +1,16 @@
-"""Rows that the vectorised decoder does not take, collected over all of its steps."""
+"""Rows that the vectorised decoder does not take, collected over all of its steps.
 
-from collections.abc import Callable
-from typing import TypeVar
+A step that refuses a row goes on with anything in its place: the reader of one message makes the whole row again.
+"""
 
 import numpy as np
 
 from pyspark_jms.columns.cut import Ints, Mask
 
-__all__ = ["Refusals", "RefusedRowsError"]
-
-_Read = TypeVar("_Read")
-
-
-class RefusedRowsError(Exception):
-    """The numbers of rows that the reader of one message must read."""
-
-    def __init__(self, rows: Ints) -> None:
-        super().__init__()
-        self.rows = rows
+__all__ = ["Refusals"]
 
 
 class Refusals:
-    """Rows to refuse, all at once: another round over the block costs more than to continue."""
-
     def __init__(self) -> None:
         self._rows: list[Ints] = []
 
@@ -35,17 +23,6 @@ class Refusals:
         if wrong.any():
             self._rows.append(rows[np.broadcast_to(wrong, rows.shape)])
 
-    def attempt(self, read: Callable[[], _Read]) -> _Read | None:
-        """The result of ``read``; None if it refuses rows."""
-        try:
-            return read()
-        except RefusedRowsError as refused:
-            self.add(refused.rows)
-            return None
-
-    def error(self) -> RefusedRowsError:
-        return RefusedRowsError(np.concatenate(self._rows))
-
-    def raise_any(self) -> None:
-        if self._rows:
-            raise self.error()
+    def rows(self) -> Ints:
+        """The refused rows, each once, in order."""
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *self._rows]))

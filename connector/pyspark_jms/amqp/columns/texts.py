@@ -42,47 +42,44 @@ def type_numbers(flat: Flat) -> pa.Array:
     return flat.pick_each(TYPES, [int(_TYPE_NUMBERS[code]) for code in flat.code])
 
 
-def texts_of(reader: ByteReader, flat: Flat) -> pa.Array:
+def texts_of(reader: ByteReader, flat: Flat, refusals: Refusals) -> pa.Array:
     """The text of each value, null for a null."""
-    codes = flat.codes()
-    return _Texts(reader, flat, codes).column()
+    return _Texts(reader, flat, refusals).column()
 
 
 class _Texts:
-    def __init__(self, reader: ByteReader, flat: Flat, codes: Ints) -> None:
+    def __init__(self, reader: ByteReader, flat: Flat, refusals: Refusals) -> None:
         self._reader = reader
         self._flat = flat
-        self._codes = codes
         self._index = np.zeros(len(flat), np.int64)
         self._parts: list[pa.Array] = []
         self._size = 0
-        self._refusals = Refusals()
+        self._refusals = refusals
 
     def column(self) -> pa.Array:
-        present = set(np.flatnonzero(np.bincount(self._codes, minlength=1)).tolist())
+        present = self._flat.constructors()
         self._strings(present)
         self._numbers(present)
         self._booleans(present)
         for code in {_FLOAT, _DOUBLE} & present:
-            at = self._of(code)
+            at = self._flat.places_of(code)
             numbers = self._reader.numbers(code, self._flat.start[at])
             native = numbers.astype(np.float32 if code == _FLOAT else np.float64)
             self._add(at, java_text(pa.array(native)).view(pa.string()))
         if _CHAR in present:
             self._chars()
         for code in {BIN8, BIN32} & present:
-            at = self._of(code)
+            at = self._flat.places_of(code)
             contents = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
             self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
-        self._refusals.raise_any()
-        nulls = self._codes == NULL if NULL in present else None
         if not self._parts:
             return pa.nulls(len(self._flat), pa.string())
+        nulls = None
+        if NULL in present:
+            nulls = np.zeros(len(self._flat), np.bool_)
+            nulls[self._flat.places_of(NULL)] = True
         whole = self._parts[0] if len(self._parts) == 1 else pa.concat_arrays(self._parts)
         return whole.take(pa.array(self._index, mask=nulls))
-
-    def _of(self, *codes: int) -> Ints:
-        return np.flatnonzero(np.isin(self._codes, codes))
 
     def _add(self, at: Ints, texts: pa.Array) -> None:
         """The texts of the values at some places."""
@@ -93,17 +90,20 @@ class _Texts:
     def _strings(self, present: set[int]) -> None:
         if not {STR8, STR32} & present:
             return
-        at = np.flatnonzero((self._codes == STR8) | (self._codes == STR32))
-        texts = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at])
+        at = self._flat.places_of(STR8, STR32)
+        start, stop = self._flat.start[at], self._flat.stop[at]
+        texts = cut(self._reader.buffer, start, stop)
         if not is_utf8(texts):
-            self._refuse(at[not_utf8(texts)])
+            wrong = not_utf8(texts)
+            self._refuse(at[wrong])
+            texts = cut(self._reader.buffer, start, stop, ~wrong)
         self._add(at, texts)
 
     def _numbers(self, present: set[int]) -> None:
         codes = [code for code in _WHOLE if code in present]
         if not codes:
             return
-        places = [np.flatnonzero(self._codes == code) for code in codes]
+        places = [self._flat.places_of(code) for code in codes]
         each = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
         at, numbers = np.concatenate(places), np.concatenate(each)
         if (numbers == numbers[0]).all():  # JMSXDeliveryCount, where nothing is redelivered
@@ -123,18 +123,19 @@ class _Texts:
     def _booleans(self, present: set[int]) -> None:
         codes = [code for code in _BOOLEANS if code in present]
         for code in codes:
-            at = self._of(code)
+            at = self._flat.places_of(code)
             truths = np.full(len(at), int(code == _TRUE))
             if code == _BOOLEAN:
                 truths = self._reader.numbers(code, self._flat.start[at]).astype(np.int64)
                 self._refuse(at[truths > 1])
+                truths = np.minimum(truths, 1)
             self._index[at] = self._size + truths
         if codes:
             self._parts.append(_TRUTHS)
             self._size += len(_TRUTHS)
 
     def _chars(self) -> None:
-        at = self._of(_CHAR)
+        at = self._flat.places_of(_CHAR)
         points = self._reader.numbers(_CHAR, self._flat.start[at]).astype(np.int64)
         wrong = (points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))  # noqa: PLR2004 - surrogates
         self._refuse(at[wrong])

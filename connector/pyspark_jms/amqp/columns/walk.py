@@ -12,7 +12,6 @@ import numpy as np
 from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, ByteReader, Compounds
 from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -68,17 +67,17 @@ class Parts:
         """Some of the rows, numbered again."""
         if good.all():
             return self
-        rows = _Renumbered(good)
+        rows, kept = _Renumbered(good), np.flatnonzero(good)
         return Parts(
-            self.numbers[good],
-            self.begins[good],
-            self.ends[good],
+            self.numbers[kept],
+            self.begins[kept],
+            self.ends[kept],
             [rows.field(field) for field in self.header],
             rows.entries(self.annotations),
             [rows.field(field) for field in self.properties],
             rows.entries(self.application_properties),
-            self.body_section[good],
-            self.body_at[good],
+            self.body_section[kept],
+            self.body_at[kept],
             rows.field(self.body),
         )
 
@@ -87,18 +86,28 @@ class _Renumbered:
     def __init__(self, good: Mask) -> None:
         self._good = good
         self._numbers = np.cumsum(good) - 1
+        self._every = np.flatnonzero(good)
+        self._new = np.arange(len(self._every))
 
     def field(self, field: Field) -> Field:
-        found = field.only(self._good[field.rows])
-        return found._replace(rows=self._numbers[found.rows])
+        which, rows = self._which(field)
+        return field.only(which)._replace(rows=rows)
 
     def entries(self, entries: Entries) -> Entries:
-        found = [entry.only(self._good[entry.field.rows]) for entry in entries]
-        return [
-            entry._replace(field=entry.field._replace(rows=self._numbers[entry.field.rows]))
-            for entry in found
-            if len(entry.field.rows)
-        ]
+        found = []
+        for entry in entries:
+            which, rows = self._which(entry.field)
+            if len(rows):
+                kept = entry.only(which)
+                found.append(kept._replace(field=kept.field._replace(rows=rows)))
+        return found
+
+    def _which(self, field: Field) -> tuple[Ints, Ints]:
+        """Which of the field's values are kept, and the new numbers of their rows."""
+        if len(field.rows) == len(self._good):
+            return self._every, self._new
+        which = np.flatnonzero(self._good[field.rows])
+        return which, self._numbers[field.rows[which]]
 
 
 def walk(reader: ByteReader, begins: Ints, ends: Ints) -> Parts:
@@ -170,7 +179,10 @@ class _Cursors:
         heads, begin = self._heads, self.at + _SECTION
         words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
         found = self._reader.compounds(begin, self._ends, codes, words)
-        heads.move(found.first, None if found.step is None else _SECTION + found.step)
+        if found.step is None:
+            heads.move(found.first)
+        else:
+            heads.step(_SECTION + found.step)
         self.at = np.where(found.bad, begin, found.end)
         self._heads = Heads(self._reader, self.at)
         return Inside(self._reader, self.bad, self._every, _with_most(found, most), heads)
@@ -200,22 +212,22 @@ def _with_most(found: Compounds, most: int | None) -> Compounds:
     return found if most is None else found._replace(bad=found.bad | (found.counts > most))
 
 
-def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> Entries:
-    """The entries of the maps at positions; their rows are numbered from 0."""
+def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
+    """The entries of the maps at positions, and which maps cannot be read; rows are numbered from 0."""
     return _of_bodies(reader, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
 
 
-def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> Entries:
-    """The elements of the lists at positions."""
+def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
+    """The elements of the lists at positions, and which lists cannot be read."""
     return _of_bodies(reader, at, limit, LIST_CODES, Inside.elements)
 
 
 def _of_bodies(
     reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
-) -> Entries:
+) -> tuple[Entries, Mask]:
     bad = np.zeros(len(at), np.bool_)
     compounds = reader.compounds(at, limit, codes)
     found = list(read(Inside(reader, bad, np.arange(len(at)), compounds, Heads(reader, compounds.first))))
     if bad.any():
-        raise RefusedRowsError(np.flatnonzero(bad))
-    return found
+        found = [entry.only(~bad[entry.field.rows]) for entry in found]
+    return found, bad

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
-from pyspark_jms.columns.schema import BODY_TYPES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.lines import Fault
@@ -17,7 +17,7 @@ from pyspark_jms.stomp.columns.map_xml import read_xml
 
 __all__ = ["Bodies", "read_bodies"]
 
-_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(BODY_TYPES))
+_TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(BODY_TYPE_NAMES))
 _AFTER_HEADERS = 1 << 62
 
 
@@ -45,7 +45,7 @@ def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transf
         wrong = not_utf8(text)
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
         text = bodies.cut(is_text & ~wrong)
-    columns = {"body_type": BODY_TYPES.take(pa.array(codes)), "text": text}
+    columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
     if (codes > _BYTES).any():
         columns |= _typed(bodies, codes, transformed, reasons)
     raw = (codes == _BYTES) | (codes == _OBJECT)

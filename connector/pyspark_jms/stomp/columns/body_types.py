@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.schema import BODY_TYPES
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts
 from pyspark_jms.stomp.dialects.base import BodyRule, Dialect
@@ -16,8 +16,8 @@ from pyspark_jms.stomp.dialects.base import BodyRule, Dialect
 __all__ = ["BodyTypes", "detect_body_types", "force_body_type", "lost_bodies"]
 
 _MOST_STORED = (1 << 62) - 1
-_TEXT, _BYTES = (BODY_TYPES.index(kind.value).as_py() for kind in (BodyType.TEXT, BodyType.BYTES))
-_MAP, _OBJECT = (BODY_TYPES.index(kind.value).as_py() for kind in (BodyType.MAP, BodyType.OBJECT))
+_TEXT, _BYTES = (BODY_TYPE_NAMES.index(kind.value).as_py() for kind in (BodyType.TEXT, BodyType.BYTES))
+_MAP, _OBJECT = (BODY_TYPE_NAMES.index(kind.value).as_py() for kind in (BodyType.MAP, BodyType.OBJECT))
 _TRANSFORMED = "the broker turned the object into XML"
 _LOST_BODY = "the broker did not send the body: it is neither text nor bytes"
 _UNKNOWN_BODY = f"property {BODY_MARKER!r} does not name a body type"
@@ -43,7 +43,7 @@ class BodyTypes:
 def force_body_type(headers: HeaderTexts, kind: Literal["text", "bytes"]) -> BodyTypes:
     """One type for all frames. Markers are not read."""
     markers = headers.line("@body")
-    codes = np.full(len(headers), BODY_TYPES.index(kind).as_py())
+    codes = np.full(len(headers), BODY_TYPE_NAMES.index(kind).as_py())
     return BodyTypes(codes, {}, transformed=None, unread_markers=markers[markers >= 0])
 
 
@@ -59,7 +59,7 @@ def detect_body_types(headers: HeaderTexts, dialect: Dialect) -> BodyTypes:
     markers = headers.line("@body")
     if "@body" not in headers.layout.roles:
         return BodyTypes(codes, unread, transformed, unread_markers=markers[:0])
-    marked = pc.index_in(headers.text("@body"), value_set=BODY_TYPES).fill_null(-1).to_numpy()
+    marked = pc.index_in(headers.text("@body"), value_set=BODY_TYPE_NAMES).fill_null(-1).to_numpy()
     unknown = np.flatnonzero((marked < 0) & (markers >= 0))
     unread |= dict.fromkeys(unknown.tolist(), _UNKNOWN_BODY)
     return BodyTypes(np.where(marked < 0, codes, marked), unread, transformed, unread_markers=markers[unknown])

@@ -7,6 +7,7 @@ from amqp_messages import annotations, block_of, byte, int_, long, map_, section
 from pyspark_jms.amqp.columns.annotations import ABSENT, Annotations
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import BYTE
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
 
@@ -15,7 +16,8 @@ def annotated(messages):
     block = block_of(messages)
     ends = positions_of(block.ends)
     reader = ByteReader(pa.py_buffer(block.data)).padded()
-    return Annotations(reader, walk(reader, np.concatenate(([0], ends))[:-1], ends).annotations, len(messages))
+    entries = walk(reader, np.concatenate(([0], ends))[:-1], ends).annotations
+    return Annotations(reader, entries, len(messages), Refusals())
 
 
 def test_a_number_for_each_row():

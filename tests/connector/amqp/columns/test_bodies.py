@@ -7,7 +7,7 @@ from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, st
 
 from pyspark_jms.amqp.columns.bodies import body_columns
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
 
@@ -16,13 +16,22 @@ MAP, LIST = section(0x77, map_([(string("k"), int_(1))])), section(0x77, list_(i
 
 
 def columns(messages, annotations=None, content_types=None, choice="auto"):
+    found, refused = with_refused(messages, annotations, content_types, choice)
+    assert not refused
+    return found
+
+
+def with_refused(messages, annotations=None, content_types=None, choice="auto"):
     rows, block = len(messages), block_of(messages)
     ends = positions_of(block.ends)
     reader = ByteReader(pa.py_buffer(block.data)).padded()
     parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
-    types = pa.array(content_types or [None] * rows, pa.string())
-    found = body_columns(reader, parts, np.array(annotations or [-1] * rows), types, choice)
-    return {name: column.to_pylist() for name, column in found.items()}
+    types, refusals = pa.array(content_types or [None] * rows, pa.string()), Refusals()
+    annotated = np.array(annotations or [-1] * rows)
+    found = body_columns(reader, parts, refusals, annotations=annotated, content_types=types, choice=choice)
+    for column in found.values():
+        column.validate(full=True)
+    return {name: column.to_pylist() for name, column in found.items()}, refusals.rows().tolist()
 
 
 def test_each_body_in_the_column_of_its_type():
@@ -59,6 +68,9 @@ def test_forced_types():
         (section(0x77, int_(1)), -1, "auto"),
         (TEXT, 3, "auto"),
         (DATA, -1, "text"),
+        (section(0x77, map_([(b"\xa1\x01\xff", NULL)])), -1, "auto"),
+        (section(0x77, b"\xc1\x03\x04" + NULL * 2), -1, "auto"),
+        (section(0x77, b"\xc0\x04\x01" + NULL * 3), -1, "auto"),
         (section(0x77, b"\xa1\x01\xff"), -1, "bytes"),
         (section(0x77, b"\xa1\x01\xff"), -1, "auto"),
         (MAP, -1, "bytes"),
@@ -69,6 +81,8 @@ def test_forced_types():
     ],
 )
 def test_other_rows_are_refused(message, annotation, choice):
-    with pytest.raises(RefusedRowsError) as refused:
-        columns([TEXT, message, TEXT], [-1, annotation, -1], choice=choice)
-    assert set(refused.value.rows.tolist()) == {1}
+    """The columns of the rows beside them are right."""
+    found, refused = with_refused([TEXT, message, TEXT], [-1, annotation, -1], choice=choice)
+    alone = columns([TEXT, TEXT], choice=choice)
+    assert refused == [1]
+    assert {name: values[::2] for name, values in found.items()} == alone

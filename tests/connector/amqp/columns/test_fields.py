@@ -11,7 +11,7 @@ from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import BOOLEAN, UBYTE, UINT, field_at, numbers, times
 from pyspark_jms.amqp.columns.fields import string as string_column
 from pyspark_jms.amqp.columns.inside import Field
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 
 
 def laid_out(values, rows=None):
@@ -24,23 +24,25 @@ def laid_out(values, rows=None):
 
 def test_strings_and_nulls():
     reader, field = laid_out([string("a"), NULL, string("x" * 300)], [0, 2, 3])
-    assert string_column(reader, field, 5).to_pylist() == ["a", None, None, "x" * 300, None]
-    assert string_column(reader, None, 2).to_pylist() == [None, None]
+    assert string_column(reader, field, 5, Refusals()).to_pylist() == ["a", None, None, "x" * 300, None]
+    assert string_column(reader, None, 2, Refusals()).to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("text", ["same", "x" * 100])
 def test_strings_that_are_all_the_same(text):
     reader, field = laid_out([string(text)] * 3)
-    assert string_column(reader, field, 3).to_pylist() == [text] * 3
+    assert string_column(reader, field, 3, Refusals()).to_pylist() == [text] * 3
 
 
 @pytest.mark.parametrize("wrong", [uint(5), b"\xa1\x01\xff"])
 def test_other_values_and_other_bytes_are_refused(wrong):
     for values, rows in (([string("a"), wrong], [1]), ([wrong, wrong], [0, 1])):
         reader, field = laid_out(values)
-        with pytest.raises(RefusedRowsError) as refused:
-            string_column(reader, field, 2)
-        assert refused.value.rows.tolist() == rows
+        refusals = Refusals()
+        column = string_column(reader, field, 2, refusals)
+        column.validate(full=True)
+        assert refusals.rows().tolist() == rows
+        assert column.to_pylist() == ["a" if row not in rows else None for row in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -53,16 +55,16 @@ def test_other_values_and_other_bytes_are_refused(wrong):
 )
 def test_numbers(values, codes, expected):
     reader, field = laid_out(values)
-    assert numbers(reader, field, len(values) + 1, codes, absent=-9).tolist() == [*expected, -9]
+    assert numbers(reader, field, len(values) + 1, codes, absent=-9, refusals=Refusals()).tolist() == [*expected, -9]
 
 
 @pytest.mark.parametrize("wrong", [string("a"), b"\x56\x02"])
 def test_what_is_no_number_is_refused_or_absent(wrong):
     reader, field = laid_out([TRUE, wrong])
-    with pytest.raises(RefusedRowsError) as refused:
-        numbers(reader, field, 2, BOOLEAN, absent=0)
-    assert refused.value.rows.tolist() == [1]
-    assert numbers(reader, field, 2, BOOLEAN, absent=-1, lenient=True).tolist() == [1, -1]
+    refusals = Refusals()
+    assert numbers(reader, field, 2, BOOLEAN, absent=-1, refusals=refusals).tolist() == [1, -1]
+    assert refusals.rows().tolist() == [1]
+    assert numbers(reader, field, 2, BOOLEAN, absent=-1, refusals=None).tolist() == [1, -1]
 
 
 def test_times_have_the_years_of_spark():

@@ -18,7 +18,8 @@ def test_rows_with_the_same_entries():
         [0, 5, 10, 15],
         [1, 6, 11, 16],
     )
-    assert (list(flat.code), list(flat.name), flat.codes().tolist()) == ([0x40, 0x41], [7, 8], [0x40, 0x41] * 2)
+    assert (list(flat.code), list(flat.name), flat.constructors()) == ([0x40, 0x41], [7, 8], {0x40, 0x41})
+    assert [flat.places_of(*codes).tolist() for codes in ([0x41], [0x41, 0x40], [0x42])] == [[1, 3], [0, 1, 2, 3], []]
     assert flat.pick_each(pa.array(list("abcdefghi")), flat.name).to_pylist() == ["h", "i", "h", "i"]
     assert flat.row_of_each().tolist() == [0, 0, 1, 1]
 
@@ -26,7 +27,8 @@ def test_rows_with_the_same_entries():
 def test_rows_with_different_entries():
     flat = flatten([field([0, 2], np.array([1, 2]), [0, 20]), field([2], 3, [21])], [0, np.array([1])], 3)
     assert (flat.offsets.tolist(), flat.start.tolist()) == ([0, 1, 1, 3], [0, 20, 21])
-    assert (flat.codes().tolist(), flat.name.tolist()) == ([1, 2, 3], [0, 0, 1])
+    assert (flat.code.tolist(), flat.name.tolist()) == ([1, 2, 3], [0, 0, 1])
+    assert (flat.constructors(), flat.places_of(3, 1).tolist()) == ({1, 2, 3}, [0, 2])
     assert flat.pick_each(pa.array(["a", "b"]), flat.name).to_pylist() == ["a", "a", "b"]
 
 

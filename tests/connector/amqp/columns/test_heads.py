@@ -9,6 +9,8 @@ from pyspark_jms.amqp.columns.heads import Heads
 
 DATA = np.random.default_rng(1).integers(0, 256, 1000).astype(np.uint8).tobytes()
 READER = ByteReader(pa.py_buffer(DATA))
+MOST = STRIP - 8
+"""The bytes of a strip that ``constant`` looks at."""
 
 
 def words_at(places):
@@ -21,8 +23,12 @@ def test_words_at_every_step():
     for step in (1, 7, STRIP - 8, 3, 5, 100, None, 2, 40):
         assert heads.words().tolist() == words_at(places)
         assert heads.words(20).tolist() == words_at(places + 20)
+        assert heads.ahead(9).tolist() == (places + 9).tolist()
         places = places + (np.array([3, 1, 4]) if step is None else step)
-        heads.move(places, step)
+        if step is None:
+            heads.move(places)
+        else:
+            heads.step(step)
     assert heads.at.tolist() == places.tolist()
 
 
@@ -48,17 +54,27 @@ def test_the_end_of_the_block():
 @pytest.mark.parametrize("rows", [1, 2, 64, 65, 200])
 def test_bytes_that_all_rows_have(rows):
     """One byte differs, in the last row: only what holds it is not constant."""
-    each = bytearray(range(80)) * rows
-    different = len(each) - 80 + 20
+    each = bytearray(range(120)) * rows
+    different = len(each) - 120 + 20
     each[different] += rows > 1
     reader = ByteReader(pa.py_buffer(bytes(each) + bytes(STRIP)))
-    heads = Heads(reader, np.arange(rows) * 80)
+    heads = Heads(reader, np.arange(rows) * 120)
     assert heads.constant(20) == bytes(range(20))
     assert heads.constant(21) == (bytes(range(21)) if rows == 1 else None)
-    heads.move(heads.at + 21, 21)
-    assert heads.constant(STRIP - 21) == bytes(range(21, STRIP))
-    assert heads.constant(STRIP - 10) == bytes(range(21, STRIP + 11))
-    assert heads.constant(STRIP + 1) is None
+    heads.step(21)
+    assert heads.constant(MOST - 21) == bytes(range(21, MOST))
+    assert heads.constant(MOST) == bytes(range(21, MOST + 21))
+    assert heads.constant(MOST + 1) is None
+
+
+def test_what_is_covered_can_be_stepped_over():
+    """A word can be read after it, without a check that the block has so many bytes."""
+    heads = Heads(READER, np.array([0, 1000 - STRIP]))
+    assert not heads.covers(0)
+    heads.words()
+    assert (heads.covers(MOST), heads.covers(MOST + 1)) == (True, False)
+    heads.step(MOST)
+    assert heads.words().tolist() == words_at([MOST, 1000 - 8])
 
 
 def test_near_the_end_of_the_block_nothing_is_known_to_be_constant():

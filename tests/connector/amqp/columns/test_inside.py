@@ -30,6 +30,24 @@ def test_a_list_that_does_not_end_with_its_elements_is_bad():
     assert bad.tolist() == [True, False, True, True]
 
 
+def test_a_value_that_ends_beyond_the_block_is_bad():
+    """All rows have the same first bytes, and the value is longer than what was read."""
+    cursors, bad = inside([b"\xc0\x03\x02\xa1\xf0"] * 3, LIST_CODES)
+    assert [len(entry.field.rows) for entry in cursors.elements()] == []
+    assert bad.all()
+
+
+def test_a_value_that_ends_beyond_its_list_is_bad():
+    """It is short, and so the bytes after the list are read before this is seen."""
+    for count in (1, 2):
+        cursors, bad = inside([b"\xc0\x03" + bytes([count]) + b"\xa1\x05" + bytes(5), list_(NULL)], LIST_CODES)
+        list(cursors.elements())
+        assert bad.tolist() == [True, False]
+        cursors, bad = inside([b"\xc0\x03" + bytes([count]) + b"\xa1\x05"] * 3, LIST_CODES)
+        list(cursors.elements())
+        assert bad.all()
+
+
 def test_a_key_that_all_rows_have_is_one_key():
     long_key = "customer-number"
     cursors, _ = inside([map_([(string(long_key), int_(i)), (string(f"k{i}"), NULL)]) for i in range(3)], MAP_CODES)

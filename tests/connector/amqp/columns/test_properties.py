@@ -7,20 +7,30 @@ from amqp_messages import NULL, application_properties, binary, block_of, int_, 
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.properties import property_columns
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.blocks.block import positions_of
 
 
 def columns(messages, from_stomp=None, counts=None):
+    found, refused = with_refused(messages, from_stomp, counts)
+    assert not refused
+    return found
+
+
+def with_refused(messages, from_stomp=None, counts=None):
     rows, block = len(messages), block_of(messages)
     ends = positions_of(block.ends)
     reader = ByteReader(pa.py_buffer(block.data)).padded()
     parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
     stomp = np.array([False] * rows if from_stomp is None else from_stomp)
-    found = property_columns(reader, parts, ARTEMIS, stomp, np.array(counts or [0] * rows))
-    return [[dict(row) for row in found[name].to_pylist()] for name in ("properties", "property_types")]
+    earlier, refusals = np.array(counts or [0] * rows), Refusals()
+    found = property_columns(reader, parts, refusals, ARTEMIS, from_stomp=stomp, delivery_counts=earlier)
+    for column in found.values():
+        column.validate(full=True)
+    columns_found = [[dict(row) for row in found[name].to_pylist()] for name in ("properties", "property_types")]
+    return columns_found, refusals.rows().tolist()
 
 
 def test_types_come_from_the_constructors():
@@ -63,6 +73,6 @@ def test_the_group_and_the_user_are_properties():
 )
 def test_other_rows_are_refused(message):
     good = application_properties(a=int_(1))
-    with pytest.raises(RefusedRowsError) as refused:
-        columns([good, message, good])
-    assert set(refused.value.rows.tolist()) == {1}
+    (values, _), refused = with_refused([good, message, good])
+    assert refused == [1]
+    assert values[::2] == [{"a": "1", "JMSXDeliveryCount": "1"}] * 2

@@ -9,7 +9,7 @@ from plain_amqp import take, typed
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.flat import flatten
 from pyspark_jms.amqp.columns.inside import Field
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
+from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
 
 
@@ -27,7 +27,7 @@ def test_every_value_of_jms(count):
     values = [makes.value(element=True) for _ in range(count)]
     reader, flat = laid_out(values)
     wanted = [typed(take(value)[0], element=True) for value in values]
-    found = zip(type_numbers(flat).to_pylist(), texts_of(reader, flat).to_pylist(), strict=True)
+    found = zip(type_numbers(flat).to_pylist(), texts_of(reader, flat, Refusals()).to_pylist(), strict=True)
     assert list(found) == wanted
 
 
@@ -35,18 +35,19 @@ def test_numbers_that_are_not_in_the_block():
     reader, flat = laid_out([string("a"), int_(5)])
     counts = Field(np.arange(2), NUMBER, np.array([7, 8]), np.array([7, 8]))
     both = flatten([Field(np.arange(2), flat.code, flat.start, flat.stop), counts], [0, 1], 2)
-    assert texts_of(reader, both).to_pylist() == ["a", "7", "5", "8"]
+    assert texts_of(reader, both, Refusals()).to_pylist() == ["a", "7", "5", "8"]
     assert type_numbers(both).to_pylist() == ["string", "int", "int", "int"]
 
 
 def test_no_values():
-    assert texts_of(ByteReader(pa.py_buffer(b"")), flatten([], [], 3)).to_pylist() == []
+    assert texts_of(ByteReader(pa.py_buffer(b"")), flatten([], [], 3), Refusals()).to_pylist() == []
 
 
 def test_values_that_jms_does_not_have_are_refused_all_at_once():
     reader, flat = laid_out(
         [b"\xa1\x01\xff", string("a"), b"\x56\x02", b"\x73\x00\x00\xd8\x00", b"\x73\x00\x01\x00\x00"]
     )
-    with pytest.raises(RefusedRowsError) as refused:
-        texts_of(reader, flat)
-    assert sorted(refused.value.rows.tolist()) == [0, 2, 3, 4]
+    refusals = Refusals()
+    texts = texts_of(reader, flat, refusals)
+    texts.validate(full=True)
+    assert (refusals.rows().tolist(), texts.to_pylist()[1]) == ([0, 2, 3, 4], "a")

@@ -6,7 +6,6 @@ import pytest
 from amqp_messages import NULL, TRUE, binary, block_of, int_, list_, map_, section, string, text_message
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.refusals import RefusedRowsError
 from pyspark_jms.amqp.columns.walk import NO_BODY, elements_of, entries_of, walk
 from pyspark_jms.blocks.block import positions_of
 
@@ -62,8 +61,9 @@ def test_entries_and_elements_of_bodies():
     values = [map_([(string("k"), int_(1))]), list_(int_(1))]
     reader = ByteReader(pa.py_buffer(values[0] + values[1] + bytes(136)))
     at, ends = np.array([0, len(values[0])]), np.cumsum([len(value) for value in values])
-    assert [entry.key for entry in entries_of(reader, at[:1], ends[:1])] == [b"k"]
-    assert len(elements_of(reader, at[1:], ends[1:])) == 1
-    with pytest.raises(RefusedRowsError) as refused:
-        entries_of(reader, at, ends)
-    assert refused.value.rows.tolist() == [1]
+    entries, bad = entries_of(reader, at[:1], ends[:1])
+    assert ([entry.key for entry in entries], bad.tolist()) == ([b"k"], [False])
+    elements, bad = elements_of(reader, at[1:], ends[1:])
+    assert (len(elements), bad.tolist()) == (1, [False])
+    entries, bad = entries_of(reader, at, ends)
+    assert ([entry.field.rows.tolist() for entry in entries], bad.tolist()) == ([[0]], [False, True])
