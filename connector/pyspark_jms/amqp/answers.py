@@ -2,8 +2,6 @@
 
 from typing import Any, Protocol
 
-import numpy as np
-
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.recognition import redelivered
@@ -35,15 +33,13 @@ class MessageAnswers:
         return redelivered(block)
 
     def unmappable(self: _Link, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
-        errors = decode_block(
-            block.slice(0, upto),
-            dialect=self.dialect,
-            source=self.subscription.destination,
-            first_sequence=0,
-            body_type=body_type,
-        ).column("body_error")
-        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
-        return {int(index): str(errors[int(index)].as_py()) for index in bad}
+        from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
+
+        source = self.subscription.destination
+        rows = decode_block(
+            block.slice(0, upto), dialect=self.dialect, source=source, first_sequence=0, body_type=body_type
+        )
+        return body_errors(rows)
 
     def dead_letter(self: _Link, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
         message = block.message(index)

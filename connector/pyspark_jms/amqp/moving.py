@@ -19,15 +19,13 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import ConnectionLostError, MalformedFrameError, ReceiptTimeoutError, TransactionRolledBackError
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["AmqpMover"]
 
 Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
-
-_PRIORITY = 4  # JMS 3.1 §3.4.9, for a message without one
 
 
 class AmqpMover(AmqpSourceLink):
@@ -55,17 +53,10 @@ class AmqpMover(AmqpSourceLink):
         return Destination(DestinationKind.QUEUE, named.pop()) if len(named) == 1 else None
 
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
-        defaults = SendDefaults(
-            destination=destination,
-            delivery_mode=DeliveryMode.PERSISTENT,
-            priority=_PRIORITY,
-            time_to_live_ms=0,
-            delivery_delay_ms=0,
-        )
         return encode(
             rows,
             dialect=self.dialect,
-            defaults=defaults,
+            defaults=SendDefaults.of_jms(destination),
             property_columns=(),
             now_ms=int(time.time() * 1000),
             message_id_prefix=self._prefix,

@@ -10,7 +10,14 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_register, require_transactions
-from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, find_token, finish_write, token_address
+from pyspark_jms.amqp.link.commit_ledger import (
+    Admit,
+    TokenLedger,
+    establish,
+    find_token,
+    finish_write,
+    token_address,
+)
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import register_settings
 from pyspark_jms.amqp.wire.definitions import Target
@@ -154,8 +161,9 @@ class AmqpCommitLedger:
     @property
     def requirements(self) -> str:
         return (
-            f"Topic address {token_address(self.queue)} needs the permissions send and consume, and must exist or be"
-            " created automatically, with its durable subscription (createAddress, createDurableQueue)."
+            f"Topic address {token_address(self.queue)} needs the permissions send and consume. It must exist with its"
+            " durable subscription, or be created automatically (createAddress, createDurableQueue): see"
+            " docs/operations/permissions.md."
         )
 
     def connect(self, *, patience: float = 0.0) -> AmqpLedgerLink:
@@ -176,6 +184,10 @@ class AmqpCommitLedger:
             timeout=self.settings.reconnect_timeout,
         )
         return tuple(each for each in found if each.task == task)
+
+    def establish(self) -> None:
+        if self.keep_ms is None:
+            establish(self.settings, self.queue)
 
     def finish(self, write: str) -> None:
         if self.keep_ms is not None:

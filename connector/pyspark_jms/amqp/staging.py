@@ -73,11 +73,9 @@ class AmqpStagedLink(StagingQueue):
         for lane in self.lanes:
             lane.check()
 
-    def move(
-        self, token: str, blocks: Sequence[tuple[int, int, bytes]], accepted: Sequence[tuple[int, list[bytes]]]
-    ) -> None:
+    def move(self, token: str, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
         """``commit`` with the numbers of lanes."""
-        self.commit(token, blocks, [(self.lanes[lane].receiver, ids) for lane, ids in accepted])
+        self.commit(token, [(self.lanes[lane].receiver, ids) for lane, ids in accepted])
         for lane, ids in accepted:
             self.lanes[lane].released(len(ids))
 

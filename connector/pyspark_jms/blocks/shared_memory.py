@@ -61,7 +61,7 @@ class SharedBlock:
 
 def _gone(why: str) -> IllegalStateError:
     return IllegalStateError(
-        f"The messages of this task are gone ({why}): its batch is done, or the source has stopped.",
+        f"The messages of this task are gone ({why}): its batch is done, or the process of the source has ended.",
         "A DataFrame of foreachBatch can be read until the function returns, and not after it.",
     )
 

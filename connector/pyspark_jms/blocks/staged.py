@@ -6,19 +6,24 @@ they came. What is decoded is the block that was encoded, without the ids by whi
 
 import struct
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.fit import cuts
 
-__all__ = ["STAGED_BYTES", "StagedBlock", "pack", "pieces_of", "unpack"]
+__all__ = ["STAGED_BYTES", "Packed", "StagedBlock", "pack", "pieces_of", "unpack"]
 
 STAGED_BYTES = 80_000
 """Messages of one staged block, if there is more than one. With their sizes the block stays below 100 KiB, from which
 on Artemis keeps a message in a file of its own (amqpMinLargeMessageSize).
 """
 _MAX_MESSAGES = 4_000
+
+Packed: TypeAlias = tuple[bytes, ByteArray]
+"""A staged block in two pieces: what precedes the messages, and the bytes of the messages, which are not copied."""
+
 _MAGIC = b"jms1"
 _HEAD = struct.Struct(">4sIHH")
 _SIZE_TYPE = np.dtype(">u4")
@@ -49,13 +54,13 @@ def pieces_of(block: MessageBlock) -> list[tuple[int, int]]:
     ]
 
 
-def pack(block: MessageBlock, first: int, last: int, *, source: str, dialect: str) -> bytes:
-    """Messages ``first`` to ``last`` (not included)."""
+def pack(block: MessageBlock, first: int, last: int, *, source: str, dialect: str) -> Packed:
+    """Messages ``first`` to ``last`` (not included): their bytes must not change until the block is sent."""
     part = block.slice(first, last)
     names = source.encode(), dialect.encode()
     sizes = np.diff(positions_of(part.ends), prepend=0).astype(_SIZE_TYPE)
     head = _HEAD.pack(_MAGIC, len(part), *map(len, names))
-    return b"".join((head, *names, sizes.tobytes(), part.data))
+    return b"".join((head, *names, sizes.tobytes())), part.data
 
 
 def unpack(data: ByteArray) -> StagedBlock:

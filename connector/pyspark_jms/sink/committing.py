@@ -13,19 +13,19 @@ from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
     LinkError,
+    MaxConsumersError,
     ReplayMismatchError,
     TransactionRolledBackError,
     UnsupportedError,
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.sink.links import CommitLedger, LedgerLink
-from pyspark_jms.sink.replay import Admission, admission
+from pyspark_jms.sink.replay import Admission, admission, contains_rows
 from pyspark_jms.sink.tasks import LedgerTask
 
 __all__ = [
     "SAME_PARTITIONS",
     "commit_with_entry",
-    "contains_rows",
     "find_for_task",
     "find_for_write",
     "own_entries",
@@ -43,11 +43,6 @@ SAME_PARTITIONS = (
 
 def own_entries(task: LedgerTask, known: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     return tuple(entry for entry in known if entry.task == task.name)
-
-
-def contains_rows(entries: Iterable[LedgerEntry], wanted: LedgerEntry) -> bool:
-    """Whether one of the entries has the same rows as the wanted one."""
-    return any((entry.rows, entry.digest) == (wanted.rows, wanted.digest) for entry in entries)
 
 
 # --- before -------------------------------------------------------------------------------------------
@@ -72,8 +67,8 @@ def _find(
 ) -> tuple[LedgerEntry, ...]:
     try:
         return keep_trying(find, f"the look-up in {ledger.queue}", timeout=patience)
-    except UnsupportedError:
-        raise  # this broker has no commit ledger, however often it is tried
+    except (UnsupportedError, MaxConsumersError):
+        raise  # there is no commit ledger, however often it is tried
     except JMSError as error:
         raise CommitInDoubtError(
             f"Queue {ledger.queue} cannot be read, so it is not known whether {task.write} was already sent:"

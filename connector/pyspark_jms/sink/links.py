@@ -145,6 +145,9 @@ class CommitLedger(Protocol):
         ``may_arrive``: the broker may still receive the commit, so wait for an entry too.
         """
 
+    def establish(self) -> None:
+        """Batch 0 of a query is over, and had no rows: the ledger exists from now on."""
+
     def finish(self, write: str) -> None:
         """All tasks of a batch write have committed: the ledger may keep one entry for all of them."""
 

@@ -17,7 +17,7 @@ from enum import Enum
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import is_finished, write_of
 
-__all__ = ["Admission", "Plan", "admission", "plan", "unmatched_entries"]
+__all__ = ["Admission", "Plan", "admission", "contains_rows", "plan", "unmatched_entries"]
 
 
 class Plan(Enum):
@@ -57,6 +57,11 @@ def unmatched_entries(known: Iterable[LedgerEntry], partitions: Iterable[LedgerE
     return tuple(entry for entry in known if (entry.task, entry.rows, entry.digest) not in present)
 
 
+def contains_rows(entries: Iterable[LedgerEntry], wanted: LedgerEntry) -> bool:
+    """Whether one of the entries has the same rows as the wanted one."""
+    return any((entry.rows, entry.digest) == (wanted.rows, wanted.digest) for entry in entries)
+
+
 def admission(
     known: Iterable[LedgerEntry],
     wanted: LedgerEntry,
@@ -71,7 +76,7 @@ def admission(
     """
     of_write = [entry for entry in known if write_of(entry) == write_of(wanted)]
     own = [entry for entry in of_write if entry.task == wanted.task]
-    if any((entry.rows, entry.digest) == (wanted.rows, wanted.digest) for entry in own):
+    if contains_rows(own, wanted):
         return Admission.ALREADY
     if any(is_finished(entry) for entry in of_write):
         return Admission.OTHER_EXECUTION

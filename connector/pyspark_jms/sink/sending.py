@@ -4,19 +4,19 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.good_rows import BadRows, good_rows
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.columns.sink_columns import check_columns
-from pyspark_jms.errors import InvalidDestinationError, JMSError
+from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import SinkLink, SinkProtocol
+from pyspark_jms.sink.results import Sent
+from pyspark_jms.sink.schema import check_schema
 
-__all__ = ["RowEncoder", "Sent", "check_schema", "log_dropped_rows", "nonempty_batches", "send_at_least_once"]
+__all__ = ["RowEncoder", "nonempty_batches", "send_at_least_once"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 
@@ -26,23 +26,6 @@ until there is room for its answers."""
 
 _MAX_LOGGED_FAULTS = 5
 """Kinds of faults that the log of a task names."""
-
-
-class Sent(NamedTuple):
-    """How many rows of a task were sent, and how many were dropped."""
-
-    rows: int
-    dropped: int = 0
-
-
-def check_schema(options: SinkOptions, schema: pa.Schema) -> None:
-    """Raise the first fault of the columns that does not depend on the rows."""
-    check_columns(schema, options.property_columns)
-    if options.destination is None and "destination" not in {name.lower() for name in schema.names}:
-        raise InvalidDestinationError(
-            "The rows have no column destination, and there is no default.",
-            "Set option queue or topic, or give each row a destination.",
-        )
 
 
 def nonempty_batches(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
@@ -58,14 +41,6 @@ def nonempty_batches(options: SinkOptions, batches: Iterator[pa.RecordBatch]) ->
 def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
     yield from others
-
-
-def log_dropped_rows(write: str, tasks: Sequence[Sent]) -> None:
-    """On the driver: log how many rows of a whole write ``onBadRow=drop`` dropped. The tasks log the reasons."""
-    dropped = sum(task.dropped for task in tasks)
-    if dropped:
-        rows = dropped + sum(task.rows for task in tasks)
-        _log.warning("= %s: %d of %d rows were dropped (onBadRow=drop)", write, dropped, rows)
 
 
 class RowEncoder:

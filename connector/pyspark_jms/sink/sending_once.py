@@ -7,7 +7,6 @@ the caller gives the task, and whether it may be a repetition.
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,40 +14,21 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import (
-    commit_with_entry,
-    contains_rows,
-    find_for_task,
-    own_entries,
-    replay_mismatch,
-)
+from pyspark_jms.sink.committing import commit_with_entry, find_for_task, own_entries, replay_mismatch
 from pyspark_jms.sink.links import LedgerLink, SinkProtocol
-from pyspark_jms.sink.replay import Plan, plan
-from pyspark_jms.sink.sending import RowEncoder, Sent, nonempty_batches
+from pyspark_jms.sink.replay import Plan, contains_rows, plan
+from pyspark_jms.sink.results import Outcome, Sent
+from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.sink.tidying import ledger_of
 
-__all__ = ["MAX_HELD_BYTES", "Outcome", "send_exactly_once"]
+__all__ = ["MAX_HELD_BYTES", "send_exactly_once"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 
 MAX_HELD_BYTES = 128 << 20
 """What a task may leave to the driver. All tasks of a write share spark.driver.maxResultSize (1 GB by default) and the
 driver's memory, and Spark cannot carry a value of 2 GB."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The result of a task, for the driver."""
-
-    sent: Sent
-    task: LedgerTask
-    entry: LedgerEntry | None = None
-    """The entry that is in the ledger, or is to be written with the held rows. None: the task had no rows."""
-    held: tuple[MessageBlock, ...] = ()
-    """The blocks of the rows that the driver is to send; empty if nothing is left to do."""
-    finished: LedgerEntry | None = None
-    """The entry of the whole write, which has ended before: the driver is to compare this run with it."""
 
 
 def send_exactly_once(

@@ -8,13 +8,10 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import CommitLedger, SinkProtocol
 from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
 
-__all__ = ["KEEP_WRITES_MS", "TIDY_EVERY", "delete_outdated", "ledger_of"]
+__all__ = ["KEEP_WRITES_MS", "delete_outdated", "ledger_of"]
 
 KEEP_WRITES_MS = 7 * 24 * 3_600_000
 """How long the ledger keeps the entries of a batch write: it can be retried for a week."""
-
-TIDY_EVERY = 16
-"""Batches of a query between two deletions: each deletion needs a connection, and entries are small."""
 
 _log = logging.getLogger("pyspark_jms.spark")
 

@@ -14,7 +14,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.errors import JMSError, UnsupportedError
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -25,7 +25,6 @@ from pyspark_jms.stomp.wire.header import header_of, unescape
 __all__ = ["StompMover"]
 
 Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
-_PRIORITY = 4  # JMS 3.1 §3.4.9, for a message without one
 
 
 class StompMover(StompSourceLink):
@@ -53,14 +52,8 @@ class StompMover(StompSourceLink):
         return origin_of(block, index, self.dialect)
 
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
-        defaults = SendDefaults(
-            destination=destination,
-            delivery_mode=DeliveryMode.PERSISTENT,
-            priority=_PRIORITY,
-            time_to_live_ms=0,
-            delivery_delay_ms=0,
-        )
         now_ms = int(time.time() * 1000)
+        defaults = SendDefaults.of_jms(destination)
         return self._sink.encode(rows, defaults=defaults, property_columns=(), now_ms=now_ms, numbers=numbers)
 
     def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:

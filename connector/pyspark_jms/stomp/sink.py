@@ -152,6 +152,9 @@ class StompCommitLedger:
     def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:
         return find_late_entries(self.settings, self.queue, task_selector(task), may_arrive=may_arrive)
 
+    def establish(self) -> None:
+        """An entry that is missing was never there."""
+
     def finish(self, write: str) -> None:
         """Every entry stays until it is deleted."""
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.journal.segment import Segment
@@ -94,15 +92,11 @@ class StompSourceLink(Consumer):
     # --- messages that will not become rows -----------------------------------------------------
 
     def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
-        errors = _decode(
-            block.slice(0, upto),
-            dialect=self.dialect,
-            source=self.subscription.destination,
-            first_sequence=0,
-            body_type=body_type,
-        ).column("body_error")
-        bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
-        return {int(index): str(errors[int(index)].as_py()) for index in bad}
+        from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
+
+        source = self.subscription.destination
+        rows = _decode(block.slice(0, upto), dialect=self.dialect, source=source, first_sequence=0, body_type=body_type)
+        return body_errors(rows)
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
         frame, head = block.message(index), block.heads[index] - block.start(index)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from broker_j import EmbeddedBrokerJ
 from streaming import access
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
@@ -38,7 +38,7 @@ def test_every_row_is_sent(broker, queue, transaction):
 def test_rows_name_their_destinations(broker, queue):
     rows = batches("a", "b", destination=[f"queue://{queue}.1", f"queue://{queue}.2"])
     send_at_least_once(AMQP_SINK, options(broker), rows)
-    assert [broker.message_count(f"{queue}.{n}") for n in (1, 2)] == [1, 1]
+    await_value(lambda: [broker.message_count(f"{queue}.{n}") for n in (1, 2)], [1, 1])
 
 
 def test_a_row_that_cannot_be_sent_stops_all(broker, queue):

@@ -30,7 +30,7 @@ def test_messages_of_two_sources_move_in_one_transaction(broker, queue, put, sub
         lane.pause()
         accepted += [(number, [each for each in block.ids if each]) for block in lane.take()]
     link.take_tokens()
-    link.move("b", [], accepted)
+    link.move("b", accepted)
     assert broker.message_count(queue) == broker.message_count(f"{queue}.2") == 0
     assert [token.text for token in link.tokens()] == ["b"]
 
@@ -43,7 +43,8 @@ def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, s
     link.create_token("a")
     link.subscribe([subscription_to(f"{queue}.topic", kind="topic", durable=durable)])
     link.take_tokens()
-    link.commit("b", [(0, 1, b"data")])
+    link.send_blocks([(0, 1, (b"da", b"ta"))])
+    link.commit("b")
     await_count(broker, f"{durable.client_id}.{queue}.staging", 1)
     assert broker.has_queue(str(durable))
     link.close()

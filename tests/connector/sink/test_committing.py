@@ -4,16 +4,17 @@ import uuid
 from dataclasses import replace
 
 import pytest
+from amqp_sending import settings_of
 from rawstomp import RawStomp
 from streaming import access
 
+from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.errors import CommitInDoubtError, UnsupportedError
+from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import (
     commit_with_entry,
-    contains_rows,
     find_for_task,
     find_for_write,
     own_entries,
@@ -56,13 +57,6 @@ def test_the_own_entries_of_a_task_have_its_name():
     assert own_entries(this, [other, entry_of(this)]) == (entry_of(this),)
 
 
-def test_rows_are_the_same_by_number_and_digest():
-    this = task()
-    assert contains_rows([entry_of(this, "1-b"), entry_of(this)], entry_of(this))
-    assert not contains_rows([entry_of(this, "1-b"), entry_of(this, rows=2)], entry_of(this))
-    assert not contains_rows([], entry_of(this))
-
-
 def test_a_mismatch_names_both_and_the_remedy():
     this = task()
     error = replay_mismatch(this, [entry_of(this), entry_of(this, "1-b", 2)], entry_of(this, "1-c", 3))
@@ -99,6 +93,15 @@ def test_a_look_up_that_is_not_permitted_names_both_queues(fresh_broker):
         reason = rf"Nothing was sent.*Queue {this.queue} needs .* and so does queue {this.queue}\.lock\."
         with pytest.raises(CommitInDoubtError, match=reason):
             find_for_task(ledger_of(this, options), this)
+
+
+@pytest.mark.broker
+def test_a_queue_that_is_no_lock_is_not_in_doubt(broker):
+    this = task()
+    address = f"{this.queue}.token"
+    broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, -1, False, True)
+    with pytest.raises(MaxConsumersError):
+        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker), this.queue), this)
 
 
 @pytest.mark.broker

@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.sink.replay import Admission, Plan, admission, plan, unmatched_entries
+from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, plan, unmatched_entries
 
 ME, OTHER = "w/0", "w/1"
 
@@ -90,3 +90,9 @@ def test_what_is_admitted(known, for_a_task, for_the_driver, when_all_is_sent):
     assert admission(known, mine, send_on_mismatch=False) is for_a_task
     assert admission(known, mine, whole=whole, send_on_mismatch=False) is for_the_driver
     assert admission(known, mine, send_on_mismatch=True) is when_all_is_sent
+
+
+def test_rows_are_the_same_by_number_and_digest():
+    assert contains_rows([entry(digest="1-b"), entry()], entry())
+    assert not contains_rows([entry(digest="1-b"), entry(rows=2)], entry())
+    assert not contains_rows([], entry())

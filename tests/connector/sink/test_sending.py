@@ -19,7 +19,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import Sent, log_dropped_rows, nonempty_batches, send_at_least_once
+from pyspark_jms.sink.sending import nonempty_batches, send_at_least_once
 from pyspark_jms.stomp.sink import STOMP_SINK
 
 
@@ -158,13 +158,6 @@ def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
     with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b5\d{3} bytes.*\b1024\b"):
         send_at_least_once(STOMP_SINK, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
     assert bodies(broker, queue, 2) == ["a", "b"]
-
-
-def test_the_driver_logs_how_many_rows_a_write_dropped(caplog):
-    log_dropped_rows("batch 7", [Sent(5), Sent(2, 1), Sent(0, 3)])
-    assert [record.message for record in caplog.records] == ["= batch 7: 4 of 11 rows were dropped (onBadRow=drop)"]
-    log_dropped_rows("batch 8", [Sent(5)])
-    assert len(caplog.records) == 1
 
 
 # --- typed columns -----------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ class Write:
         return sorted(entry.task for entry in ledger.find_for_write(self.write))
 
 
+COMMIT, RECEIPT = b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", b"RECEIPT\nreceipt-id:r3\n"
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
 """AMQP 1.0 §4.5.3 and §3.4.2. A broker answers the acceptance of a token with one accepted, a discharge with two."""
 
@@ -129,12 +130,11 @@ def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queu
     write = Write(broker, queue, over)
     write.run(None, B, None, finish=False)
     with Proxy(broker.host, broker.port, over) as proxy:
-        way = proxy.to_client if carried_out and over == "amqp" else proxy.to_broker
+        way = proxy.to_client if carried_out else proxy.to_broker
         way.before_cut = proxy.refuse
-        if over == "amqp":
-            way.cut_at(ACCEPTED if carried_out else DISCHARGE, nth=5 if carried_out else 2)
-        else:
-            way.cut_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", nth=2, included=carried_out)
+        confirmed = {"stomp": (RECEIPT, 3), "amqp": (ACCEPTED, 5)}
+        frame, nth = confirmed[over] if carried_out else ({"stomp": COMMIT, "amqp": DISCHARGE}[over], 2)
+        way.cut_at(frame, nth=nth)
         with pytest.raises(CommitInDoubtError):
             write.run(A, B, C, options=options_of(broker, queue, over, brokerUrl=proxy.url))
     outcomes = write.run(A, B, C)
@@ -146,7 +146,7 @@ def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue, over):
     write = Write(broker, queue, over)
     write.run(None, B, finish=False)
     with Proxy(broker.host, broker.port, over) as proxy:
-        lost = (ACCEPTED, 2) if over == "amqp" else (b"RECEIPT\nreceipt-id:r3\n", 1)
+        lost = (ACCEPTED, 2) if over == "amqp" else (RECEIPT, 1)
         proxy.to_client.cut_at(lost[0], nth=lost[1])
         write.run(A, B, options=options_of(broker, queue, over, brokerUrl=proxy.url))
     assert bodies(broker, queue) == sorted(A + B)

@@ -6,29 +6,30 @@ import pyarrow as pa
 import pytest
 from rawstomp import RawStomp
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import Sent
+from pyspark_jms.sink.results import Sent, TaskResult
 from pyspark_jms.sink.tasks import LedgerTask, ledger_queue
-from pyspark_jms.sink.writing import TaskResult, finish_write, write_task
-from pyspark_jms.stomp.sink import STOMP_SINK
-
-NOWHERE = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1", "queue": "q", "deliveryGuarantee": "exactly-once"})
+from pyspark_jms.sink.writing import finish_write, write_task
+from pyspark_jms.spark.protocols import sink_protocol
 
 
 class Writer:
     """A query that writes to a queue of its own, with a ledger of its own."""
 
-    def __init__(self, broker, queue):
+    def __init__(self, broker, queue, **options):
         self._broker, self._queue, self._owner = broker, queue, uuid.uuid4().hex
-        self.options = SinkOptions.parse(access(broker) | {"queue": queue, "deliveryGuarantee": "exactly-once"})
+        exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
+        self.options = SinkOptions.parse(access(broker) | exactly_once | options)
+        self.ledger = ledger_queue(self._owner)
 
     def tasks(self, count, batch):
         execution = uuid.uuid4().hex
         return [
             LedgerTask(
-                queue=ledger_queue(self._owner),
+                queue=self.ledger,
                 write=f"{self._owner}/{batch}",
                 partition=partition,
                 batch=batch,
@@ -40,13 +41,14 @@ class Writer:
 
     def write(self, *partitions, batch=0, finish=True, tidy=True):
         """``partitions``: the texts of each, or None for a task that fails before it sends."""
+        protocol = sink_protocol(self.options)
         results = [
-            write_task(STOMP_SINK, self.options, iter([pa.record_batch({"text": texts})]), task, patience=0)
+            write_task(protocol, self.options, iter([pa.record_batch({"text": texts})]), task, patience=0)
             for task, texts in zip(self.tasks(len(partitions), batch), partitions, strict=True)
             if texts is not None
         ]
         if finish:
-            finish_write(STOMP_SINK, self.options, f"batch {batch}", results, tidy=tidy)
+            finish_write(protocol, self.options, [result.outcome for result in results], tidy=tidy)
         return results
 
     def sent(self):
@@ -55,7 +57,7 @@ class Writer:
             return sorted(message.body.decode() for message in client.read(self._queue, ack=False, quiet=0.3))
 
     def entries(self, batch):
-        ledger = STOMP_SINK.commit_ledger(self.options.connection, ledger_queue(self._owner))
+        ledger = sink_protocol(self.options).commit_ledger(self.options.connection, self.ledger)
         return len(ledger.find_for_write(f"{self._owner}/{batch}"))
 
 
@@ -66,7 +68,7 @@ def writer(broker, queue):
 
 def test_without_a_task_of_the_ledger_rows_are_sent_at_least_once(writer):
     rows = iter([pa.record_batch({"text": ["a", "b"]})])
-    assert write_task(STOMP_SINK, writer.options, rows, None, patience=3) == TaskResult(Sent(2))
+    assert write_task(sink_protocol(writer.options), writer.options, rows, None, patience=3) == TaskResult(Sent(2))
     assert (writer.sent(), writer.entries(0)) == (["a", "b"], 0)
 
 
@@ -88,15 +90,22 @@ def test_rows_that_tasks_held_are_sent_at_the_end(writer):
     assert writer.sent() == ["a", "b", "c"]
 
 
-def test_old_entries_are_deleted_only_when_asked(writer, caplog):
-    results = writer.write(["a"])
+def test_old_entries_are_deleted_only_when_asked(writer):
+    writer.write(["a"])
     writer.write(["b"], batch=1, tidy=False)
     assert [writer.entries(batch) for batch in (0, 1)] == [1, 1]
     writer.write(["b"], batch=1)
     assert [writer.entries(batch) for batch in (0, 1)] == [0, 1]
-    finish_write(STOMP_SINK, writer.options, "batch 2", [TaskResult(Sent(3, 1)), *results], tidy=False)
-    assert "= batch 2: 1 of 5 rows were dropped (onBadRow=drop)" in caplog.text
 
 
-def test_the_driver_does_not_connect_for_at_least_once_writes():
-    finish_write(STOMP_SINK, NOWHERE, "this write", [TaskResult(Sent(3))])
+def test_over_amqp_batch_0_makes_the_token_although_it_has_no_rows(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    writer = Writer(broker, queue, brokerUrl=broker.amqp_url)
+    token = f"{writer.ledger}.token"
+    writer.write([], batch=1)
+    assert not broker.has_queue(token)
+    writer.write([])
+    await_count(broker, token, 1)
+    writer.write(["a"], batch=1)
+    assert writer.sent() == ["a"]

@@ -81,7 +81,8 @@ def test_nothing_is_known_again_without_stable_ids():
         recognition_of(WITHOUT_IDS)
 
 
-def test_counts_redelivered_headers_and_not_bodies():
-    lie = "\nredelivered:true\n"
+@pytest.mark.parametrize("filling", ["", "x" * 5000])
+def test_counts_redelivered_headers_and_not_bodies(filling):
+    lie = "\nredelivered:true\n" + filling
     assert redelivered(run_of(delivered(1, again="false"), delivered(1, again="false"))) == 0
     assert redelivered(run_of(delivered(1, again="false", body=lie), delivered(1, again="true", body=lie))) == 1

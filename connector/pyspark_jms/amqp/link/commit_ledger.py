@@ -16,10 +16,26 @@ from pyspark_jms.amqp.link.register import Register, Token, register_settings
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import CommitToken, merged
-from pyspark_jms.errors import JMSError, LinkError, SinkFencedError, TokenMissingError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    JMSError,
+    LinkError,
+    SinkFencedError,
+    SubscriptionInUseError,
+    TokenMissingError,
+    TransactionRolledBackError,
+)
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["MISSING_SECONDS", "WORN_DELIVERIES", "Admit", "TokenLedger", "find_token", "finish_write", "token_address"]
+__all__ = [
+    "MISSING_SECONDS",
+    "WORN_DELIVERIES",
+    "Admit",
+    "TokenLedger",
+    "establish",
+    "find_token",
+    "finish_write",
+    "token_address",
+]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -49,6 +65,12 @@ def find_token(settings: ConnectionSettings, queue: str) -> CommitToken:
     """The token; one without entries if there is none."""
     with _opened(settings, queue) as ledger:
         return ledger.find()
+
+
+def establish(settings: ConnectionSettings, queue: str) -> None:
+    """Create the token, if there is none."""
+    with _opened(settings, queue) as ledger:
+        ledger.establish()
 
 
 def finish_write(settings: ConnectionSettings, queue: str, write: str) -> None:
@@ -81,15 +103,20 @@ class TokenLedger:
     ) -> None:
         """``transactions``: those of the rows. ``keep_ms``: how long the ledger of all batch writes keeps an entry."""
         self._connection, self._transactions, self._queue = connection, transactions, queue
+        self._settings = settings
         self._register = Register(connection, transactions, token_address(queue))
         self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS
         self._keep_ms = keep_ms
 
     def find(self) -> CommitToken:
-        """By browsing: each attempt that follows a death begins with a look-up, so a token is renewed in time."""
+        """By browsing: each attempt that follows a death begins with a look-up, so a token is renewed in time.
+
+        ``MaxConsumersError``: the queue of the token is no lock. Each run of a query begins with a look-up.
+        """
         if not self._register.lock(self._lock_seconds, create=False):
             return CommitToken()
         with self._released():
+            self._register.require_lock(self._queue)
             found = self._register.peek(self._queue) or self._register.read(_ABSENCE_SECONDS)
             if not found:
                 return CommitToken()
@@ -106,7 +133,7 @@ class TokenLedger:
         transaction is the caller's to roll back. ``LinkError``: the outcome is unknown.
         """
         try:
-            self._register.lock(self._lock_seconds)
+            self._lock()
             self._transactions.begin()
             with self._released():
                 if not self._prepare(entry, admit):
@@ -120,6 +147,31 @@ class TokenLedger:
                 f"The rows of {entry.task} were not committed: {error.fact}",
                 f"No row of this attempt was sent. {error.remedy}",
             ) from None
+
+    def _lock(self) -> None:
+        self._register.attach_sender()
+        while not self._register.lock(self._lock_seconds, create=False):
+            with contextlib.suppress(SubscriptionInUseError), _opened(self._settings, self._queue) as other:
+                other.begin()
+
+    def establish(self) -> None:
+        """For batch 0, which is repeated if this fails. So in a later batch no token is missing unless it was lost,
+        also if batch 0 had no rows and a task died while it made the token.
+        """
+        self._lock()
+        with self._released():
+            if not self._register.read(MISSING_SECONDS):
+                self._register.create(CommitToken().body())
+
+    def begin(self) -> None:
+        """Create the register and its first token. Artemis may end the connection of one of two that do it at the same
+        moment, so this is not the connection that has the rows.
+        """
+        register = self._register
+        register.lock(self._lock_seconds)
+        with self._released():
+            if not (register.existed or register.read(_ABSENCE_SECONDS)):
+                register.create(CommitToken().body())
 
     def _prepare(self, entry: LedgerEntry, admit: Admit) -> bool:
         """Everything up to the confirmation of the transaction, which alone leaves a doubt."""
@@ -152,9 +204,9 @@ class TokenLedger:
     # --- the token -----------------------------------------------------------------------------
 
     def _current(self, entry: LedgerEntry) -> tuple[CommitToken, bool]:
-        """The token, and whether it should be renewed. Creates the first one."""
+        """The token, and whether it should be renewed. Creates the first one if ``begin`` died before it did."""
         register = self._register
-        found = register.read(MISSING_SECONDS if register.existed else _ABSENCE_SECONDS)
+        found = register.read(MISSING_SECONDS)
         if not found:
             self._require_new(entry)
             register.create(CommitToken().body())
@@ -163,7 +215,7 @@ class TokenLedger:
 
     def _require_new(self, entry: LedgerEntry) -> None:
         """A lost token must never be taken for a new beginning: committed rows would be sent again."""
-        if not self._register.existed or (entry.batch == 0 and self._keep_ms is None):
+        if entry.batch == 0 and self._keep_ms is None:
             return
         raise TokenMissingError(
             f"The commit ledger {self._queue} has no token, so it is not known whether {entry.task} was already sent."

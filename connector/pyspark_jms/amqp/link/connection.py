@@ -16,6 +16,7 @@ from pyspark_jms.amqp.wire.connection import Connection as Core
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.link import Link, PeerError
 from pyspark_jms.amqp.wire.sasl import Login
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.blocks.oversized import KEPT
@@ -229,7 +230,7 @@ class Connection:
                 self.on_received()
             self.changed.notify_all()
 
-    def to_send(self) -> list[bytes | bytearray]:
+    def to_send(self) -> list[Buffer]:
         with self.changed:
             data = self._core.data_to_send()
         if data:

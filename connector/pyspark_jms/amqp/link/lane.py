@@ -52,8 +52,8 @@ class Lane:
     def waiting(self) -> tuple[int, int]:
         return self._prefetch.waiting()
 
-    def take(self) -> list[MessageBlock]:
-        return self._prefetch.take()
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        return self._prefetch.take(only_full=only_full)
 
     def take_oversized(self) -> list[OversizedMessage]:
         return self._prefetch.take_oversized()

@@ -118,10 +118,11 @@ class Prefetch:
             messages = len(transfers) + sum(map(len, self._blocks))
             return messages, transfers.size + sum(len(block.data) for block in self._blocks)
 
-    def take(self) -> list[MessageBlock]:
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        """``only_full``: without the open block, to which messages are still added."""
         with self._connection.changed:
             blocks, self._blocks = self._blocks, []
-            if len(self.receiver.transfers):
+            if not only_full and len(self.receiver.transfers):
                 blocks.append(self.receiver.transfers.take())
             return blocks
 

@@ -51,12 +51,18 @@ def drain(connection: Connection, receiver: Receiver, credit: int | None = None)
 class Pull:
     """A link to a queue of the connector's own, whose messages may be larger than ``maxMessageBytes``."""
 
-    def __init__(self, connection: Connection, source: Source, name: str | None = None) -> None:
-        """Attaches; the error of a refusal. The link is the only one of its ``name`` on the connection."""
+    def __init__(
+        self, connection: Connection, source: Source, name: str | None = None, *, head_bytes: int | None = None
+    ) -> None:
+        """Attaches; the error of a refusal. The link is the only one of its ``name`` on the connection.
+
+        ``head_bytes``: only so much of each message is kept.
+        """
         self._connection = connection
         with connection.core() as session:
             self.receiver = session.link(Receiver, name or f"pull-{uuid.uuid4().hex}")
-            self.receiver.transfers = Transfers(dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE))
+            limits = dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE)
+            self.receiver.transfers = Transfers(limits, head_bytes)
             self.receiver.attach_to(source)
         connection.await_attached(self.receiver)
 

@@ -25,7 +25,12 @@ _IN_USE_REMEDY = (
 )
 _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
     # Error class, conditions, parts of the description (Artemis, Classic), remedy.
-    (SubscriptionInUseError, ("amqp:link:stolen",), ("Maximum Consumer Limit", "already connected"), _IN_USE_REMEDY),
+    (
+        SubscriptionInUseError,
+        ("amqp:link:stolen",),
+        ("Maximum Consumer Limit", "already connected", "AMQ229019"),
+        _IN_USE_REMEDY,
+    ),
     (
         JMSSecurityError,
         ("amqp:unauthorized-access",),
@@ -42,8 +47,8 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     (
         ConnectionLostError,
         ("amqp:connection:forced", "amqp:session:unattached-handle"),
-        (),
-        "The broker is stopping, or an operator closed the connection.",
+        ("idle-timeout expired",),
+        "The broker is stopping, an operator closed the connection, or this process was silent for too long.",
     ),
 )
 

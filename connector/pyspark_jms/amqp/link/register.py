@@ -20,6 +20,7 @@ import numpy as np
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.locks import require_one_consumer
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.transactions import Transactions
@@ -106,15 +107,15 @@ class Register:
         """Take the lock, for which other connections may be ahead. ``SubscriptionInUseError`` after the wait.
 
         The broker frees the lock of a lost machine when the idle time-out of its connection is over. Without
-        ``create``, return False if the register does not exist, and leave it at that.
+        ``create``, return False if the register does not exist, and leave it at that. Of two connections that create it
+        at the same moment, Artemis ends one.
         """
         deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
-        if create:
-            self._attach_sender()
         while True:
             try:
                 return self._try_lock(create=create)
             except SubscriptionInUseError:
+                self._connection.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise
@@ -152,14 +153,27 @@ class Register:
         self._connection.check_link(receiver)
         return receiver
 
-    def _attach_sender(self) -> None:
-        """Before the lock is taken, so that others wait less. With the capability: see ``link.sources.source_of``."""
+    def attach_sender(self) -> None:
+        """Optional, before the lock is taken: others then wait less.
+
+        With the capability: see ``link.sources.source_of``.
+        """
         if self._sender is not None and self._sender.is_attached:
             return
         with self._connection.core() as session:
             self._sender = session.link(Sender, f"{_LINK}-{uuid.uuid4().hex}")
             self._sender.attach_to(Target(address=self._address, capabilities=(str(DestinationKind.TOPIC),)))
         self._connection.await_attached(self._sender)
+
+    def require_lock(self, owner: str) -> None:
+        """``MaxConsumersError``: an administrator created the queue of the tokens without a limit of one consumer, so
+        that others may hold what this connection took for the lock. ``owner``: the container id.
+        """
+        require_one_consumer(self._connection, self._queue(owner))
+
+    def _queue(self, owner: str) -> str:
+        """The queue of the tokens, by its fully qualified name."""
+        return f"{self._address}::{owner}.{_LINK}"
 
     @property
     def is_locked(self) -> bool:
@@ -198,7 +212,7 @@ class Register:
         """
         self._held()
         try:
-            return tuple(map(_token, browse(self._connection, f"{self._address}::{owner}.{_LINK}")))
+            return tuple(map(_token, browse(self._connection, self._queue(owner))))
         except (JMSSecurityError, InvalidDestinationError, BrokerError) as error:
             _log.debug("= the tokens of %s are received, not browsed: %s", self._address, error.fact)
             return ()
@@ -262,7 +276,7 @@ class Register:
         return receiver
 
     def _sendable(self) -> Sender:
-        self._attach_sender()
+        self.attach_sender()
         sender = self._sender
         assert sender is not None
         self._connection.await_(lambda: sender.sendable or _has_ended(sender), "credit for a token")

@@ -4,12 +4,14 @@ The messages are durable and expire in the year 9999, so that an ``expiry-delay`
 them (Artemis). They have no time to live and no priority.
 """
 
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.amqp.wire.sections import (
     DATA,
+    FOOTER,
     HEADER,
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
@@ -18,14 +20,28 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
 )
 from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encode
-from pyspark_jms.blocks.staged import StagedBlock, unpack
+from pyspark_jms.blocks.staged import Packed, StagedBlock, unpack
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["SeenBlock", "SeenToken", "block_message", "seen_block", "seen_token", "stated", "token_message"]
+__all__ = [
+    "HEAD_BYTES",
+    "SeenBlock",
+    "SeenToken",
+    "block_message",
+    "seen_block",
+    "seen_token",
+    "stated",
+    "token_message",
+]
 
 _STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
 _NEVER_MS = 253_402_300_799_000
+_DATA_OF_SIZE, _WORD = bytes((0x00, 0x53, DATA, 0xB0)), struct.Struct(">I")
+"""A section of data as vbin32 (§1.6.19), up to its size."""
 _ABSOLUTE_EXPIRY, _CREATION_TIME = 8, 9
+
+HEAD_BYTES = 4_096
+"""The beginning of a block, with what it states of itself, whatever the broker adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +67,12 @@ def token_message(text: str) -> bytes:
     return _head(None) + encode(Described(DATA, text.encode()))
 
 
-def block_message(data: bytes, *, stream: str, first: int, count: int, now_ms: int) -> bytes:
+def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
+    """Again in two pieces."""
+    head, data = packed
     annotations = {_STREAM: stream, _SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
-    return _head(now_ms, encode(Described(MESSAGE_ANNOTATIONS, annotations))) + encode(Described(DATA, data))
+    begin = _head(now_ms, encode(Described(MESSAGE_ANNOTATIONS, annotations)))
+    return begin + _DATA_OF_SIZE + _WORD.pack(len(head) + len(data)) + head, data
 
 
 def _head(now_ms: int | None, annotations: bytes = b"") -> bytes:
@@ -71,7 +90,7 @@ def seen_token(message: bytes) -> SeenToken:
 
 def stated(message: bytes, stream: str) -> tuple[int, int]:
     """The number of the first message in a block, and that behind its last one; of another stream: no end."""
-    found, first, end = _numbers(_sections(message))
+    found, first, end = _numbers(_sections(message, through=MESSAGE_ANNOTATIONS))
     return (first, end) if found == stream else (0, sys.maxsize)
 
 
@@ -100,11 +119,17 @@ def seen_block(message: bytes) -> SeenBlock:
     return SeenBlock(stream, first, end, int(moved or 0), block)
 
 
-def _sections(message: bytes) -> dict[int, Any]:
+def _sections(message: bytes, through: int = FOOTER) -> dict[int, Any]:
+    """The sections up to one; what follows is not read, and may be cut off."""
+    found = {}
     try:
-        return {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
+        for each in sections(message):
+            found[each.code] = decode(message, each.value, each.end)[0]
+            if each.code >= through:
+                break
     except MalformedMessageError:
         return {}
+    return found
 
 
 def _foreign(why: str = "its annotations are not those of a staged block") -> DataLossError:

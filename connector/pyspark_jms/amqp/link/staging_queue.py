@@ -8,16 +8,16 @@ the tokens and the messages of the sources are free together.
 import dataclasses
 import logging
 import time
-import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.locks import require_one_consumer
 from pyspark_jms.amqp.link.pull import Pull, browse
 from pyspark_jms.amqp.link.sources import OUTCOMES
 from pyspark_jms.amqp.link.staged_messages import (
+    HEAD_BYTES,
     SeenBlock,
     SeenToken,
     block_message,
@@ -26,11 +26,11 @@ from pyspark_jms.amqp.link.staged_messages import (
     stated,
     token_message,
 )
-from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.wire.definitions import Source, Target
+from pyspark_jms.amqp.link.transacted import Transacted
+from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.arrivals import Arrivals
@@ -88,20 +88,27 @@ class StagingQueue:
     def __init__(self, settings: ConnectionSettings, names: Names, arrivals: Arrivals | None = None) -> None:
         self.names = names
         self.connection: Connection = connect(dataclasses.replace(settings, client_id=names.container), arrivals)
-        self.transactions = Transactions(self.connection)
-        self._senders: dict[str, Sender] = {}
+        self._move = Transacted(self.connection)
+        """R5: what belongs together."""
+        self._diverted = Transacted(self.connection)
+        """Messages that are not staged. Their transaction ends while that of a move is open."""
         self._lock: Pull | None = None
         self._tokens: Pull | None = None
         self._taken_tokens = MessageBlock()
         self._finished = MessageBlock()
         self._known_tokens: int | None = None
         self._known_blocks: list[int] | None = None
-        """The ends of the blocks that are there; None: not known."""
+        """The ends of the blocks that are there; None: not known, or there are blocks of another stream."""
+        self._sent_blocks: list[int] = []
+        """The ends of those that the open transaction has sent."""
 
     # --- R1: the lock --------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """``SubscriptionInUseError``: another connection has the lock, or the broker has not noticed its end."""
+        """``SubscriptionInUseError``: another connection has the lock, or the broker has not noticed its end.
+
+        ``MaxConsumersError``: an administrator created the queue without a limit of one consumer.
+        """
         self._lock = Pull(
             self.connection,
             Source(
@@ -112,7 +119,9 @@ class StagingQueue:
                 capabilities=("topic",),
             ),
             self.names.link,
+            head_bytes=HEAD_BYTES,
         )
+        require_one_consumer(self.connection, self.names.blocks)
 
     def _topic(self) -> str:
         return self.connection.dialect.send.address(DestinationKind.TOPIC, self.names.address)
@@ -133,13 +142,13 @@ class StagingQueue:
 
     def create_token(self, text: str) -> None:
         """In a confirmed send of its own."""
-        self._send(self.names.tokens, "queue", block_of(token_message(text)))
-        self.transactions.discharge()
+        self._move.send(self.names.tokens, "queue", block_of(token_message(text)))
+        self._move.discharge()
         self._known_tokens = (self._known_tokens or 0) + 1
 
     def renew_token(self, text: str) -> None:
         self.take_tokens()
-        self.commit(text, ())
+        self.commit(text)
 
     def take_tokens(self) -> list[str]:
         """Receive all tokens; they are accepted by the next commit."""
@@ -156,17 +165,17 @@ class StagingQueue:
     def delete_tokens(self) -> None:
         """For the end of the stream. The broker deletes the empty queue."""
         self.take_tokens()
-        self._accept(self._taken())
-        self.transactions.discharge()
+        self._move.accept(self._taken())
+        self._move.discharge()
 
     # --- the blocks ----------------------------------------------------------------------------
 
     def blocks(self) -> list[SeenBlock]:
         """All blocks of the stream in order, by browsing."""
-        every = map(seen_block, browse(self.connection, self.names.blocks))
+        every = list(map(seen_block, browse(self.connection, self.names.blocks)))
         seen = {block.first: block for block in every if block.stream == self.names.stream}
         found = [seen[first] for first in sorted(seen)]
-        self._known_blocks = [block.end for block in found]
+        self._known_blocks = [block.end for block in found] if len(found) == len(every) else None
         return found
 
     def take_finished(self, below: int) -> int:
@@ -189,31 +198,28 @@ class StagingQueue:
 
     # --- R5: the one transaction ---------------------------------------------------------------
 
-    def commit(
-        self,
-        token: str,
-        blocks: Sequence[tuple[int, int, bytes]],
-        accepted: Sequence[tuple[Receiver, list[bytes]]] = (),
-    ) -> None:
-        """Send the blocks (first number, count, data) and the token; accept what was taken; discharge.
+    def commit(self, token: str, accepted: Sequence[tuple[Receiver, list[bytes]]] = ()) -> None:
+        """Send the token, after the blocks; accept what was taken; discharge.
 
         First what the broker may not take now, so that a failure can still give the messages of the sources back
         without a delivery count.
         """
-        if blocks:
-            now = int(time.time() * 1000)
-            messages = [
-                block_message(data, stream=self.names.stream, first=first, count=count, now_ms=now)
-                for first, count, data in blocks
-            ]
-            self._send(self._topic(), "topic", block_of(*messages))
-        self._send(self.names.tokens, "queue", block_of(token_message(token)))
-        self._accept([*self._taken(), *accepted])
-        self.transactions.discharge()
+        self._move.send(self.names.tokens, "queue", block_of(token_message(token)))
+        self._move.accept([*self._taken(), *accepted])
+        self._move.discharge()
         self._known_tokens = 1
         if self._known_blocks is not None:
-            self._known_blocks += [first + count for first, count, _ in blocks]
+            self._known_blocks += self._sent_blocks
+        self._sent_blocks = []
         self._taken_tokens, self._finished = MessageBlock(), MessageBlock()
+
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
+        """In the open transaction: first number, count, what ``pack`` made of the messages."""
+        now = int(time.time() * 1000)
+        for first, count, packed in blocks:
+            message = block_message(packed, stream=self.names.stream, first=first, count=count, now_ms=now)
+            self._move.send_pieces(self._topic(), "topic", message)
+            self._sent_blocks.append(first + count)
 
     def _taken(self) -> list[tuple[Receiver, list[bytes]]]:
         return [
@@ -226,43 +232,22 @@ class StagingQueue:
         """In a transaction of its own: accept messages that are not staged, and send dead letters for them."""
         if letters is not None:
             address = self.connection.dialect.send.address(DestinationKind.QUEUE, letters.queue)
-            self._send(address, "queue", letters.messages)
-        self._accept([(receiver, ids)])
-        self.transactions.discharge()
+            self._diverted.send(address, "queue", letters.messages)
+        self._diverted.accept([(receiver, ids)])
+        self._diverted.discharge()
 
-    def _accept(self, accepted: Sequence[tuple[Receiver, list[bytes]]]) -> None:
-        txn_id = self.transactions.begin()
-        with self.connection.core():
-            self.transactions.require_open(txn_id)
-            for receiver, ids in accepted:
-                receiver.accept(ranges_of(ids), txn_id)
-
-    def _send(self, address: str, capability: str, block: MessageBlock) -> None:
-        """Presettled, in the open transaction: its discharge tells whether the broker took them."""
-        sender, txn_id, following = self._sender(address, capability), self.transactions.begin(), 0
-        while following < len(block):
-            self.connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
-            self.connection.check_link(sender)
-            with self.connection.core():
-                self.transactions.require_open(txn_id)
-                following = sender.send(block, following, len(block), txn_id=txn_id)
-
-    def _sender(self, address: str, capability: str) -> Sender:
-        """With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round."""
-        sender = self._senders.get(address)
-        if sender is None or not sender.is_attached:
-            with self.connection.core() as session:
-                sender = self._senders[address] = session.link(Sender, f"staging-{uuid.uuid4().hex}")
-                sender.attach_to(Target(address=address, capabilities=(capability,)))
-            self.connection.await_attached(sender)
-        return sender
+    def attach_senders(self) -> None:
+        """Raises what the broker has against a move, and sends nothing."""
+        self._move.attach(self._topic(), "topic")
+        self._move.attach(self.names.tokens, "queue")
 
     # --- the end -------------------------------------------------------------------------------
 
     def close(self, *, delete: bool = False) -> None:
         """Give back what was not accepted, then the lock. Never raises. ``delete``: with the lock, the blocks end."""
         try:
-            self.transactions.roll_back()
+            self._move.roll_back()
+            self._diverted.roll_back()
             if self._tokens is not None:
                 self._tokens.detach()
             if self._lock is not None:

@@ -9,6 +9,8 @@ import socket
 import ssl
 import threading
 import time
+from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from pyspark_jms.network.address import Address
@@ -31,7 +33,7 @@ class Endpoint(Protocol):
 
     def receive(self, data: memoryview) -> None: ...
 
-    def to_send(self) -> list[bytes | bytearray]: ...
+    def to_send(self) -> Sequence[bytes | bytearray | memoryview]: ...
 
     def tick(self, now: float) -> float:
         """Seconds until the next call."""
@@ -60,6 +62,8 @@ class Stream:
         self._wake.setblocking(False)  # noqa: FBT003
         self._woken.setblocking(False)  # noqa: FBT003
         self._outgoing = memoryview(b"")
+        self._waiting: deque[bytes | bytearray | memoryview] = deque()
+        """What follows ``_outgoing``."""
         self._view = memoryview(bytearray(_READ_BYTES))
         self._thread: threading.Thread | None = None
         self._ends = False
@@ -131,7 +135,8 @@ class Stream:
         """Write what there is. Returns whether something is left because the socket takes no more now."""
         while True:
             if not self._outgoing:
-                self._outgoing = memoryview(b"".join(endpoint.to_send()))
+                self._waiting.extend(endpoint.to_send())
+                self._outgoing = self._next_pieces()
             if not self._outgoing:
                 return False
             try:
@@ -139,3 +144,12 @@ class Stream:
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 return True
             self._outgoing = self._outgoing[sent:]
+
+    def _next_pieces(self) -> memoryview:
+        """Pieces joined for one write. All at once would be a copy of what a batch of the staging queue holds."""
+        pieces: list[bytes | bytearray | memoryview] = []
+        size = 0
+        while self._waiting and size < _WRITE_BYTES:
+            pieces.append(self._waiting.popleft())
+            size += len(pieces[-1])
+        return memoryview(b"".join(pieces))

@@ -14,6 +14,7 @@ from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
 from pyspark_jms.amqp.wire.performatives import Close, Open, SaslMechanisms, SaslOutcome
 from pyspark_jms.amqp.wire.sasl import Login, sasl_init
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine
 from pyspark_jms.amqp.wire.values import malformed
@@ -55,7 +56,7 @@ class Connection:
         self._login = login
         self._idle_seconds = idle_seconds
         self._pending = bytearray()
-        self._to_send: list[bytes | bytearray] = []
+        self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
         self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
             CONNECTION, ConnectionState.START, "connection"
@@ -84,7 +85,7 @@ class Connection:
         if self.state is ConnectionState.OPEN:
             self._to_send.append(EMPTY_FRAME)
 
-    def data_to_send(self) -> list[bytes | bytearray]:
+    def data_to_send(self) -> list[Buffer]:
         """What must be written now, in order."""
         data = self._to_send[:]
         self._to_send.clear()  # the session appends to this very list
@@ -114,7 +115,7 @@ class Connection:
             left = len(data) - position
             if left < HEADER_BYTES or left < (size := frame_size(data, position, self._limits)):
                 break
-            self._on_frame(bytes(data[position : position + size]))
+            self._on_frame(data[position : position + size])
             position += size
         return position
 
@@ -152,7 +153,7 @@ class Connection:
 
     # --- frames --------------------------------------------------------------------------------
 
-    def _on_frame(self, data: bytes) -> None:
+    def _on_frame(self, data: memoryview) -> None:
         begin = data[4] * 4
         if begin == len(data):
             return  # an empty frame
@@ -160,7 +161,7 @@ class Connection:
         if self.state is ConnectionState.SASL:
             self._on_sasl(performative)
         else:
-            self._on_amqp(performative, memoryview(data)[payload:])
+            self._on_amqp(performative, data[payload:])
 
     def _on_sasl(self, performative: Performative) -> None:
         match performative:

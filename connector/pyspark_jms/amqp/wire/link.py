@@ -1,6 +1,6 @@
 """What a receiver and a sender have in common: a name, a handle, a state, and how the link ends (AMQP 1.0 §2.6)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,6 +8,7 @@ from pyspark_jms.amqp.wire.composites import Performative
 from pyspark_jms.amqp.wire.definitions import Error
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.performatives import Attach, Detach
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointState, Machine
 
 __all__ = ["Channel", "Link", "PeerError", "peer_error"]
@@ -37,7 +38,7 @@ class Channel(Protocol):
 
     def send(self, performative: Performative, payload: bytes = b"") -> None: ...
 
-    def send_frames(self, frames: bytes | bytearray, transfers: int) -> None:
+    def send_frames(self, pieces: Sequence[Buffer], transfers: int) -> None:
         """Encoded transfer frames."""
 
     def next_delivery_id(self, count: int) -> int:

@@ -80,6 +80,13 @@ SIZE_WIDTHS: Final = _widths({0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4}, "
 """Constructor → bytes of the size that precedes its value."""
 
 
+_STEPS = [-1] * 256
+"""Constructor → bytes of a value of one width; 0: a byte with the size follows; -1: see ``skip``."""
+for _code, _width in FIXED_WIDTHS.items():
+    _STEPS[_code] = 1 + _width
+for _code, _width in SIZE_WIDTHS.items():
+    _STEPS[_code] = 0 if _width == 1 else -1
+
 LISTS: Final = b"\xc0\xd0\x45"
 MAPS: Final = b"\xc1\xd1"
 """The constructors of a list and of a map."""
@@ -169,7 +176,15 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
     if place > end or count > end - place:
         raise MalformedMessageError("a list or map has the wrong number of elements")
     for _ in range(count):
-        after = skip(message, place, end)
+        step = _STEPS[message[place]] if place < end else -1
+        if step > 0:
+            after = place + step
+        elif step == 0 and place + 1 < end:
+            after = place + 2 + message[place + 1]
+        else:
+            after = skip(message, place, end)
+        if after > end:
+            raise MalformedMessageError("a value is cut off")
         yield place
         place = after
     if place != end:

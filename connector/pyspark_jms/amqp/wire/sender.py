@@ -1,7 +1,8 @@
 """A sending link: messages → transfer frames, as far as credit and the session's window allow (AMQP 1.0 §2.6)."""
 
 import struct
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from pyspark_jms.amqp.wire.composites import encode_performative
 from pyspark_jms.amqp.wire.definitions import Rejected, Source, TransactionalState
 from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.performatives import Disposition, Flow
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.values import encode
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 
@@ -71,7 +73,7 @@ class Sender(Link):
         largest = int((ends - starts).max()) + len(head) + _WORD.size
         if largest <= self.channel.max_payload:
             frames = _whole_frames(block, starts, ends, head, delivery_id)
-            self.channel.send_frames(frames, last - first)
+            self.channel.send_frames([frames], last - first)
         else:
             last = self._send_split(block, first, last, delivery_id, settled=settled, txn_id=txn_id)
         self.credit -= last - first
@@ -87,17 +89,24 @@ class Sender(Link):
         window is as large as it gets: then the peer extends it while the message is sent.
         """
         view = memoryview(block.data)
-        whole, part = (_transfer(self.handle, settled=settled, txn_id=txn_id, more=more) for more in (False, True))
-        room = self.channel.max_payload - len(part) - _WORD.size
         for index in range(first, last):
-            begin, end = block.start(index), block.ends[index]
-            identifier = _WORD.pack((delivery_id + index - first) % _SEQUENCE)
-            cuts = [*range(begin, end, room), end] if end > begin else [begin, end]
-            for start, stop in pairwise(cuts):
-                head = (whole if stop == end else part).replace(_WORD.pack(_UNKNOWN_ID), identifier)
-                payload = bytes(view[start:stop])
-                self.channel.send_frames(_WORD.pack(len(head) + _WORD.size + len(payload)) + head + payload, 1)
+            piece = view[block.start(index) : block.ends[index]]
+            self._send_one([piece], delivery_id + index - first, settled=settled, txn_id=txn_id)
         return last
+
+    def send_pieces(self, pieces: Sequence[Buffer], *, txn_id: bytes | None = None) -> None:
+        """Send one settled message whose bytes are in several places, without copying them. Only while ``sendable``."""
+        self._send_one(pieces, self.channel.next_delivery_id(1), settled=True, txn_id=txn_id)
+        self.credit -= 1
+        self.delivery_count += 1
+
+    def _send_one(self, pieces: Sequence[Buffer], delivery_id: int, *, settled: bool, txn_id: bytes | None) -> None:
+        whole, part = (_transfer(self.handle, settled=settled, txn_id=txn_id, more=more) for more in (False, True))
+        identifier = _WORD.pack(delivery_id % _SEQUENCE)
+        for payload, is_last in _payloads(pieces, self.channel.max_payload - len(part) - _WORD.size):
+            head = (whole if is_last else part).replace(_WORD.pack(_UNKNOWN_ID), identifier)
+            size = _WORD.size + len(head) + sum(map(len, payload))
+            self.channel.send_frames([_WORD.pack(size) + head, *payload], 1)
 
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
         """Outcomes of deliveries of this link. Those inside a transaction count at its end."""
@@ -110,6 +119,7 @@ class Sender(Link):
             self.rejection = self.rejection or reason
 
 
+@lru_cache(maxsize=16)
 def _transfer(handle: int, *, settled: bool, txn_id: bytes | None, more: bool = False) -> bytes:
     """A transfer frame without its size and payload. It has ``_UNKNOWN_ID`` in place of the delivery-id and the tag."""
     state = b"\x40" if txn_id is None else encode_performative(TransactionalState(txn_id=txn_id))
@@ -129,6 +139,22 @@ def _transfer(handle: int, *, settled: bool, txn_id: bytes | None, more: bool = 
     return b"\x02\x00\x00\x00" + body
 
 
+def _payloads(pieces: Sequence[Buffer], room: int) -> Iterator[tuple[list[memoryview], bool]]:
+    """The payload of each frame of a message, and whether it is the last one."""
+    payload: list[memoryview] = []
+    free = room
+    for each in pieces:
+        piece, at = memoryview(each), 0
+        while at < len(piece):
+            if not free:
+                yield payload, False
+                payload, free = [], room
+            payload.append(piece[at : at + free])
+            at += len(payload[-1])
+            free -= len(payload[-1])
+    yield payload, True
+
+
 def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, delivery_id: int) -> bytes:
     """One frame for each message: the heads as one matrix, then heads and payloads in turn."""
     count, width = len(ends), len(head) + _WORD.size
@@ -139,8 +165,8 @@ def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, deli
     at = head.index(_WORD.pack(_UNKNOWN_ID)) + 4
     for place in (at, at + 6):
         heads[:, place : place + 4] = ids
-    flat, view = memoryview(heads.tobytes()), memoryview(block.data)
-    pieces: list[memoryview] = [flat] * (2 * count)
+    flat, view = heads.tobytes(), memoryview(block.data)
+    pieces: list[Buffer] = [flat] * (2 * count)
     pieces[0::2] = [flat[i : i + width] for i in range(0, count * width, width)]
     pieces[1::2] = [view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     return b"".join(pieces)

@@ -1,6 +1,6 @@
 """The one session of a connection, on channel 0: windows, delivery-ids, links by handle (AMQP 1.0 §2.5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyspark_jms.amqp.wire.composites import Performative
@@ -9,6 +9,7 @@ from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, End, Flow, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointState, Machine
 from pyspark_jms.amqp.wire.transfers import plain_handle
@@ -25,7 +26,7 @@ AnyLink = TypeVar("AnyLink", bound=Link)
 
 
 class Session:
-    def __init__(self, write: Callable[[bytes | bytearray], None], incoming_window: int, limits: Limits) -> None:
+    def __init__(self, write: Callable[[Buffer], None], incoming_window: int, limits: Limits) -> None:
         self._write = write
         self.limits = limits
         self._window = incoming_window
@@ -72,10 +73,12 @@ class Session:
     def send(self, performative: Performative, payload: bytes = b"") -> None:
         self._write(frame(0, performative, payload))
 
-    def send_frames(self, frames: bytes | bytearray, transfers: int) -> None:
+    def send_frames(self, pieces: Sequence[Buffer], transfers: int) -> None:
+        """Whole frames. The pieces must not change before they are written."""
         self._next_outgoing = (self._next_outgoing + transfers) % _SEQUENCE
         self._peer_window -= transfers
-        self._write(frames)
+        for piece in pieces:
+            self._write(piece)
 
     def next_delivery_id(self, count: int) -> int:
         first = self._next_delivery

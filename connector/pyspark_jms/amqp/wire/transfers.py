@@ -46,7 +46,9 @@ class _Shape(NamedTuple):
 class Transfers:
     """The open block of one receiver on channel 0. Ids are delivery-ids of four bytes."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, head_bytes: int | None = None) -> None:
+        """``head_bytes``: how much to keep of each message, for messages that are acknowledged and not read."""
+        self._head_bytes = head_bytes
         self._max_bytes = limits.max_message_bytes
         self._keep_oversized = limits.keep_oversized
         self._data = bytearray()
@@ -92,7 +94,19 @@ class Transfers:
         taken = len(self._block) - before
         self.total_messages += taken
         self.total_bytes += len(self._data) - size_before
+        self._keep_heads(before)
         return position, taken
+
+    def _keep_heads(self, first: int) -> None:
+        """Cut the messages from ``first`` on. A batch of whole messages would be a batch more in memory."""
+        if self._head_bytes is None or first == len(self._block):
+            return
+        ends, begin = self._block.ends, self._block.start(first)
+        heads = bytearray()
+        for index in range(first, len(ends)):
+            heads += self._data[begin : min(begin + self._head_bytes, ends[index])]
+            begin, ends[index] = ends[index], self._block.start(first) + len(heads)
+        self._data[self._block.start(first) :] = heads
 
     def _take_alike(self, view: memoryview, position: int, shape: _Shape) -> int:
         """Take the messages of frames of one shape. Returns the position of the first other frame."""
@@ -133,6 +147,7 @@ class Transfers:
         self.total_bytes += len(whole)
         self._block.ends.append(len(self._data))
         self._block.ids.append(self._partial_id)
+        self._keep_heads(len(self._block) - 1)
         return True
 
     def _extend(self, partial: bytearray, payload: Bytes) -> None:

@@ -164,7 +164,7 @@ class SourceOwner(OwnerSteps):
         if token.next > start.seq:
             return self._browse(start.seq, token.next)
         self._set(phase=Phase.RECEIVING)
-        return Receive()
+        return Receive(self._first())
 
     def _received(self, received: Received) -> OwnerCommand:
         if received.deliveries >= MAX_SOURCE_DELIVERIES:
@@ -191,12 +191,15 @@ class SourceOwner(OwnerSteps):
         return TakeFinished(token.id, below)
 
     def _commit(self) -> OwnerCommand:
-        token, start = self._token(), self._start()
-        first = max(token.next, start.seq)
+        token, first = self._token(), self._first()
         floor = max(token.floor, self._finished())
         after = replace(token, next=first + self.state.received, floor=floor)
         self._set(phase=Phase.COMMITTING, token=after)
         return Commit(after, first)
+
+    def _first(self) -> int:
+        """The number of the next message. With failOnDataLoss=false the token may be below Spark's start."""
+        return max(self._token().next, self._start().seq)
 
     def _committed(self, committed: Committed) -> OwnerCommand:
         token, start, received = self._token(), self._start(), self.state.received

@@ -128,8 +128,8 @@ class PoisonLoop:
         return PoisonLoopError(
             f"The broker has delivered a message {self.deliveries} times without an acknowledgement. It was given"
             " back.",
-            "Find out why the query dies while it moves messages, before the broker moves them to the dead-letter"
-            " queue. Then raise max-delivery-attempts of the queue, or move the message, and start the query again.",
+            "Find out why the query dies while it moves messages. Then give the messages new delivery counts: move them"
+            " to another queue and back (pyspark-jms move), and start the query again.",
         )
 
 

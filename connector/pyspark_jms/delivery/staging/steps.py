@@ -96,7 +96,12 @@ class TakeTokens:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """Receive messages of the sources, as many as Spark's limits allow, without accepting them → ``Received``."""
+    """Receive messages of the sources, as many as Spark's limits allow, without accepting them → ``Received``.
+
+    Their blocks may be sent meanwhile, numbered from ``first`` on, in the transaction that ``Commit`` ends.
+    """
+
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,8 @@ class TakeFinished:
 class Commit(Generic[T]):
     """One transaction: accept all that was received (tokens, messages, blocks), send the token, discharge.
 
-    The messages are sent as blocks, and numbered from ``first`` on → ``Committed``. ``Lost`` also if the broker refuses
-    the discharge for a reason that a repetition may cure.
+    The messages are sent as blocks before that, and numbered from ``first`` on → ``Committed``. ``Lost`` also if the
+    broker refuses the discharge for a reason that a repetition may cure.
     """
 
     token: T

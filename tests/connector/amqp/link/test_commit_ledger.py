@@ -14,7 +14,7 @@ from rawstomp import RawStomp
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link import commit_ledger
-from pyspark_jms.amqp.link.commit_ledger import TokenLedger, find_token, finish_write, token_address
+from pyspark_jms.amqp.link.commit_ledger import TokenLedger, establish, find_token, finish_write, token_address
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.wire.definitions import Target
@@ -23,6 +23,7 @@ from pyspark_jms.delivery.commit_token import CommitToken, is_finished
 from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
+    MaxConsumersError,
     SinkFencedError,
     TokenMissingError,
     TransactionRolledBackError,
@@ -187,11 +188,25 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, 
 def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
     broker, queue, settings, name, committing, impatient
 ):
-    began = committing()
-    Register(began.connection, began.transactions, token_address(name)).lock(10)
-    began.connection.drop()
+    die_before_the_token(committing(), name)
     assert committing("row").commit(entry("q/0/0"))
     assert tasks(settings, name) == ["q/0/0"]
+
+
+def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, name, committing, impatient):
+    die_before_the_token(committing(), name)
+    establish(settings, name)
+    establish(settings, name)
+    assert find_token(settings, name) == CommitToken()
+    assert committing("row").commit(entry("q/1/0", 1))
+    establish(settings, name)
+    assert tasks(settings, name) == ["q/1/0"]
+
+
+def die_before_the_token(began, name):
+    """The owner has made the subscription, and no token."""
+    Register(began.connection, began.transactions, token_address(name)).lock(10)
+    began.connection.drop()
 
 
 def test_the_ledger_of_all_batch_writes_never_begins_again(broker, queue, settings, name, committing, impatient):
@@ -200,6 +215,14 @@ def test_the_ledger_of_all_batch_writes_never_begins_again(broker, queue, settin
     with pytest.raises(TokenMissingError):
         committing("row", keep_ms=1_000).commit(entry("w/0"))
     await_count(broker, queue, 1)
+
+
+def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_ledger(broker, settings, name, committing):
+    control = broker.server.getActiveMQServerControl()
+    address = token_address(name)
+    control.createQueue(address, "MULTICAST", address, None, True, -1, False, True)
+    with pytest.raises(MaxConsumersError, match=f"{address}::{address}, so this queue is no lock"):
+        find_token(settings, name)
 
 
 def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, committing):

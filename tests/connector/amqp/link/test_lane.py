@@ -1,5 +1,5 @@
 import pytest
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.lane import Lane
@@ -34,7 +34,7 @@ def test_nothing_comes_before_resume_or_after_pause(broker, queue, put, lane_of)
     put(broker, queue, "d")
     lane.pause()
     assert lane.waiting() == (0, 0)
-    assert broker.delivering_count(queue) == 3
+    await_value(lambda: broker.delivering_count(queue), 3)
 
 
 def test_released_messages_come_again_in_their_order_without_a_count(broker, queue, put, lane_of):
@@ -48,7 +48,7 @@ def test_released_messages_come_again_in_their_order_without_a_count(broker, que
         assert texts(blocks) == list("abcdef")
         lane.release([each for block in blocks for each in block.ids if each])
     lane.detach()
-    assert broker.delivery_counts(queue) == [0] * 6
+    await_value(lambda: broker.delivery_counts(queue), [0] * 6)
 
 
 def test_the_window_counts_what_is_neither_accepted_nor_released(broker, queue, put, lane_of):

@@ -1,5 +1,5 @@
 import pytest
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import Pull, browse, drain
@@ -39,7 +39,7 @@ def test_everything_is_all_that_is_there(broker, queue, put, connection):
     assert len(pull.everything()) == 0
     pull.detach()
     wait_until(lambda: broker.message_count(queue) == 2_500)
-    assert max(broker.delivery_counts(queue)) == 0
+    await_value(lambda: max(broker.delivery_counts(queue)), 0)
 
 
 def test_exactly_takes_no_more(broker, queue, put, connection):

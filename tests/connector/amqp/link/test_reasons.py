@@ -24,8 +24,10 @@ ADDRESS = Address("host", 5672, protocol="amqp")
         ("amqp:invalid-field", "Invalid filter", InvalidSelectorError),
         ("amqp:not-found", "", InvalidDestinationError),
         ("amqp:internal-error", "AMQ229200: Maximum Consumer Limit Reached on Queue", SubscriptionInUseError),
+        ("amqp:internal-error", "AMQ229019: Queue a.token already exists on address a", SubscriptionInUseError),
         ("amqp:link:stolen", "", SubscriptionInUseError),
         ("amqp:connection:forced", "", ConnectionLostError),
+        ("amqp:resource-limit-exceeded", "local-idle-timeout expired", ConnectionLostError),
         ("failed", "AMQ229102: Address is full", BrokerError),
     ],
 )

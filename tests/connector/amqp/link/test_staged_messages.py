@@ -17,13 +17,18 @@ def block(count):
     return pack(messages, 0, count, source="queue://q", dialect="artemis")
 
 
+def message_of(packed, **facts):
+    return b"".join(block_message(packed, **facts))
+
+
 def test_a_block_states_its_stream_and_numbers():
-    message = block_message(block(3), stream="s", first=2**40, count=3, now_ms=7)
+    message = message_of(block(3), stream="s", first=2**40, count=3, now_ms=7)
     seen = seen_block(message)
     assert (seen.stream, seen.first, seen.end, seen.moved_ms) == ("s", 2**40, 2**40 + 3, 7)
     assert (seen.block.source, list(positions_of(seen.block.messages.ends))) == ("queue://q", [2, 4, 6])
     assert stated(message, "s") == (2**40, 2**40 + 3)
     assert stated(message, "other") == (0, sys.maxsize)
+    assert stated(message[:-20], "s") == (2**40, 2**40 + 3), "the data is not read"
 
 
 def test_a_token_is_its_text():
@@ -31,9 +36,7 @@ def test_a_token_is_its_text():
     assert seen_token(b"\x00\x53\x77\x40").text == ""
 
 
-@pytest.mark.parametrize(
-    "message", [token_message("t"), block_message(block(1), stream="s", first=0, count=1, now_ms=1)]
-)
+@pytest.mark.parametrize("message", [token_message("t"), message_of(block(1), stream="s", first=0, count=1, now_ms=1)])
 def test_they_are_durable_and_expire_in_the_year_9999(message):
     found = {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
     assert found[HEADER] == [True]
@@ -46,8 +49,8 @@ def test_they_are_durable_and_expire_in_the_year_9999(message):
         b"",
         b"no message",
         token_message("t"),
-        block_message(b"not a block", stream="s", first=0, count=1, now_ms=1),
-        block_message(block(3), stream="s", first=0, count=2, now_ms=1),
+        message_of((b"not a ", b"block"), stream="s", first=0, count=1, now_ms=1),
+        message_of(block(3), stream="s", first=0, count=2, now_ms=1),
     ],
 )
 def test_a_message_that_is_no_block_is_named(message):

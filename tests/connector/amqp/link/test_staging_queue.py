@@ -10,7 +10,7 @@ from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
 from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
-from pyspark_jms.errors import SubscriptionInUseError, TransactionRolledBackError
+from pyspark_jms.errors import MaxConsumersError, SubscriptionInUseError, TransactionRolledBackError
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def test_blocks_and_tokens_are_seen_by_the_next_owner_as_they_were_sent(staging)
     assert (first.tokens(), first.blocks()) == ([], [])
     first.create_token("one")
     assert first.take_tokens() == ["one"]
-    first.commit("two", [(0, 2, packed("a", "bc")), (2, 1, packed("d" * 300_000))])
+    first.send_blocks([(0, 2, packed("a", "bc")), (2, 1, packed("d" * 300_000))])
+    first.commit("two")
     first.drop()
     next_ = staging()
     wait_until(lambda: _locks(next_))
@@ -86,7 +87,8 @@ def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, bro
     queue = owner(staging)
     queue.create_token("a")
     queue.take_tokens()
-    queue.commit("b", [(0, 10, packed(*"0123456789")), (10, 5, packed(*"01234")), (15, 1, packed("x"))])
+    queue.send_blocks([(0, 10, packed(*"0123456789")), (10, 5, packed(*"01234")), (15, 1, packed("x"))])
+    queue.commit("b")
     if browsed:
         queue.blocks()
     else:
@@ -95,16 +97,44 @@ def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, bro
         queue.tokens()
     queue.take_tokens()
     assert queue.take_finished(15) == 2
-    queue.commit("c", [])
+    queue.commit("c")
     assert [(block.first, block.end) for block in queue.blocks()] == [(15, 16)]
     assert [token.text for token in queue.tokens()] == ["c"]
+
+
+@pytest.mark.parametrize("browsed", [True, False])
+def test_blocks_of_another_stream_are_not_seen_and_stay(broker, staging, names, settings_for, browsed):
+    other = StagingQueue(settings_for(broker), Names(names.address, "s2"))
+    other.lock()
+    other.create_token("a")
+    other.send_blocks([(0, 1, packed("theirs"))])
+    other.commit("b")
+    other.close()
+    queue = owner(staging)
+    queue.send_blocks([(0, 1, packed("m")), (1, 1, packed("n"))])
+    queue.commit("c")
+    if browsed:
+        assert [(block.first, block.stream) for block in queue.blocks()] == [(0, "s1"), (1, "s1")]
+    queue.take_tokens()
+    assert queue.take_finished(2) == 2
+    queue.commit("d")
+    assert queue.blocks() == []
+    await_count(broker, f"{names.address}.owner", 1)
+
+
+def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_lock(broker, staging, names):
+    control = broker.server.getActiveMQServerControl()
+    control.createQueue(names.address, "MULTICAST", f"{names.address}.owner", None, True, -1, False, True)
+    with pytest.raises(MaxConsumersError):
+        staging().lock()
 
 
 def test_a_death_before_the_commit_changes_nothing(staging):
     queue = owner(staging)
     queue.create_token("a")
     queue.take_tokens()
-    queue.commit("b", [(0, 1, packed("m"))])
+    queue.send_blocks([(0, 1, packed("m"))])
+    queue.commit("b")
     queue.take_tokens()
     queue.take_finished(1)
     queue.drop()
@@ -128,7 +158,8 @@ def test_one_transaction_moves_what_sources_have(broker, queue, put, subscriptio
     lane.release([block.ids[2]])
     staged.take_tokens()
     data = pack(block, 0, 1, source=f"queue://{queue}", dialect="artemis")
-    staged.commit("b", [(0, 1, data)], [(lane.receiver, block.ids[:1])])
+    staged.send_blocks([(0, 1, data)])
+    staged.commit("b", [(lane.receiver, block.ids[:1])])
     staged.divert(lane.receiver, block.ids[1:2], Outgoing(f"{queue}.dead", block_of(block.message(1))))
     wait_until(lambda: broker.message_count(queue) == 1)
     await_count(broker, f"{queue}.dead", 1)

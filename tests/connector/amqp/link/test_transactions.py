@@ -1,5 +1,6 @@
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
+from waiting import await_value
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.transactions import Transactions
@@ -35,11 +36,11 @@ def test_one_transaction_at_a_time(broker, queue, sending):
     assert transactions.begin() == first
     send(first)
     transactions.commit()
-    assert (transactions.is_open, broker.message_count(queue)) == (False, 1)
+    await_value(lambda: (transactions.is_open, broker.message_count(queue)), (False, 1))
     second = transactions.begin()
     send(second)
     transactions.roll_back()
-    assert (transactions.is_open, broker.message_count(queue)) == (False, 1)
+    await_value(lambda: (transactions.is_open, broker.message_count(queue)), (False, 1))
     assert transactions.begin() not in {first, second}
 
 

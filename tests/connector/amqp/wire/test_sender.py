@@ -92,3 +92,17 @@ def test_a_rejection_without_a_reason(peer, sender):
     sender.send(block_of(b"a"), 0, 1, settled=False)
     peer.outcome(0, Rejected())
     assert sender.rejection == PeerError("amqp:rejected")
+
+
+def test_a_message_in_pieces_is_sent_as_one(peer, sender):
+    large = bytes(range(256)) * 5
+    sender.send_pieces([b"head", memoryview(large), b""], txn_id=b"t1")
+    sender.send_pieces([b"a", b"b"])
+    sender.send_pieces([])
+    sent = peer.sent()
+    assert b"".join(payload for transfer, payload in sent if transfer.delivery_id == 0) == b"head" + large
+    assert [transfer.more for transfer, _ in sent] == [True, True, False, False, False]
+    assert [payload for _, payload in sent[3:]] == [b"ab", b""]
+    assert [transfer.delivery_id for transfer, _ in sent] == [0, 0, 0, 1, 2]
+    assert {transfer.state for transfer, _ in sent[:3]} == {in_transaction()}
+    assert (sender.credit, sender.delivery_count) == (97, 3)

@@ -136,3 +136,15 @@ def test_a_large_message_that_is_aborted_leaves_nothing():
 def test_a_plain_frame_above_the_limit_goes_the_general_way():
     data = bytearray(transfer(1, b"x" * 60))
     assert Transfers(Limits(max_message_bytes=59)).take_plain(data, 0) == (0, 0)
+
+
+def test_only_the_heads_of_messages_are_kept_if_no_more_is_wanted():
+    plain, whole = Transfers(Limits(), head_bytes=3), b"abc" * 1_000
+    buffer = transfer(1, b"one two") + transfer(2, b"") + transfer(3, whole)
+    assert plain.take_plain(buffer, 0) == (len(buffer), 3)
+    assert plain.add(4, whole, more=True, aborted=False) is False
+    plain.add(4, whole, more=False, aborted=False)
+    plain.take_plain(transfer(5, b"xyz!"), 0)
+    block = plain.take()
+    assert messages(block) == [b"one", b"", b"abc", b"abc", b"xyz"]
+    assert block.ids == [struct.pack(">I", number) for number in range(1, 6)]

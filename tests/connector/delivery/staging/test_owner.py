@@ -103,6 +103,13 @@ def test_without_a_rule_something_is(rule):
     assert f"| {rule} | {what}, {len(path)} moves |" in PAGE.read_text()
 
 
+@pytest.mark.parametrize("broken", [{"halves": True}, {"fifo": False}])
+def test_the_order_of_a_source_is_that_of_a_broker_that_keeps_it(broken):
+    """The lock is free when the messages of a connection are back, and the oldest message is delivered first."""
+    found = explored(SOURCE["two sources in order: four messages, a death"](**broken))
+    assert list(found.violations) == ["A message is overtaken"]
+
+
 @pytest.mark.slow
 def test_the_order_of_token_and_blocks_is_no_rule_because_browsing_is_patient():
     assert explored(LARGER["two messages, two runs, a closed connection"](owner=TakesBlocksFirst)).violations == {}
@@ -112,9 +119,10 @@ def test_the_order_of_token_and_blocks_is_no_rule_because_browsing_is_patient():
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_walks(part):
-    """Larger worlds: many deaths, every fault, redelivery-delays, a durable subscription."""
+    """Larger worlds: many deaths, every fault, redelivery-delays, a durable subscription, two sources."""
     world = StagedWorld(
         messages=5,
+        queues=1 + part % 2,
         drivers=3,
         budget=Budget(deaths=8, closed=5, restarts=2, lost_answers=3, rivals=1, lost_tokens=part % 2),
         delays=part % 3 == 0,
@@ -244,7 +252,7 @@ def test_r3_a_plan_for_another_token_reads_the_tokens_again():
 @pytest.mark.parametrize("taken", [(), (SourceToken(id="s", name="t", next=6, floor=3),)])
 def test_r4_another_token_than_the_one_that_was_read_is_a_reason_to_lock_again(taken):
     machine = owning()
-    assert machine.next(Plan(START)) == Receive()
+    assert machine.next(Plan(START)) == Receive(5)
     assert machine.next(Received(2)) == TakeTokens()
     assert machine.next(TokensTaken(taken)) == Drop()
 
@@ -291,7 +299,7 @@ def test_r12_a_token_behind_spark_is_a_loss():
     ahead = Plan(Offset(id="s", token="t", seq=8))
     assert looking(ahead)[1] == Stop(Loss(((5, 8),), 5, 8))
     machine, command = looking(ahead, fail_on_data_loss=False)
-    assert command == Receive()
+    assert command == Receive(8)
     machine.next(Received(1))
     machine.next(TokensTaken((TOKEN,)))
     assert machine.next(FinishedTaken()) == Commit(SourceToken(id="s", name="t", next=9, floor=8), 8)
@@ -305,7 +313,7 @@ def test_a_message_near_its_limit_is_given_back():
 
 @pytest.mark.parametrize(
     ("request_", "after"),
-    [(Plan(START), Receive()), (Read(Offset(id="s", token="t", seq=3), START), BrowseBlocks("s", 3, 5))],
+    [(Plan(START), Receive(5)), (Read(Offset(id="s", token="t", seq=3), START), BrowseBlocks("s", 3, 5))],
 )
 def test_a_worn_token_is_renewed_before_anything_else(request_, after):
     machine, command = looking(request_, deliveries=MAX_TOKEN_DELIVERIES)

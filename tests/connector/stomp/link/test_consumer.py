@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rawstomp import RawStomp
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import (
     BrokerError,
@@ -57,7 +57,7 @@ def test_each_message_is_acknowledged_on_its_own(broker, queue, settings_for, co
     frames, ids = receive(consumer, 4)
     assert bodies(frames) == [b"one", b"zwei", b"\0\n\0", b""]
     consumer.await_receipt(consumer.acknowledge([ids[1], ids[3]]))
-    assert (broker.message_count(queue), broker.delivering_count(queue)) == (2, 2)
+    await_value(lambda: (broker.message_count(queue), broker.delivering_count(queue)), (2, 2))
     consumer.close()
     with RawStomp(broker) as client:
         assert [message.body for message in client.read(queue, wanted=2)] == [b"one", b"\0\n\0"]
@@ -94,7 +94,7 @@ def test_close_gives_back_without_spending_an_attempt(broker, queue, settings_fo
         frames, _ = receive(consumer, 5)
         consumer.close()
         assert bodies(frames) == [b"0", b"1", b"2", b"3", b"4"]
-        assert broker.delivery_counts(queue) == [0] * 5
+        await_value(lambda: broker.delivery_counts(queue), [0] * 5)
 
 
 def test_a_dropped_link_gives_back_too(broker, queue, settings_for, consume, receive):
@@ -208,4 +208,4 @@ def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for
     with pytest.raises(MessageTooLargeError, match=r"2,001 bytes .*maxMessageBytes \(2,000\)"):
         consumer.connection.check_messages()
     consumer.close()
-    assert broker.delivery_counts(queue) == [0, 0]
+    await_value(lambda: broker.delivery_counts(queue), [0, 0])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp, frame
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.errors import ConnectionLostError, MalformedFrameError
 from pyspark_jms.network.address import Address
@@ -53,7 +53,7 @@ def test_a_large_transaction_leaves_while_messages_arrive(secured, queue, settin
     frames, ids = receive(consumer, 10_000)
     assert [parse_frame(f).body[:5] for f in frames] == [b"%05d" % n for n in range(10_000)]
     consumer.await_receipt(consumer.acknowledge(ids))
-    assert (secured.message_count(arriving), secured.message_count(leaving)) == (0, 1_000)
+    await_value(lambda: (secured.message_count(arriving), secured.message_count(leaving)), (0, 1_000))
     with RawStomp(plainly(secured)) as client:
         back = client.read(leaving, wanted=1_000)
     assert [message.body[:5] for message in back] == [b"%05d" % n for n in range(1_000)]

@@ -1,0 +1,78 @@
+"""Messages that are sent and accepted in the open transaction of a connection, to several addresses."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.blocks.block import MessageBlock
+
+__all__ = ["Transacted"]
+
+
+class Transacted:
+    """Whatever comes first begins the transaction. It is carried out by ``discharge``, or not at all."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._transactions = Transactions(connection)
+        self._senders: dict[str, Sender] = {}
+
+    def attach(self, address: str, capability: str) -> None:
+        """Optional, before the first message: raises why the broker refuses it."""
+        self._sender(address, capability)
+
+    def send(self, address: str, capability: str, block: MessageBlock) -> None:
+        """Presettled: the discharge tells whether the broker took them.
+
+        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
+        """
+        following = 0
+        while following < len(block):
+            sender, txn_id = self._sendable(address, capability)
+            with self._connection.core():
+                self._transactions.require_open(txn_id)
+                following = sender.send(block, following, len(block), txn_id=txn_id)
+
+    def send_pieces(self, address: str, capability: str, pieces: Sequence[Buffer]) -> None:
+        """As ``send``, of one message whose bytes are in several places. They are not copied and must not change."""
+        sender, txn_id = self._sendable(address, capability)
+        with self._connection.core():
+            self._transactions.require_open(txn_id)
+            sender.send_pieces(pieces, txn_id=txn_id)
+
+    def _sendable(self, address: str, capability: str) -> tuple[Sender, bytes]:
+        """A sender that has credit, and the open transaction."""
+        sender, txn_id = self._sender(address, capability), self._transactions.begin()
+        self._connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
+        self._connection.check_link(sender)
+        return sender, txn_id
+
+    def _sender(self, address: str, capability: str) -> Sender:
+        sender = self._senders.get(address)
+        if sender is None or not sender.is_attached:
+            with self._connection.core() as session:
+                sender = self._senders[address] = session.link(Sender, f"staging-{uuid.uuid4().hex}")
+                sender.attach_to(Target(address=address, capabilities=(capability,)))
+            self._connection.await_attached(sender)
+        return sender
+
+    def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes]]]) -> None:
+        txn_id = self._transactions.begin()
+        with self._connection.core():
+            self._transactions.require_open(txn_id)
+            for receiver, ids in accepted:
+                receiver.accept(ranges_of(ids), txn_id)
+
+    def discharge(self) -> None:
+        """As ``Transactions.discharge``."""
+        self._transactions.discharge()
+
+    def roll_back(self) -> None:
+        """Never raises."""
+        self._transactions.roll_back()
