@@ -37,6 +37,7 @@
     ├── SourceFencedError             [JMS_SOURCE_FENCED]       another run of the query reads this stream
     ├── SinkFencedError               [JMS_SINK_FENCED]         another run of the query writes later batches
     ├── TokenMissingError             [JMS_TOKEN_MISSING]       the commit ledger of an AMQP sink is empty
+    ├── MaxConsumersError             [JMS_MAX_CONSUMERS]       a queue of an administrator's is no lock
     ├── PoisonLoopError               [JMS_POISON_LOOP]         a message is near the broker's limit of deliveries
     ├── OtherBrokerError              [JMS_OTHER_BROKER]        a known message id has other content
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
@@ -158,17 +159,13 @@ class JMSSecurityError(LinkError):
 
 
 class InvalidDestinationError(LinkError):
-    """``InvalidDestinationException``: the address does not exist and the broker may not create it, or a row has no
-    destination or one that rows cannot use.
-    """
+    """``InvalidDestinationException``: an address that neither exists nor is created, or a row without a usable one."""
 
     code = "JMS_INVALID_DESTINATION"
 
 
 class SubscriptionInUseError(LinkError):
-    """``InvalidClientIDException``: another connection has this client id or reads this durable subscription, or the
-    broker has not yet detected the end of that connection.
-    """
+    """``InvalidClientIDException``: another connection, alive or just lost, has this client id or subscription."""
 
     code = "JMS_SUBSCRIPTION_IN_USE"
     transient = True
@@ -193,9 +190,7 @@ class MalformedFrameError(LinkError):
 
 
 class SelectorIgnoredError(JMSError):
-    """A queue delivered a message that cannot match the selector. Without a journal no message of the batch is
-    acknowledged; with a journal its messages stay in the journal.
-    """
+    """A queue delivered a message that cannot match the selector. Its batch is not acknowledged; a journal keeps it."""
 
     code = "JMS_SELECTOR_IGNORED"
 
@@ -241,9 +236,7 @@ class NullValueError(MessageError, ValueError):
 
 
 class BadMessageError(MessageError):
-    """With onBadMessage=fail: a message that cannot become a row. Without a journal no message of its batch is
-    acknowledged; with a journal its messages stay in the journal.
-    """
+    """With onBadMessage=fail: a message that cannot become a row. Its batch is not acknowledged; a journal keeps it."""
 
     code = "JMS_BAD_MESSAGE"
 
@@ -292,6 +285,12 @@ class TokenMissingError(JMSError):
     """The message that records the committed partitions of a query is not at the broker. Nothing was sent."""
 
     code = "JMS_TOKEN_MISSING"
+
+
+class MaxConsumersError(JMSError):
+    """A queue that exactly-once over AMQP needs as a lock was created with another max-consumers than 1."""
+
+    code = "JMS_MAX_CONSUMERS"
 
 
 class PoisonLoopError(JMSError):

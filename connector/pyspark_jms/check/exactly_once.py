@@ -1,6 +1,7 @@
 """Whether exactly-once queries can keep their state on a broker over AMQP: the staging queue and the commit ledger.
 
 The permissions are tried with a staging queue and a ledger of the check's own, which are empty or deleted afterwards.
+In a staging queue that queries use, nothing is changed.
 The settings of their addresses are read with management.
 """
 
@@ -21,7 +22,7 @@ from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES
-from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
@@ -53,6 +54,20 @@ class ExactlyOnce:
         except JMSError as error:
             return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
         return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
+
+    def staging_queue(self, address: str) -> Finding:
+        """The user's own queue. As a query does, creates it if it does not exist."""
+        name = "staging queue"
+        try:
+            self._look_at_staging(address)
+        except SubscriptionInUseError:
+            return Finding(name=name, value=f"a query uses {address} now: it was not tried", verdict=Verdict.NOTE)
+        except JMSSecurityError as error:
+            remedy = f"Create the queues of {address} and {address}.token, and grant consume, browse and send on both."
+            return Finding.of_error(name, error, Verdict.PROBLEM, remedy)
+        except JMSError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
+        return Finding(name=name, value=f"{address} has the lock of one query, and this user may use it")
 
     def writing(self) -> Finding:
         name = "writing, ledger"
@@ -95,7 +110,8 @@ class ExactlyOnce:
         link = AmqpStagedLink(self._settings, Names(_STAGING, _NAME), Arrivals())
         locked = False
         try:
-            self._kept.append((_staging_kept(link.patience_seconds), (_STAGING, link.names.tokens)))
+            kept = _staging_kept("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
+            self._kept.append((kept, (_STAGING, link.names.tokens)))
             link.lock()
             locked = True
             link.tokens()
@@ -103,6 +119,17 @@ class ExactlyOnce:
             link.delete_tokens()
         finally:
             link.close(delete=locked)
+
+    def _look_at_staging(self, address: str) -> None:
+        link = AmqpStagedLink(self._settings, Names(address, ""), Arrivals())
+        try:
+            kept = _staging_kept("its settings", f"{address}.#", link.patience_seconds)
+            self._kept.append((kept, (address, link.names.tokens)))
+            link.lock()
+            link.tokens()
+            link.attach_senders()
+        finally:
+            link.close()
 
     def _try_ledger(self) -> JMSError | None:
         """What a write does, with a token only. Returns why the token cannot be browsed."""
@@ -135,10 +162,10 @@ def _replace_token(connection: Connection) -> JMSError | None:
     return None
 
 
-def _staging_kept(patience_seconds: float) -> Kept:
+def _staging_kept(name: str, match: str, patience_seconds: float) -> Kept:
     return Kept(
-        name="staging settings",
-        match=f"{DEFAULT_PREFIX}#",
+        name=name,
+        match=match,
         patience_seconds=patience_seconds,
         deliveries=MAX_TOKEN_DELIVERIES,
         harm="messages may stay in the staging queue",
@@ -166,4 +193,5 @@ def _refused(name: str, error: JMSError, addresses: str, what: str) -> Finding:
     if not isinstance(error, JMSSecurityError):
         return Finding.of_error(name, error)
     needed = "createAddress, createDurableQueue, consume, browse and send"
-    return Finding.of_error(name, error, remedy=f"Exactly-once {what} over AMQP need {needed} on {addresses}.")
+    remedy = f"Exactly-once {what} over AMQP need {needed} on {addresses}, or queues that an administrator has created."
+    return Finding.of_error(name, error, remedy=remedy)

@@ -45,6 +45,8 @@ class CheckRequest:
     receive: bool = False
     """Receive the messages of the queue and give them back."""
     scratch_queue: str = SCRATCH_QUEUE
+    staging_queue: str | None = None
+    """Over AMQP, the queue of a read with option ``stagingQueue``."""
 
 
 def run_checks(request: CheckRequest) -> list[Finding]:
@@ -69,6 +71,8 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
     yield from amqp_findings(request.settings, request.scratch_queue)
     exactly_once = ExactlyOnce(request.settings)
     yield exactly_once.reading()
+    if request.staging_queue is not None:
+        yield exactly_once.staging_queue(request.staging_queue)
     yield exactly_once.writing()
     with ExitStack() as stack:
         management, finding = open_management(open_amqp_management, request.settings)

@@ -25,6 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"maximum messages to receive, and to list in delivery {shown}",
     )
+    add("--staging-queue", metavar="NAME", help="over AMQP, also check this queue of option stagingQueue")
     add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"queue for test messages {shown}")
     add("--json", action="store_true", help="print JSON")
 
@@ -40,6 +41,7 @@ def _run(options: argparse.Namespace) -> int:
         limit=options.max,
         receive=options.receive,
         scratch_queue=options.scratch_queue,
+        staging_queue=options.staging_queue,
     )
     findings = run_checks(request)
     print(as_json(findings) if options.json else as_table(findings))

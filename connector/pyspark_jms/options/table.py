@@ -270,7 +270,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read. At least one message is"
            " read, whatever its size"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
-           " the driver (`/data/journals/orders`): exactly-once into Spark. See guarantees.md for where it may be"),
+           " the driver (`/data/journals/orders`): exactly-once into Spark. See reading.md for where it may be"),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"

@@ -62,7 +62,7 @@ class Admission:
             self._activity, self._last_change = current, now
         if not waiting.messages:
             return Verdict.NOTHING
-        lingered = self._linger.should_cut(now, waiting.messages, waiting.size)
+        lingered = self._linger.should_cut(now, waiting.messages, waiting.size, changed=self._last_change)
         if self._enough(waiting, lingered=lingered):
             return Verdict.CUT
         if now - self._began >= IDLE_SECONDS and self._below_minimum(waiting):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 __all__ = ["LINGER_SECONDS", "Linger"]
 
-LINGER_SECONDS = 0.01
+LINGER_SECONDS = 0.005
 """A batch is cut when nothing came for this long …"""
-_LONGEST_SECONDS = 0.03
+_LONGEST_SECONDS = 0.015
 """… or this long after its first message, whatever still comes."""
 _POURING_MESSAGES, _POURING_BYTES = 10_000, 16 << 20
 """A second: more, of either, is a backlog or a flood …"""
@@ -23,23 +23,17 @@ class Linger:
     """Of one batch. Call ``should_cut`` from the first message that waits on, until it returns True."""
 
     _began: float = 0.0
-    _changed: float = 0.0
     _at_first: tuple[int, int] | None = None
-    _seen: tuple[int, int] = (0, 0)
 
-    def should_cut(self, now: float, messages: int, size: int) -> bool:
-        """``now`` in seconds; how much waits, which only grows."""
+    def should_cut(self, now: float, messages: int, size: int, *, changed: float) -> bool:
+        """``now`` in seconds; how much waits, which only grows; when bytes came last, also of a message on its way."""
         if self._at_first is None:
             self._began, self._at_first = now, (messages, size)
-        if (messages, size) != self._seen:
-            self._changed, self._seen = now, (messages, size)
-        age, quiet = now - self._began, now - self._changed
-        if self._pouring(age):
+        age, quiet = now - self._began, now - max(changed, self._began)
+        if self._pouring(age, messages - self._at_first[0], size - self._at_first[1]):
             return quiet >= _POURING_QUIET_SECONDS or age >= _POURING_SECONDS
         return quiet >= LINGER_SECONDS or age >= _LONGEST_SECONDS
 
-    def _pouring(self, age: float) -> bool:
-        """Average rate since the first poll; messages that waited then may have come at any time."""
-        assert self._at_first is not None
-        messages, size = (seen - first for seen, first in zip(self._seen, self._at_first, strict=True))
+    def _pouring(self, age: float, messages: int, size: int) -> bool:
+        """Average rate of what came since the first poll; what waited then may have come at any time."""
         return age > 0 and (messages >= _POURING_MESSAGES * age or size >= _POURING_BYTES * age)

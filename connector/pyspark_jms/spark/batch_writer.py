@@ -11,9 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
-from pyspark_jms.sink.writing import finish_write
-from pyspark_jms.spark.protocols import sink_protocol
-from pyspark_jms.spark.worker import results_of, run_task
+from pyspark_jms.spark.reports import finish
 
 __all__ = ["JmsBatchWriter"]
 
@@ -36,11 +34,13 @@ class JmsBatchWriter(DataSourceArrowWriter):
         """Spark makes one writer for all tasks of a write."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it: see spark.reports
+
         task = _this_task(self._options.write_id, self._execution) if self._options.exactly_once else None
         return run_task(self._options, iterator, task)
 
     def commit(self, messages: list[Any]) -> None:
-        finish_write(sink_protocol(self._options), self._options, "this write", results_of(messages))
+        finish(self._options, "this write", messages)
 
     def abort(self, messages: list[Any]) -> None:
         """There is nothing to undo: a task that succeeded has committed its rows, a task that failed has not."""

@@ -1,11 +1,9 @@
 """Options → the protocol of their broker. The only place that chooses one; used by the driver and the executors.
 
-The scheme of ``brokerUrl`` decides: all addresses have the same.
+The scheme of ``brokerUrl`` decides: all addresses have the same. Each function imports the code of one protocol, which
+takes a tenth of a second of CPU or more: Spark starts many processes, and ends those that were idle for a minute.
 """
 
-from pyspark_jms.amqp.moving import AmqpMover
-from pyspark_jms.amqp.sink import AMQP_SINK
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -13,11 +11,6 @@ from pyspark_jms.sink.links import SinkProtocol
 from pyspark_jms.source.engine import SourceEngine
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.moving import ConnectMover
-from pyspark_jms.source.staged.stream import StagedSource
-from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.stomp.moving import StompMover
-from pyspark_jms.stomp.sink import STOMP_SINK
-from pyspark_jms.stomp.source import StompSource
 
 __all__ = ["connect_mover", "sink_protocol", "source_engine", "source_protocol"]
 
@@ -25,23 +18,46 @@ __all__ = ["connect_mover", "sink_protocol", "source_engine", "source_protocol"]
 def source_engine(options: SourceOptions) -> SourceEngine:
     """For the driver: one of the two ways to read a stream."""
     if options.exactly_once:
+        from pyspark_jms.amqp.source import AmqpSource
+        from pyspark_jms.source.staged.stream import StagedSource
+
         return StagedSource(options, AmqpSource())
+    from pyspark_jms.source.stream import StreamSource
+
     return StreamSource(options, source_protocol(options))
 
 
 def source_protocol(options: SourceOptions) -> SourceProtocol:
     """For the driver and, with the same options, for every task."""
-    return AmqpSource() if _is_amqp(options.connection) else StompSource()
+    if _is_amqp(options.connection):
+        from pyspark_jms.amqp.source import AmqpSource
+
+        return AmqpSource()
+    from pyspark_jms.stomp.source import StompSource
+
+    return StompSource()
 
 
 def sink_protocol(options: SinkOptions) -> SinkProtocol:
     """For every task and, with the same options, for the driver."""
-    return AMQP_SINK if _is_amqp(options.connection) else STOMP_SINK
+    if _is_amqp(options.connection):
+        from pyspark_jms.amqp.sink import AMQP_SINK
+
+        return AMQP_SINK
+    from pyspark_jms.stomp.sink import STOMP_SINK
+
+    return STOMP_SINK
 
 
 def connect_mover(options: SourceOptions) -> ConnectMover:
     """For the command that moves messages from queue to queue."""
-    return AmqpMover if _is_amqp(options.connection) else StompMover
+    if _is_amqp(options.connection):
+        from pyspark_jms.amqp.moving import AmqpMover
+
+        return AmqpMover
+    from pyspark_jms.stomp.moving import StompMover
+
+    return StompMover
 
 
 def _is_amqp(settings: ConnectionSettings) -> bool:

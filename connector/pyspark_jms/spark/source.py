@@ -69,7 +69,7 @@ class JmsDataSource(DataSource):
 
 def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
     """Columns are checked where the plan is made: before any task runs, and also when there are no rows."""
-    from pyspark_jms.sink.sending import check_schema
+    from pyspark_jms.sink.schema import check_schema
 
     options = SinkOptions.parse(raw)
     check_schema(options, pa.schema([_arrow_field(field) for field in schema]))

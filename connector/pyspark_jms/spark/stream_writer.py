@@ -10,11 +10,8 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.tasks import LedgerTask, ledger_queue, may_be_repeated
-from pyspark_jms.sink.tidying import TIDY_EVERY
-from pyspark_jms.sink.writing import finish_write
-from pyspark_jms.spark.protocols import sink_protocol
-from pyspark_jms.spark.worker import results_of, run_task
+from pyspark_jms.sink.tasks import TIDY_EVERY, LedgerTask, ledger_queue, may_be_repeated
+from pyspark_jms.spark.reports import finish
 
 __all__ = ["JmsStreamWriter"]
 
@@ -32,12 +29,14 @@ class JmsStreamWriter(DataSourceStreamArrowWriter):
         """Spark makes one writer for all tasks of a batch, and calls ``commit`` on another one."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it: see spark.reports
+
         task = _this_task(self._execution) if self._options.exactly_once else None
         return run_task(self._options, iterator, task)
 
     def commit(self, messages: list[Any], batchId: int) -> None:
         tidy = batchId % TIDY_EVERY == 0
-        finish_write(sink_protocol(self._options), self._options, f"batch {batchId}", results_of(messages), tidy=tidy)
+        finish(self._options, f"batch {batchId}", messages, tidy=tidy)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """There is nothing to undo: the transaction of a failed task was never visible."""

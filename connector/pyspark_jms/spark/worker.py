@@ -1,38 +1,29 @@
 """A task of the sink in Spark's Python worker: the rows Spark gives it, checked to be all, and its report."""
 
 import inspect
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from io import BufferedReader, BufferedRWPair
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.writing import TaskResult, write_task
+from pyspark_jms.sink.writing import write_task
+from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.spark.protocols import sink_protocol
+from pyspark_jms.spark.reports import TaskReport
 from pyspark_jms.spark.sink_patience import task_patience
 
-__all__ = ["TaskReport", "require_all_rows", "results_of", "run_task"]
-
-
-@dataclass
-class TaskReport(WriterCommitMessage):
-    """What Spark carries from a task to the driver."""
-
-    result: TaskResult
+__all__ = ["require_all_rows", "run_task"]
 
 
 def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskReport:
+    protocol = sink_protocol(options)
+    freeze_gc()
     rows, patience = require_all_rows(batches), task_patience(options)
-    return TaskReport(write_task(sink_protocol(options), options, rows, task, patience=patience))
-
-
-def results_of(reports: Iterable[TaskReport | None]) -> list[TaskResult]:
-    return [report.result for report in reports if report is not None]
+    return TaskReport(write_task(protocol, options, rows, task, patience=patience))
 
 
 def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

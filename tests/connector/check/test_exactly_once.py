@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from artemis_244 import EmbeddedArtemis244
+from waiting import await_value
 
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
@@ -14,7 +15,10 @@ from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
 NEEDED = frozenset({"createAddress", "createDurableQueue", "consume", "browse", "send"})
+LIMITED = NEEDED - {"createAddress", "createDurableQueue"}
 USERS = [
+    User("limited", "pw", permissions=LIMITED),
+    User("reader", "pw", permissions=LIMITED - {"send"}),
     User("exact", "pw", permissions=NEEDED),
     *(User(f"no-{each}", "pw", permissions=NEEDED - {each}) for each in sorted(NEEDED)),
 ]
@@ -77,7 +81,7 @@ def test_the_check_leaves_no_subscription_and_no_message(broker, amqp_settings, 
         findings_of(amqp_settings(broker))
         assert not broker.has_queue("pyspark-jms.staging.check.owner")
         assert not broker.has_queue("pyspark-jms.commits.check.token")
-        assert broker.message_count("pyspark-jms.staging.check.token") == 0
+        await_value(lambda: broker.message_count("pyspark-jms.staging.check.token"), 0)
 
 
 def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
@@ -116,6 +120,48 @@ def test_a_missing_permission_is_named(strict, amqp_settings, permission):
     assert reading.verdict is writing.verdict is Verdict.NOTE
     assert permission in reading.advice
     assert permission in writing.advice
+
+
+def _create_staging(broker, address, max_consumers=1):
+    control = broker.server.getActiveMQServerControl()
+    control.createQueue(address, "MULTICAST", f"{address}.owner", None, True, max_consumers, False, True)
+    broker.create_queue(f"{address}.token")
+
+
+def test_a_staging_queue_of_an_administrator(strict, queue, amqp_settings, named):
+    _create_staging(strict, queue)
+    found = ExactlyOnce(amqp_settings(strict, "limited")).staging_queue(queue)
+    assert (found.verdict, found.value) == (
+        Verdict.FINE,
+        f"{queue} has the lock of one query, and this user may use it",
+    )
+    for user, fact in (("reader", "permission='SEND'"), ("no-browse", "permission='BROWSE'")):
+        refused = ExactlyOnce(amqp_settings(strict, user)).staging_queue(queue)
+        assert refused.verdict is Verdict.PROBLEM
+        assert fact in refused.value
+    request = CheckRequest(settings=amqp_settings(strict), staging_queue=queue)
+    every = named(run_checks(request))
+    assert [every[name].verdict for name in ("staging queue", "its settings")] == [Verdict.FINE, Verdict.FINE]
+
+
+def test_a_staging_queue_that_is_missing_or_no_lock_or_in_use(strict, queue, amqp_settings):
+    state = ExactlyOnce(amqp_settings(strict, "limited"))
+    missing = state.staging_queue(queue)
+    assert missing.verdict is Verdict.PROBLEM
+    assert f"Create the queues of {queue} and {queue}.token" in missing.advice
+    _create_staging(strict, f"{queue}.shared", max_consumers=-1)
+    shared = state.staging_queue(f"{queue}.shared")
+    assert shared.verdict is Verdict.PROBLEM
+    assert "is no lock" in shared.value
+    _create_staging(strict, f"{queue}.used")
+    owner = StagingQueue(amqp_settings(strict), Names(f"{queue}.used", "s"))
+    try:
+        owner.lock()
+        used = state.staging_queue(f"{queue}.used")
+    finally:
+        owner.close()
+    assert used.verdict is Verdict.NOTE
+    assert "a query uses" in used.value
 
 
 def _delete_what_checks_left(broker):

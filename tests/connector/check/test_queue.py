@@ -2,7 +2,7 @@
 
 import pytest
 from rawstomp import RawStomp, frame
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue, queue_findings
@@ -36,7 +36,7 @@ def test_every_body_type_is_counted_and_every_message_stays(broker, queue, find)
     }  # fmt: skip
     assert found["body types"].verdict is Verdict.PROBLEM
     assert "in delivery" not in found
-    assert broker.delivery_counts(queue) == [0] * 7
+    await_value(lambda: broker.delivery_counts(queue), [0] * 7)
 
 
 def test_text_and_bytes_are_fine(broker, queue, find):

@@ -3,7 +3,7 @@ import time
 import pytest
 from numbered import fill, in_queue
 from rawstomp import RawStomp
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient
@@ -22,10 +22,10 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
     assert ("one transaction" if over_amqp else "at-least-once") in commands.output
     assert commands("move", "--queue", queue, "--to", to, "--selector", "n = '2000'", *certain) == 0
     assert commands.output.startswith("moved 1 message ")
-    assert (broker.message_count(queue), broker.message_count(to)) == (2_492, 8)
+    await_value(lambda: (broker.message_count(queue), broker.message_count(to)), (2_492, 8))
     (found,) = commands.json("move", "--queue", queue, "--to", to, *certain)
     assert found == {"moved": 2492, "left": {}, "guarantee": "exactly-once" if over_amqp else "at-least-once"}
-    assert (broker.message_count(queue), broker.message_count(to)) == (0, 2_500)
+    await_value(lambda: (broker.message_count(queue), broker.message_count(to)), (0, 2_500))
     assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
 
 
@@ -76,7 +76,7 @@ def test_an_empty_text_stays_on_its_queue_over_stomp(broker, commands_on, queue)
     assert commands("move", "--queue", queue, "--to", f"{queue}.to") == 1
     assert "left 1 on" in commands.errors
     assert "move it over AMQP" in commands.errors
-    assert (broker.message_count(queue), broker.message_count(f"{queue}.to")) == (1, 1)
+    await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.to")), (1, 1))
     if hasattr(broker, "amqp_url"):
         assert commands_on(broker, broker.amqp_url)("move", "--queue", queue, "--to", f"{queue}.to") == 0
 

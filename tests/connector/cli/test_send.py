@@ -3,7 +3,7 @@ import json
 import sys
 
 import pytest
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms import cli
 from pyspark_jms.testing import JmsClient
@@ -52,7 +52,7 @@ def test_lines_of_json_go_where_the_command_or_the_line_says(commands, broker, q
     file.write_text("".join(json.dumps({"text": "x", "destination": f"queue://{queue}.{n}"}) + "\n" for n in "ab"))
     assert commands("send", "--json-lines", str(file)) == 0
     assert commands.output == "sent 2 messages to the destinations of their lines\n"
-    assert [broker.message_count(f"{queue}.{n}") for n in "ab"] == [1, 1]
+    await_value(lambda: [broker.message_count(f"{queue}.{n}") for n in "ab"], [1, 1])
 
 
 @pytest.mark.broker

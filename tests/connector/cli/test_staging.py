@@ -36,7 +36,8 @@ def staged(broker):
     queue.take_tokens()
     messages = MessageBlock(b"abc", ends=index_of_ends(1, 2, 3))
     token = SourceToken(id="s1", name="s1", next=10, floor=7).text()
-    queue.commit(token, [(7, 3, pack(messages, 0, 3, source="queue://q", dialect="artemis"))])
+    queue.send_blocks([(7, 3, pack(messages, 0, 3, source="queue://q", dialect="artemis"))])
+    queue.commit(token)
     queue.close()
     return name
 

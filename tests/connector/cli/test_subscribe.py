@@ -1,6 +1,6 @@
 import pytest
 from rawstomp import RawStomp
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms import cli
 
@@ -16,7 +16,7 @@ def test_the_broker_keeps_what_is_sent_before_the_first_reader(commands, broker,
         raw.send(f"news.{queue}", [([], "early")], topic=True)
     assert commands("subscribe", "--topic", f"news.{queue}", *name) == 0  # it exists: nothing changes
     found = [name for name in {stored, f"{stored}:global"} if broker.has_queue(name)]
-    assert [broker.message_count(q) for q in found] == [1]
+    await_value(lambda: [broker.message_count(q) for q in found], [1])
     assert commands("unsubscribe", "--topic", f"news.{queue}", *name) == 0
     assert not any(map(broker.has_queue, found))
 

@@ -46,7 +46,7 @@ def test_arrival_ends_the_quiet():
 
 def test_a_few_messages_are_cut_when_nothing_follows():
     clock = Clock()
-    looks = [(0.0, 1, 10, False), (0.005, 1, 10, False), (0.02, 1, 10, False)]
+    looks = [(0.0, 1, 10, False), (0.003, 1, 10, False), (0.02, 1, 10, False)]
     assert verdicts(begun(clock), clock, *looks) == [Verdict.WAIT, Verdict.WAIT, Verdict.CUT]
 
 

@@ -4,15 +4,21 @@ import pytest
 
 from pyspark_jms.source.lingering import Linger
 
-STEP_MS = 5
+STEP_MS = 2.5
+BYTES_PER_MS = 100_000
+"""How fast the bytes of a message come."""
 
 
 def cut_at(arrivals, until=5000):
     """``arrivals``: bytes of each message by the millisecond in which it comes. When the batch is cut, in ms."""
     linger = Linger()
-    for now in range(0, until, STEP_MS):
-        here = [size for at, size in arrivals if at <= now]
-        if here and linger.should_cut(now / 1000, len(here), sum(here)):
+    for step in range(int(until / STEP_MS)):
+        now = step * STEP_MS
+        here = [(at, size) for at, size in arrivals if at <= now]
+        on_its_way = any(now < at <= now + size / BYTES_PER_MS for at, size in arrivals)
+        changed = now if on_its_way else max((at for at, _ in here), default=0)
+        size = sum(size for _, size in here)
+        if here and linger.should_cut(now / 1000, len(here), size, changed=changed / 1000):
             return now
     return None
 
@@ -25,15 +31,15 @@ def paced(per_second, until_ms, size=100):
 @pytest.mark.parametrize(
     ("arrivals", "expected"),
     [
-        pytest.param([(0, 100)], 10, id="one message"),
-        pytest.param([(40, 100)], 50, id="its time begins when it comes"),
-        pytest.param([(0, 100)] * 50_000, 10, id="what waited says nothing of a pace"),
-        pytest.param([(0, 100), (8, 100)], 20, id="a second one"),
-        pytest.param(paced(200, 1000), 30, id="200 a second: never quiet"),
-        pytest.param(paced(9_000, 3000), 30, id="9,000 a second"),
+        pytest.param([(0, 100)], 5, id="one message"),
+        pytest.param([(40, 100)], 45, id="its time begins when it comes"),
+        pytest.param([(0, 100)] * 50_000, 5, id="what waited says nothing of a pace"),
+        pytest.param([(0, 100), (4, 100)], 10, id="a second one"),
+        pytest.param(paced(300, 1000), 15, id="300 a second: never quiet"),
+        pytest.param(paced(9_000, 3000), 15, id="9,000 a second"),
         pytest.param(paced(11_000, 3000), 1000, id="11,000 a second pour in"),
         pytest.param(paced(100, 3000, 1 << 20), 1000, id="so do 100 of 1 MB"),
-        pytest.param(paced(10, 3000, 1 << 20), 10, id="10 of 1 MB do not"),
+        pytest.param(paced(10, 3000, 1 << 20), 5, id="10 of 1 MB do not"),
         pytest.param(paced(20_000, 500), 600, id="a flood that ends"),
         pytest.param(paced(20_000, 100), 200, id="a burst"),
         pytest.param(

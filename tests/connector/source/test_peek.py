@@ -1,7 +1,7 @@
 import pytest
 from numbered import fill
 from streaming import access
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
@@ -17,4 +17,4 @@ def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, 
     batches = list(peek(options, StompSource()))
     assert [n for batch in batches for n in batch.column("sequence").to_pylist()] == list(range(shown))
     await_count(broker, queue, 20)
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})

@@ -1,7 +1,7 @@
 import pytest
 from rawstomp import RawStomp
 from streaming import access
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms.errors import BrokerUnreachableError, SelectorChangedError, SubscriptionInUseError
 from pyspark_jms.jms.subscription import Subscription
@@ -29,7 +29,7 @@ def test_it_keeps_messages_and_takes_none(broker, queue, url):
         raw.send(queue, [([], str(n)) for n in range(3)], topic=True)
     assert _create(broker, queue, **url) is None
     await_count(broker, f"c-{queue}.s", 3)
-    assert set(broker.delivery_counts(f"c-{queue}.s")) == {0}
+    await_value(lambda: set(broker.delivery_counts(f"c-{queue}.s")), {0})
     assert broker.consumer_count(f"c-{queue}.s") == 0
 
 

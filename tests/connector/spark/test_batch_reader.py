@@ -5,6 +5,7 @@ from numbered import fill
 from pyspark.errors import AnalysisException
 from rawstomp import RawStomp
 from streaming import access, left
+from waiting import await_value
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
@@ -22,7 +23,7 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
         rows = peek(spark, broker, queue=queue).orderBy("sequence").collect()
         assert [(row.sequence, row.text) for row in rows] == [(n, f"text {n}") for n in range(500)]
     assert left(broker, queue, 500) == 500
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})
     assert broker.consumer_count(queue) == 0
 
 
@@ -32,7 +33,7 @@ def test_is_bounded(spark, broker, queue, bound, seen):
         client.send(queue, [([], str(n) * 10_000) for n in range(8)])
     found = [row.text[0] for row in peek(spark, broker, queue=queue, **bound).collect()]
     assert found == [str(n) for n in range(seen)]
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
 def test_bounds_and_sequence_are_of_all_queues_together(spark, broker, queue):
@@ -59,7 +60,7 @@ def test_an_action_that_stops_early_gives_everything_back(spark, broker, queue):
     fill(broker, queue, 100)
     assert len(peek(spark, broker, queue=queue).limit(1).collect()) == 1
     assert left(broker, queue, 100) == 100
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
 def test_a_selector_filters_at_the_broker(spark, broker, queue):
@@ -92,4 +93,4 @@ def test_others_do_not_see_the_messages_while_it_looks_and_do_afterwards(broker,
         assert other.read(queue, quiet=0.5, ack=False) == []
         looking.close()
         assert len(other.read(queue, wanted=20, ack=False)) == 20
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})

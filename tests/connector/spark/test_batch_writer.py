@@ -7,16 +7,15 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from rawstomp import RawStomp
 from streaming import access
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import Sent
+from pyspark_jms.sink.results import Sent, TaskResult
 from pyspark_jms.sink.tasks import ledger_queue
 from pyspark_jms.sink.tidying import KEEP_WRITES_MS
-from pyspark_jms.sink.writing import TaskResult
 from pyspark_jms.spark.batch_writer import JmsBatchWriter
-from pyspark_jms.spark.worker import TaskReport
+from pyspark_jms.spark.reports import TaskReport
 from pyspark_jms.stomp.link.commit_ledger import find_entries
 from pyspark_jms.stomp.link.ledger_entries import encode_entry, write_selector
 from pyspark_jms.stomp.link.producer import Producer
@@ -185,7 +184,7 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
 
     run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
-    assert [broker.message_count(ledger_queue(query)) for query in queries] == [1]
+    await_value(lambda: [broker.message_count(ledger_queue(query)) for query in queries], [1])
 
 
 def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):

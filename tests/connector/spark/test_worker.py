@@ -1,5 +1,7 @@
 import io
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,6 +22,22 @@ def read_from(data):
     os.close(writing)
     with os.fdopen(reading, "rb") as infile:
         return main(infile), infile.read()
+
+
+PROBE = """
+import gc
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.spark.worker import run_task
+run_task(SinkOptions.parse({"brokerUrl": "PROTOCOL://localhost:1", "queue": "q"}), iter(()), None)
+print(gc.get_freeze_count() > 1000)
+"""
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_task_freezes_what_is_imported(protocol):
+    """Spark collects garbage after every task."""
+    command = [sys.executable, "-c", PROBE.replace("PROTOCOL", protocol)]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "True\n"
 
 
 def test_rows_before_the_marker_of_spark_are_all_and_the_marker_stays_in_the_input():

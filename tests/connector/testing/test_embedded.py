@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
@@ -128,7 +128,7 @@ def test_dead_letters_after_the_given_attempts(configured, connect, queue):
     broker = configured
     stomp, _ = connect(broker)
     stomp.send(queue, "poison")
-    assert broker.delivery_counts(queue) == [0]
+    await_value(lambda: broker.delivery_counts(queue), [0])
     _receive_and_drop(connect, broker, queue)
     wait_until(lambda: broker.delivery_counts(queue) == [1])
     _receive_and_drop(connect, broker, queue)

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed, User
@@ -52,7 +52,7 @@ def test_queue_operations(classic, connect, queue):
     stomp, _ = connect(classic)
     for text in ("a", "b"):
         stomp.send(queue, text)
-    assert (classic.message_count(queue), classic.consumer_count(queue)) == (2, 0)
+    await_value(lambda: (classic.message_count(queue), classic.consumer_count(queue)), (2, 0))
     stomp.subscribe(queue)
     wait_until(lambda: classic.delivering_count(queue) == 2)
     assert classic.consumer_count(queue) == 1

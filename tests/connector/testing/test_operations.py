@@ -1,5 +1,5 @@
 import pytest
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import DeadLetter, JmsClient
@@ -11,13 +11,13 @@ def test_counts_follow_a_consumer(broker, connect, queue):
         stomp.send(queue, text)
     wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (3, 0))
     assert broker.consumer_count(queue) == 0
-    assert broker.delivery_counts(queue) == [0, 0, 0]
+    await_value(lambda: broker.delivery_counts(queue), [0, 0, 0])
 
     stomp.subscribe(queue)
     ids = [stomp.next_frame("MESSAGE").partition("message-id:")[2].split("\n")[0] for _ in range(3)]
     wait_until(lambda: broker.consumer_count(queue) == 1)
     wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (3, 3))
-    assert broker.delivery_counts(queue) == []
+    await_value(lambda: broker.delivery_counts(queue), [])
 
     stomp.ask(f"ACK\nid:{ids[0]}\nreceipt:a\n\n")
     wait_until(lambda: (broker.message_count(queue), broker.delivering_count(queue)) == (2, 2))

@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from waiting import await_count
+from waiting import await_count, await_value
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import InstalledRabbit, RabbitUser
@@ -44,7 +44,7 @@ def test_queue_operations(rabbit, queue):
     with rabbit.amqp() as amqp:
         amqp.publish(queue, b"hello", content_type="text/plain", message_id="m")
         amqp.publish(queue, b"")
-    assert (rabbit.message_count(queue), rabbit.consumer_count(queue)) == (2, 0)
+    await_value(lambda: (rabbit.message_count(queue), rabbit.consumer_count(queue)), (2, 0))
     assert rabbit.purge(queue) == 2
     await_count(rabbit, queue, 0)
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -14,24 +14,14 @@ from pyspark_jms.source.lingering import LINGER_SECONDS
 from pyspark_jms.source.links import Arrivals
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.staged.diverting import divert_oversized, divert_unmappable
-from pyspark_jms.source.staged.links import StagedLink
+from pyspark_jms.source.staged.links import StagedLane, StagedLink
+from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
 
-__all__ = ["Intake", "Taken"]
+__all__ = ["Intake"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
-
-
-@dataclass(slots=True, repr=False)
-class Taken:
-    """Received, and not accepted."""
-
-    spans: list[Span]
-    deliveries: int
-
-    def __len__(self) -> int:
-        return sum(map(len, self.spans))
 
 
 class Intake:
@@ -49,19 +39,21 @@ class Intake:
         self.dead_letters = 0
         self.skipped = 0
 
-    def receive(self, link: StagedLink) -> Taken:
-        """What is moved next. Nothing: too little, or nothing came for a while, or everything is drained."""
+    def receive(self, link: StagedLink, move: Move) -> None:
+        """Adds what is moved next. Nothing: too little, or nothing came for a while, or everything is drained."""
         self._admission.begin(link.received_bytes)
         while True:
-            verdict = self._wait(link)
-            taken = self._take(link)
-            if len(taken) and verdict is Verdict.NONE_YET and len(taken) < (self._options.min_messages or 0):
-                _release(link, taken.spans)
-                return Taken([], taken.deliveries)
-            if len(taken) or self._is_over(link):
-                if len(taken):
+            lanes = self._open(link)
+            verdict = self._wait(link, lanes, move)
+            spans = self._take(link, lanes, move)
+            if verdict is Verdict.NONE_YET and 0 < sum(map(len, spans)) < (self._options.min_messages or 0):
+                _release(link, spans)
+                return
+            self._add(link, spans, move)
+            if len(move) or self._is_over(link):
+                if len(move):
                     self._admission.note_batch()
-                return taken
+                return
             self._admission.begin(link.received_bytes)
 
     def _is_over(self, link: StagedLink) -> bool:
@@ -80,8 +72,8 @@ class Intake:
 
     # --- waiting -------------------------------------------------------------------------------
 
-    def _wait(self, link: StagedLink) -> Verdict:
-        lanes = [link.lanes[lane] for lane in self._open(link)]
+    def _wait(self, link: StagedLink, numbers: list[int], move: Move) -> Verdict:
+        lanes = [link.lanes[number] for number in numbers]
         try:
             for lane in lanes:
                 lane.resume()
@@ -89,7 +81,9 @@ class Intake:
                 self._stop.check()
                 for lane in lanes:
                     lane.check()
-                waiting = self._waiting(link)
+                if not self._add_full(link, numbers, move):
+                    return Verdict.CUT
+                waiting = _waiting(lanes, move)
                 verdict = self._admission.verdict(waiting, link.received_bytes)
                 if verdict in {Verdict.CUT, Verdict.NONE_YET} or (
                     verdict is Verdict.NOTHING and self._admission.quiet >= self._patience
@@ -107,25 +101,34 @@ class Intake:
     def _patience(self) -> float:
         return IDLE_SECONDS if self._drain is None else self._drain.idle_timeout
 
-    def _waiting(self, link: StagedLink) -> Waiting:
-        figures = [link.lanes[lane].waiting() for lane in self._open(link)]
-        size = sum(size for _, size in figures)
-        return Waiting(sum(messages for messages, _ in figures), size, size, no_room=False)
+    def _add_full(self, link: StagedLink, numbers: list[int], move: Move) -> bool:
+        """Add what can be taken without cutting a block short, so that the broker stores it while more is received.
+
+        Not below a minimum, which may give everything back. Returns whether there is room for more.
+        """
+        if self._options.min_messages is not None:
+            return True
+        blocks = [(number, block) for number in numbers for block in link.lanes[number].take(only_full=True)]
+        return self._add(link, self._spans(link, blocks, move), move)
 
     # --- taking --------------------------------------------------------------------------------
 
-    def _take(self, link: StagedLink) -> Taken:
+    def _take(self, link: StagedLink, numbers: list[int], move: Move) -> list[Span]:
         spans: list[Span] = []
-        deliveries = 0
-        for number in self._open(link):
-            lane = link.lanes[number]
-            lane.check()
+        for number in numbers:
+            link.lanes[number].check()
             self._divert_oversized(link, number)
-            for block in lane.take():
-                deliveries = max(deliveries, lane.most_deliveries(block))
-                self._counts.redelivered += lane.redelivered(block)
-                spans += self._of_block(link, number, block)
-        return Taken(self._fitting(link, spans), deliveries)
+            spans += self._spans(link, [(number, block) for block in link.lanes[number].take()], move)
+        return spans
+
+    def _spans(self, link: StagedLink, blocks: list[tuple[int, MessageBlock]], move: Move) -> list[Span]:
+        spans: list[Span] = []
+        for number, block in blocks:
+            lane = link.lanes[number]
+            move.deliveries = max(move.deliveries, lane.most_deliveries(block))
+            self._counts.redelivered += lane.redelivered(block)
+            spans += self._of_block(link, number, block)
+        return spans
 
     def _of_block(self, link: StagedLink, number: int, block: MessageBlock) -> list[Span]:
         """The messages of a block that become rows, in runs between those that do not."""
@@ -144,20 +147,24 @@ class Intake:
         self.dead_letters += letters
         self.skipped += skipped
 
-    def _fitting(self, link: StagedLink, spans: list[Span]) -> list[Span]:
-        """As many as a batch may have, at least one; the rest is given back."""
-        messages, size = self._options.max_messages, self._options.max_bytes
-        kept: list[Span] = []
+    def _add(self, link: StagedLink, spans: list[Span], move: Move) -> bool:
+        """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
         for at, span in enumerate(spans):
-            fits = span.fit(size=size, messages=messages, at_least_one=not kept)
-            taken, rest = span.cut(fits)
-            kept += [taken] if fits else []
-            size -= taken.size
-            messages = None if messages is None else messages - fits
+            size, most = self._options.max_bytes - move.size, self._options.max_messages
+            left = None if most is None else most - len(move)
+            taken, rest = span.cut(span.fit(size=size, messages=left, at_least_one=not len(move)))
+            if len(taken):
+                move.add(taken)
             if len(rest):
                 _release(link, [rest, *spans[at + 1 :]])
-                break
-        return kept
+                return False
+        return True
+
+
+def _waiting(lanes: Sequence[StagedLane], move: Move) -> Waiting:
+    figures = [(len(move), move.size), *(lane.waiting() for lane in lanes)]
+    size = sum(size for _, size in figures)
+    return Waiting(sum(messages for messages, _ in figures), size, size, no_room=False)
 
 
 def _release(link: StagedLink, spans: list[Span]) -> None:

@@ -1,10 +1,10 @@
 """What the engine of staged reads needs of a protocol. ``amqp.staging`` implements it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.staged import StagedBlock
+from pyspark_jms.blocks.staged import Packed, StagedBlock
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -60,7 +60,8 @@ class StagedLane(Unmappable, Timestamped, Protocol):
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
 
-    def take(self) -> list[MessageBlock]: ...
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        """``only_full``: blocks to which no more messages are added."""
 
     def take_oversized(self) -> list[Any]: ...
 
@@ -113,10 +114,11 @@ class StagedLink(Protocol):
 
     def blocks(self) -> Sequence[Stretch]: ...
 
-    def move(
-        self, token: str, blocks: Sequence[tuple[int, int, bytes]], accepted: Sequence[tuple[int, list[bytes]]]
-    ) -> None:
-        """One transaction. ``accepted``: numbers of lanes, and ids of their messages."""
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
+        """First numbers, counts and messages, in the transaction of the next ``move``."""
+
+    def move(self, token: str, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
+        """Ends the transaction. ``accepted``: numbers of lanes, and ids of their messages."""
 
     def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
         """One transaction: accept messages that are not staged, and send dead letters for them."""

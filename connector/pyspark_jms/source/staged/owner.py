@@ -8,7 +8,6 @@ import time
 import uuid
 from typing import Any, assert_never
 
-from pyspark_jms.blocks.staged import pack, pieces_of
 from pyspark_jms.delivery.staging.owner import SourceOwner
 from pyspark_jms.delivery.staging.owner_table import Deliver, Plan, Planned, Read, Stop, Wait
 from pyspark_jms.delivery.staging.steps import (
@@ -48,9 +47,10 @@ from pyspark_jms.errors import (
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.staged.connecting import connect_link, subscriptions_of
-from pyspark_jms.source.staged.intake import Intake, Taken
+from pyspark_jms.source.staged.intake import Intake
 from pyspark_jms.source.staged.links import StagedLink, StagedProtocol, Stretch
 from pyspark_jms.source.staged.memory import Run, StagedMemory, joined
+from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
 
 __all__ = ["StreamOwner"]
@@ -72,7 +72,7 @@ class StreamOwner:
         self._arrivals = arrivals
         self._machine = SourceOwner(lambda: uuid.uuid4().hex, fail_on_data_loss=options.fail_on_data_loss)
         self._event: object = None
-        self._taken = Taken([], 0)
+        self._move: Move | None = None
         self._floor = 0
         """Of the token that the next move replaces."""
         self._locked_at = 0.0
@@ -159,8 +159,7 @@ class StreamOwner:
                 self._open.renew_token(command.token.text())
                 return Renewed()
             case Receive():
-                self._taken = self._intake.receive(self._open)
-                return Received(len(self._taken), self._taken.deliveries)
+                return self._receive(command.first)
             case TakeTokens():
                 self._floor = 0 if self.token is None else self.token.floor
                 return TokensTaken(tuple(map(_token, self._open.take_tokens())))
@@ -168,7 +167,7 @@ class StreamOwner:
                 self._open.take_finished(command.below)
                 return FinishedTaken()
             case Commit():
-                return self._commit(command.token, command.first)
+                return self._commit(command.token)
             case BrowseBlocks():
                 return self._browse(command.start, command.end)
             case Drop():
@@ -186,7 +185,7 @@ class StreamOwner:
 
     def _leave(self, *, politely: bool) -> None:
         """Politely: detached, so that no delivery count rises."""
-        link, self.link, self._taken = self.link, None, Taken([], 0)
+        link, self.link, self._move = self.link, None, None
         if link is not None:
             link.close() if politely else link.drop()
 
@@ -254,27 +253,22 @@ class StreamOwner:
 
     # --- the move ------------------------------------------------------------------------------
 
-    def _commit(self, token: SourceToken, first: int) -> Committed:
-        link, number, now = self._open, first, int(time.time() * 1000)
-        blocks: list[tuple[int, int, bytes]] = []
-        runs: list[Run] = []
-        accepted: list[tuple[int, list[bytes]]] = []
-        for span in self._taken.spans:
-            source, part = str(link.lanes[span.lane].subscription.destination), span.messages()
-            for a, b in pieces_of(part):
-                blocks.append((number + a, b - a, pack(part, a, b, source=source, dialect=link.dialect.name)))
-            runs.append(Run(number, source, link.dialect.name, part, now))
-            accepted.append((span.lane, [each for each in span.ids if each is not None]))
-            number += len(span)
+    def _receive(self, first: int) -> Received:
+        move = self._move = Move(self._open, first)
+        self._intake.receive(self._open, move)
+        return Received(len(move), move.deliveries)
+
+    def _commit(self, token: SourceToken) -> Committed:
+        move, self._move = self._move, None
+        assert move is not None
         try:
-            link.move(token.text(), blocks, accepted)
+            self._open.move(token.text(), move.accepted)
         except TransactionRolledBackError as error:
             raise _refused(error) from None
-        self.moved += number - first
+        self.moved += len(move)
         self.retired += token.floor - self._floor
-        self.memory.add(runs)
-        self._taken = Taken([], 0)
-        return Committed(self.memory.cuts(first, number, self._options.partition_bytes))
+        self.memory.add(move.runs)
+        return Committed(self.memory.cuts(move.first, move.end, self._options.partition_bytes))
 
     def close(self) -> None:
         self._leave(politely=True)

@@ -1,10 +1,12 @@
 import pytest
 from amqp_messages import block_of
 from streaming import left
+from waiting import await_value
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import MessageTooLargeError
+from pyspark_jms.source.staged.move import Move
 
 _BAD = b"\x00\x53\x74\xc1\x05\x02\x40\x42\x40\x41" + b"\x00\x53\x77\xa1\x01x"
 """A text whose application properties have a name that is not text."""
@@ -57,4 +59,37 @@ def test_a_message_that_is_too_large_stops_the_query_without_a_count(broker, que
     with pytest.raises(MessageTooLargeError):
         running.texts(2)
     assert left(broker, queue, 2) == 2
-    assert broker.delivery_counts(queue) == [0, 0]
+    await_value(lambda: broker.delivery_counts(queue), [0, 0])
+
+
+def test_a_dead_letter_is_sent_while_a_move_is_open(broker, queue, put, query, settings_for, monkeypatch):
+    """The blocks before it were sent, and are not committed with it."""
+    monkeypatch.setattr("pyspark_jms.amqp.link.prefetch._BLOCK_MESSAGES", 2)
+    moves = []
+
+    class BadFollows(Move):
+        def add(self, span):
+            super().add(span)
+            if not moves:
+                put_bad(settings_for(broker), queue)
+            moves.append(self)
+
+    def dies(*_):
+        raise DeathError
+
+    class DeathError(Exception):
+        pass
+
+    put(broker, queue, "one", "two", "three")
+    running = query(onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead")
+    assert running.plan()
+    with monkeypatch.context() as dying:
+        dying.setattr("pyspark_jms.source.staged.owner.Move", BadFollows)
+        dying.setattr("pyspark_jms.amqp.staging.AmqpStagedLink.move", dies)
+        with pytest.raises(DeathError):
+            running.plan()
+    assert left(broker, f"{queue}.dead", 1) == 1
+    assert moves[0]._link.blocks() == []
+    running.die()
+    running.start()
+    assert running.texts(3) == ["one", "two", "three"]

@@ -1,10 +1,12 @@
 import time
+from typing import ClassVar
 
 import pytest
 from streaming import left
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.errors import StoppedError
+from pyspark_jms.source.staged.move import Move
 
 
 def numbered(*numbers):
@@ -28,7 +30,43 @@ def test_bytes_and_messages_of_a_batch_have_limits(broker, queue, put, query):
     assert [text[:2].strip(".") for text in running.texts(12)] == [str(n) for n in range(12)]
     sizes = [b["seq"] - a["seq"] for a, b in zip(running.log, running.log[1:], strict=False)]
     assert max(sizes) <= 3
-    assert broker.delivery_counts(queue) == []
+    await_value(lambda: broker.delivery_counts(queue), [])
+
+
+class NotedMove(Move):
+    """Notes at each span whether messages were still received."""
+
+    early: ClassVar[list] = []
+
+    def add(self, span):
+        self.early.append(self._link.lanes[span.lane]._prefetch._grants)
+        super().add(span)
+
+
+@pytest.mark.parametrize("limit", [None, 25])
+def test_full_blocks_are_sent_while_more_is_received(broker, queue, put, query, monkeypatch, limit):
+    monkeypatch.setattr("pyspark_jms.amqp.link.prefetch._BLOCK_MESSAGES", 10)
+    monkeypatch.setattr("pyspark_jms.source.staged.owner.Move", NotedMove)
+    monkeypatch.setattr(NotedMove, "early", [])
+    put(broker, queue, *numbered(90))
+    running = query(maxMessagesPerTrigger=limit)
+    assert running.texts(90) == numbered(90)
+    assert NotedMove.early[0]
+    sizes = [b["seq"] - a["seq"] for a, b in zip(running.log, running.log[1:], strict=False)]
+    assert limit is None or max(sizes) <= limit
+    await_value(lambda: broker.delivery_counts(queue), [])
+
+
+def test_no_block_is_sent_below_a_minimum(broker, queue, put, query, monkeypatch):
+    monkeypatch.setattr("pyspark_jms.amqp.link.prefetch._BLOCK_MESSAGES", 1)
+    put(broker, queue, *numbered(2))
+    running = query(minMessagesPerTrigger=3, maxTriggerDelay="10m")
+    running.plan()
+    assert not running.plan()
+    assert running.source.progress()["staged"] == 0
+    wait_until(lambda: broker.delivering_count(queue) == 0)
+    put(broker, queue, "text 2")
+    assert running.texts(3) == numbered(3)
 
 
 def test_too_few_messages_are_given_back(broker, queue, put, query):
@@ -38,7 +76,7 @@ def test_too_few_messages_are_given_back(broker, queue, put, query):
     for _ in range(3):
         assert not running.plan()
         wait_until(lambda: broker.delivering_count(queue) == 0)
-    assert broker.delivery_counts(queue) == [0, 0]
+    await_value(lambda: broker.delivery_counts(queue), [0, 0])
     put(broker, queue, *numbered(2, 4))
     assert running.texts(4) == numbered(4)
     assert len(running.log) == 2

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from streaming import left
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import ConnectionLostError, DataLossError, PoisonLoopError, SourceFencedError
@@ -81,7 +81,7 @@ def test_a_message_near_the_limit_stops_the_query(broker, queue, put, query, set
     with pytest.raises(PoisonLoopError, match=r"\[JMS_POISON_LOOP\] The broker has delivered a message [5-9] times"):
         running.plan()
     assert left(broker, queue, 3) == 3
-    assert broker.delivery_counts(queue) == counts
+    await_value(lambda: broker.delivery_counts(queue), counts)
 
 
 def _failed(block):
