@@ -8,6 +8,7 @@ import uuid
 import class_archive
 import pytest
 from hypothesis import HealthCheck, settings
+from waiting import wait_until
 
 from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
@@ -102,8 +103,17 @@ def spark(tmp_path_factory):
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JMS_PASSWORD", "artemis")  # passwordEnv of the pages, read by the processes of Spark
         session = _spark_session(tmp_path_factory.mktemp("spark"))
+        _start_once(session, tmp_path_factory.mktemp("first"))
         yield session
         session.stop()
+
+
+def _start_once(session, checkpoint):
+    """Two first starts at the same time can break the session: docs/errors.md, "Errors of Spark"."""
+    frame = session.readStream.format("jms").options(brokerUrl="stomp://127.0.0.1:1", queue="none").load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    wait_until(lambda: not query.status["message"].startswith("Initializing"), what="the first start")
+    query.stop()
 
 
 def _spark_session(directory):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bench.latency import delays, percentile
+from bench.latency import delays, floor, percentile
 
 BEGAN = 1_760_000_000.0
 
@@ -37,3 +37,8 @@ def test_batches_before_the_first_message_are_nobodys():
 )
 def test_percentile(values, percent, expected):
     assert percentile(list(values), percent) == expected
+
+
+def test_the_floor_is_the_rest_of_a_batch_and_the_next_one():
+    batches = [batch(number, 10, began=number * 0.1, took=100) for number in (2, 0, 1)]
+    assert floor(batches, 20) == pytest.approx([100, 150, 100, 150], abs=0.01)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from streaming import run_available
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.testing import EmbeddedClassic, User
 
@@ -110,7 +110,7 @@ def test_a_peek_counts_no_delivery(spark, classic, queue):
     peek = spark.read.format("jms").options(**access(classic), queue=queue).load()
     for _ in range(2):
         assert peek.count() == 700
-    assert set(classic.delivery_counts(queue)) == {0}
+    await_value(lambda: set(classic.delivery_counts(queue)), {0})
 
 
 def test_a_row_that_is_refused_without_a_transaction_is_an_error(spark, classic):

@@ -9,7 +9,7 @@ import brokers_page
 import pytest
 from proxy import Proxy
 from streaming import run_available
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
@@ -126,7 +126,7 @@ def test_rows_without_a_transaction_are_confirmed(spark, stage, queues, document
                 write.save()
         else:
             write.save()
-        assert proxy.to_client.cut_done.is_set() is each
+        assert proxy.to_client.cut_done.wait(10 if each else 0) is each
     if not each:
         await_count(stage.broker, queue, 100)
 
@@ -172,7 +172,7 @@ def test_what_a_stop_costs(spark, stage, queues, tmp_path, documented):
     assert words in {"none", "one for each message in flight; the broker has no limit"}
     free = words == "none"
     if hasattr(stage.broker, "delivery_counts"):
-        assert stage.broker.delivery_counts(queue) == [0 if free else 12] * 10
+        await_value(lambda: stage.broker.delivery_counts(queue), [0 if free else 12] * 10)
     with stage.client() as client:
         found = client.get(queue, 10)  # none of them went to the dead letters
     assert {message.headers.get("redelivered", "false") for message in found} == {"false" if free else "true"}

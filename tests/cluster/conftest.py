@@ -35,6 +35,14 @@ def standalone():
 
 
 @pytest.fixture
+def gate(tmp_path):
+    """Where a task waits at one message: see ``hold`` of a leg."""
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def cluster(standalone):
     """The one of the session, whole again if a test before killed something."""
     standalone.restore()

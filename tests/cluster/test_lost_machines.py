@@ -32,14 +32,6 @@ def worker_killed(worker):
     worker.kill()
 
 
-@pytest.fixture
-def gate(tmp_path):
-    """Where a leg is held half-way through its first batch."""
-    folder = tmp_path / "gate"
-    folder.mkdir()
-    return folder
-
-
 def hold(gate, at):
     return {"hold": {"gate": str(gate), "at": str(at)}}
 

@@ -1,10 +1,9 @@
 """Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
 
-import time
-
 from cells import FROM_FILES
 from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME
 from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
+from waiting import settled
 
 _TASK = BATCH // 2
 """Rows of one of the two tasks of a batch."""
@@ -26,11 +25,7 @@ def _hold_acknowledgement(stage, frame):
 
 def _settled_count(stage):
     """Messages on the broker, which counts a moment after it has confirmed."""
-    count = None
-    while (again := stage.input.left()) != count:
-        count = again
-        time.sleep(0.5)
-    return count
+    return settled(stage.input.left, 0.5)
 
 
 def _accepting(stage):

@@ -1,22 +1,43 @@
-"""Results → the tables of docs/guarantees.md, between two marks for each protocol if the file has them."""
+"""Records of cells → the tables of docs/fault-matrix.md: a section for the modes of one table, between two marks.
 
-import datetime as dt
+    python tests/faults/in_docs.py docs/fault-matrix.md results.jsonl ...
+
+A section is written when each of its cells has a record. So the run of one mode cannot delete the table of another.
+"""
+
+import argparse
 import string
+import sys
 from pathlib import Path
 
-from cells import AMQP_MODES, STOMP_MODES, cells, faults_of, points_of
+from cells import AMQP_MODES, EXACTLY_ONCE, STOMP_MODES, cells, faults_of, points_of
+from records import read
+from say import say
 
-SECTIONS = {"faults": STOMP_MODES, "faults over AMQP": AMQP_MODES}
+SECTIONS = {
+    "faults": STOMP_MODES,
+    "faults over AMQP": {mode: words for mode, words in AMQP_MODES.items() if mode not in EXACTLY_ONCE},
+    "faults of exactly-once over AMQP": {mode: words for mode, words in AMQP_MODES.items() if mode in EXACTLY_ONCE},
+}
 
 
-def write(path: Path, results):
-    """A section none of whose modes was run stays as it is."""
+def write(path, records, *, partial=False):
+    """Of several records of a cell the last one counts. Returns which sections are not written, and why.
+
+    A section without any record stays as it is. ``partial``: cells without a record are ``not run``.
+    """
     text = path.read_text() if path.exists() else ""
+    last = {record.name: record for record in records}
+    left = []
     for name, modes in SECTIONS.items():
-        found = [result for result in results if result.cell.mode in modes]
-        if found:
+        wanted = [cell.name for cell in cells() if cell.mode in modes and cell.reason is None]
+        found = {cell: last[cell] for cell in wanted if cell in last}
+        if len(found) == len(wanted) or (found and partial):
             text = _replaced(text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", _lines(modes, found))
+        elif found:
+            left.append(f"{name}: {len(wanted) - len(found)} of {len(wanted)} cells have no result")
     path.write_text(text if text.endswith("\n") else text + "\n")
+    return left
 
 
 def _replaced(text, begin, end, lines):
@@ -27,13 +48,14 @@ def _replaced(text, begin, end, lines):
     return before + section + rest.partition(end)[2]
 
 
-def _lines(modes, results):
-    by_name = {result.cell.name: result for result in results}
-    sent = sum(result.sent for result in results)
-    bad = sum(not result.ok for result in results)
+def _lines(modes, by_name):
+    records = by_name.values()
+    sent = sum(record.sent for record in records)
+    bad = sum(not record.ok for record in records)
+    days = sorted({record.day for record in records})
     yield (
-        f"`make faults` on {dt.datetime.now(dt.UTC):%Y-%m-%d}: {len(results)} cells, {sent:,} messages,"
-        f" {sum(result.lost for result in results)} lost, {bad} cells failed."
+        f"`make faults` on {' to '.join(dict.fromkeys((days[0], days[-1])))}: {len(records)} cells, {sent:,} messages,"
+        f" {sum(record.lost for record in records)} lost, {bad} cells failed."
         " Each cell shows *lost / duplicated* messages; a letter is the reason why the cell is not run."
     )
     letters = {}
@@ -52,8 +74,24 @@ def _lines(modes, results):
 def _cell(cell, by_name, letters):
     if cell.reason is not None:
         return letters.setdefault(cell.reason, string.ascii_lowercase[len(letters)])
-    result = by_name.get(cell.name)
-    if result is None:
+    record = by_name.get(cell.name)
+    if record is None:
         return "not run"
-    figures = f"{result.lost} / {result.duplicated}"
-    return figures if result.ok else f"**{figures}: {result.verdict.splitlines()[0]}**"
+    figures = f"{record.lost} / {record.duplicated}"
+    return figures if record.ok else f"**{figures}: {record.verdict.splitlines()[0]}**"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("page", type=Path)
+    parser.add_argument("results", type=Path, nargs="+", help="what matrix.py --results wrote; later files count more")
+    parser.add_argument("--partial", action="store_true", help="write sections that lack cells too, as not run")
+    options = parser.parse_args()
+    records = [record for path in options.results for record in read(path)]
+    left = write(options.page, records, partial=options.partial)
+    say(*(f"not written: {section}" for section in left))
+    return bool(left or not records)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

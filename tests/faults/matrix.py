@@ -2,12 +2,15 @@
 
     python tests/faults/matrix.py --list
     python tests/faults/matrix.py --mode journal --fault kill-driver --jobs 2
-    python tests/faults/matrix.py --markdown docs/guarantees.md
+    python tests/faults/matrix.py --mode journal --results build/faults.jsonl --resume
+    python tests/faults/matrix.py --results build/faults.jsonl --markdown docs/fault-matrix.md
 
-Ends with 1 when a cell lost a message, repeated one where that is not allowed, or did not reach its point.
+Ends with 1 when a cell lost a message, repeated one where that is not allowed, or did not reach its point, or when a
+section of the page was not written because some of its cells have no result yet.
 """
 
 import argparse
+import datetime as dt
 import queue
 import sys
 import time
@@ -17,6 +20,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
 import in_docs  # noqa: E402 - found by the line above
+import records  # noqa: E402
 from cells import FAULTS, MODES, POINTS, cells  # noqa: E402
 from play import play  # noqa: E402
 from say import say  # noqa: E402
@@ -37,10 +41,12 @@ def show(result):
         cell.mode, cell.fault, cell.point, result.sent, result.seen, result.lost, result.duplicated, result.queue,
         result.dead, f"{result.seconds:.0f}s", f"{result.verdict} | {endings} | {evidence}",
     )  # fmt: skip
+    if not result.ok:
+        say(*result.errors)
 
 
-def run(wanted, jobs):
-    """Results in the order of the table."""
+def run(wanted, jobs, done):
+    """Results in the order of the table. ``done`` gets each one as soon as it is there."""
     slots = queue.SimpleQueue()
     opened = []
 
@@ -52,7 +58,7 @@ def run(wanted, jobs):
             opened.append(slot)
         result = play(slot, cell)
         slots.put(slot)
-        show(result)
+        done(result)
         return result
 
     try:
@@ -79,15 +85,26 @@ def main():
         return 0
     began = time.monotonic()
     say_row("mode", "fault", "point", "sent", "seen", "lost", "twice", "left", "dead", "time", "")
-    results = run(wanted, options.jobs)
-    if options.markdown:
-        in_docs.write(options.markdown, results)
+    noted = records.read(options.results) if options.results else []
+    if options.resume:
+        passed = {record.name for record in noted if record.ok}
+        wanted = [cell for cell in wanted if cell.name not in passed]
+
+    def done(result):
+        show(result)
+        noted.append(records.record_of(result, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"))
+        if options.results:
+            records.append(options.results, noted[-1])
+
+    results = run(wanted, options.jobs, done)
+    left = in_docs.write(options.markdown, noted, partial=options.partial) if options.markdown else []
     bad = [result for result in results if not result.ok]
-    took, skipped = time.monotonic() - began, len(chosen) - len(wanted)
+    took, skipped = time.monotonic() - began, sum(cell.reason is not None for cell in chosen)
     say(f"{len(results)} cells in {took:.0f} s, {len(bad)} failed, {skipped} skipped")
     for result in bad:
-        say(f"FAILED {result.cell.name}: {result.verdict}", *result.errors)
-    return bool(bad)
+        say(f"FAILED {result.cell.name}: {result.verdict}")
+    say(*(f"{options.markdown}: not written: {section}" for section in left))
+    return bool(bad or left)
 
 
 def arguments():
@@ -96,9 +113,15 @@ def arguments():
     parser.add_argument("--fault", action="append", choices=FAULTS)
     parser.add_argument("--point", action="append", choices=POINTS)
     parser.add_argument("--jobs", type=int, default=1, help="cells at the same time, each with a broker and drivers")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="append each result; --markdown uses all of them")
+    parser.add_argument("--resume", action="store_true", help="leave out cells that passed, by the file of --results")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables whose cells all have a result")
+    parser.add_argument("--partial", action="store_true", help="write tables that lack cells too, as not run")
     parser.add_argument("--list", action="store_true", help="the cells, and why some are not run")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.resume and not options.results:
+        parser.error("--resume needs --results")
+    return options
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from cells import TO_QUEUE, WITH_JOURNAL
 from frames import AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SINK, STOMP_SOURCE, Frame
 
 LONGEST_SECONDS = 3.0
@@ -20,6 +21,8 @@ _FRAMES = {
     "amqp-both-once": {"source": AMQP_SOURCE, "sink": AMQP_SINK_ONCE},
 }
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
+_INSTEAD = {"journal": "checkpoint/offsets", "out": "checkpoint/commits"}
+"""For a mode without that folder. Drawn first, so that a seed stays the same plan."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ def draw(rng, mode):
     seconds = rng.uniform(0, LONGEST_SECONDS)
     proxy = rng.choice(sorted(_FRAMES[mode]))
     frame, nth = rng.choice(_FRAMES[mode][proxy]), rng.choice((1, 1, 2, 3, 50))
-    return Moment(kind, seconds, proxy, frame, nth, rng.choice(_FILES))
+    folder = rng.choice(_FILES)
+    if (folder == "journal" and mode not in WITH_JOURNAL) or (folder == "out" and mode in TO_QUEUE):
+        folder = _INSTEAD[folder]
+    return Moment(kind, seconds, proxy, frame, nth, folder)
 
 
 def await_moment(stage, moment):

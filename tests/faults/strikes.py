@@ -19,13 +19,13 @@ def strike(stage, cell):
     _STRIKES[cell.fault](stage)
 
 
-def _lost(stage, *proxies):
+def _lost(stage, *proxies, links=None):
     """What a dead process had on its way is lost with it, unless the broker does not see its end."""
     if stage.quiet_death:
         stage.driver.halts.release()
         return
     for proxy in proxies:
-        proxy.cut()
+        proxy.cut(links)
     stage.release()
 
 
@@ -44,8 +44,9 @@ def _kill_runner(stage):
 
 def _kill_worker(stage):
     stage.until(stage.driver.workers, "a worker", _FOR_PROCESSES_SECONDS)
+    links = stage.sink.links()  # the next attempt may connect at once
     session.kill(*stage.driver.workers())
-    _lost(stage, stage.sink)
+    _lost(stage, stage.sink, links=links)
 
 
 def _kill_broker(stage):

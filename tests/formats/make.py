@@ -1,9 +1,16 @@
-"""Writes checkpoints and a journal of this release, for the tests of later releases. Run it once for each release:
+"""Writes what this release leaves in files and at a broker, for the tests of later releases. Once for each release:
 
-    .venv/bin/python tests/formats/make.py tests/formats/0.1.0
+    .venv/bin/python tests/formats/make.py tests/formats/0.1.0 [FOLDER …]
 
-Each folder has the checkpoint of a query, copied in the middle of its last batch: the batch is in the offset log, and
-not in the commit log. ``journal`` has the query's journal too, copied at the same time.
+``queue``, ``journal``, ``subscription``: the checkpoint of a query, copied in the middle of its last batch: the batch
+is in the offset log, and not in the commit log. ``journal`` has the query's journal too, copied at the same time.
+
+``once-amqp``, ``once-stomp``: the checkpoint of a query from queue to queue, exactly once, that failed in its last
+batch, after all of its tasks but the last had committed. ``broker.json`` has what was then in the connector's queues
+(``tests/support/kept_messages.py``): over AMQP the staging queue, its token, and the token of the commit ledger; over
+STOMP the entries of the commit ledger, and ``journal`` beside it.
+
+``writes-amqp``, ``writes-stomp``: only ``broker.json``, with the commit ledger after a ``df.write``.
 """
 
 import shutil
@@ -13,6 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from amqp_sending import put
+from kept_messages import keep
+from moving_rows import read_once, texts, write_daily, write_once
 from rawstomp import RawStomp
 from streaming import read, run_available
 
@@ -27,17 +37,25 @@ NUMBERS = 6
 
 
 def main():
-    target = Path(sys.argv[1]).resolve()
+    target, chosen = Path(sys.argv[1]).resolve(), sys.argv[2:]
     from pyspark.sql import SparkSession
 
+    # one core: tasks run in the order of their numbers
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    for name, options in QUERIES.items():
+    makers = dict.fromkeys(QUERIES, write) | {
+        "once-amqp": write_until_it_fails,
+        "once-stomp": write_until_it_fails,
+        "writes-amqp": write_batch,
+        "writes-stomp": write_batch,
+    }
+    for name in chosen or makers:
         with EmbeddedArtemis() as broker:
-            write(spark, broker, target / name, options)
+            makers[name](spark, broker, target / name)
     spark.stop()
 
 
-def write(spark, broker, target, options):
+def write(spark, broker, target):
+    options = QUERIES[target.name]
     with tempfile.TemporaryDirectory() as temporary:
         running = Path(temporary)
         if target.name == "journal":
@@ -51,6 +69,30 @@ def write(spark, broker, target, options):
         batches = messages.writeStream.foreachBatch(lambda *_: copied(running, target))
         batches = batches.option("checkpointLocation", str(running / "checkpoint")).trigger(availableNow=True)
         assert batches.start().awaitTermination(250)
+
+
+def write_until_it_fails(spark, broker, target):
+    protocol = target.name.removeprefix("once-")
+    put(broker, "orders", *texts(0, NUMBERS))
+    with tempfile.TemporaryDirectory() as temporary:
+        running = Path(temporary)
+        rows = read_once(spark, broker, running, protocol, maxMessagesPerTrigger=NUMBERS // 2)
+        last = f"text like 'text {NUMBERS - 1}.%'"
+        rows = rows.selectExpr(f"if({last}, raise_error('as planned'), text) AS text")
+        try:
+            write_once(rows, broker, running, protocol)
+        except Exception as error:
+            if "as planned" not in str(error):
+                raise
+        copied(running, target)
+        keep(broker, target / "broker.json", protocol)
+
+
+def write_batch(spark, broker, target):
+    protocol = target.name.removeprefix("writes-")
+    write_daily(spark, broker, protocol, NUMBERS)
+    target.mkdir(parents=True, exist_ok=True)
+    keep(broker, target / "broker.json", protocol)
 
 
 def copied(running, target):

@@ -1,6 +1,9 @@
-"""A query starts from checkpoints and journals that earlier releases wrote: one folder for each release.
+"""A query starts from what earlier releases left in its checkpoint, its journal and at the broker: one folder for each
+release.
 
-``make.py`` writes the folder of a new release. Every query was stopped in the middle of its batch [3, 6).
+``make.py`` writes the folder of a new release. Every query was stopped in the middle of its batch [3, 6). A query that
+writes exactly once had sent messages 3 and 4 of it, and not 5. A release may encode rows in another way than those
+before; a replay of their batches is then ``[JMS_REPLAY_MISMATCH]`` with the same rows, too, as docs/upgrading.md says.
 """
 
 import json
@@ -8,9 +11,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from kept_messages import put_back
+from moving_rows import TO_QUEUE, broker_access, read_once, texts, write_daily, write_once
 from numbered import fill
 from rawstomp import RawStomp
-from streaming import access, read, run_available
+from streaming import left, read, run_available
 
 from pyspark_jms.source.offsets import mark_of, selector_digest, selector_of, sequence
 
@@ -20,7 +25,8 @@ SELECTOR = "n <> 'x'"
 
 def offsets(folder):
     """The offsets of the checkpoint's last batch: Spark writes its own version and settings before them."""
-    last = max((folder / "checkpoint" / "offsets").iterdir(), key=lambda path: int(path.name))
+    batches = (path for path in (folder / "checkpoint" / "offsets").iterdir() if path.name.isdigit())
+    last = max(batches, key=lambda path: int(path.name))
     _version, _settings, *found = last.read_text().splitlines()
     return [json.loads(line) for line in found]
 
@@ -64,8 +70,7 @@ def rows_of(spark, frame, folder):
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
 def test_a_queue_is_read_on(spark, broker, queue, release, protocol):
     fill(broker, queue, 2, first=10)
-    where = access(broker) | {"brokerUrl": broker.url if protocol == "stomp" else broker.amqp_url}
-    messages = spark.readStream.format("jms").options(**where, queue=queue).load()
+    messages = spark.readStream.format("jms").options(**broker_access(broker, protocol), queue=queue).load()
     assert rows_of(spark, messages, release / "queue") == [(2, 6, 10), (2, 7, 11)]
 
 
@@ -88,3 +93,73 @@ def test_a_durable_subscription_keeps_its_selector(spark, fresh_broker, release,
         rows_of(spark, changed, Path(shutil.copytree(release / "subscription", tmp_path / "changed")))
     messages = read(spark, broker, **daily, selector=SELECTOR)
     assert [n for *_, n in rows_of(spark, messages, release / "subscription")] == [10, 11]
+
+
+# --- exactly once: what is at the broker -------------------------------------------------------------
+
+
+@pytest.fixture
+def broker_of(fresh_broker):
+    """``broker_of(folder)``: a broker with the messages that the release had left."""
+
+    def start(folder):
+        broker = fresh_broker()
+        put_back(broker, folder / "broker.json")
+        return broker
+
+    return start
+
+
+def copies(broker):
+    with RawStomp(broker) as client:
+        return [message.body.decode() for message in client.read(TO_QUEUE, wanted=broker.message_count(TO_QUEUE))]
+
+
+@pytest.mark.deep
+def test_a_staged_batch_is_repeated_with_its_rows(spark, broker_of, release):
+    folder = release / "once-amqp"
+    broker = broker_of(folder)
+    fill(broker, "orders", 2, first=6, size=400)
+    found, columns = [], ["sequence", "text", "delivery_id"]
+
+    def keep(batch, number):
+        found.extend((number, *row) for row in batch.select(*columns).orderBy("sequence").collect())
+
+    query = read_once(spark, broker, folder, "amqp").writeStream.foreachBatch(keep)
+    query = query.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    assert query.awaitTermination(250)
+    assert found[:3] == [(2, n, text, f"orders/ID:{n}") for n, text in enumerate(texts(3, 6), 3)]
+    assert [row[:3] for row in found[3:]] == [(3, n, text) for n, text in enumerate(texts(6, 8), 6)]
+    stream = offsets(folder)[0]["id"]
+    assert left(broker, "orders") == left(broker, f"pyspark-jms.staging.{stream}.owner") == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_repeated_batch_sends_what_was_not_sent(spark, broker_of, release, protocol):
+    folder = release / f"once-{protocol}"
+    broker = broker_of(folder)
+    fill(broker, "orders", 2, first=6, size=400)
+    write_once(read_once(spark, broker, folder, protocol).select("text"), broker, folder, protocol)
+    assert sorted(copies(broker)) == texts(5, 8)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_repeated_batch_with_other_rows_is_refused(spark, broker_of, release, protocol):
+    folder = release / f"once-{protocol}"
+    broker = broker_of(folder)
+    rows = read_once(spark, broker, folder, protocol).selectExpr("concat(text, '!') AS text")
+    with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\]"):
+        write_once(rows, broker, folder, protocol)
+    assert broker.message_count(TO_QUEUE) == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_repeated_batch_write_sends_nothing(spark, broker_of, release, protocol):
+    broker = broker_of(release / f"writes-{protocol}")
+    with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\]"):
+        write_daily(spark, broker, protocol, 7)
+    write_daily(spark, broker, protocol, 6)
+    assert broker.message_count(TO_QUEUE) == 0

@@ -9,7 +9,7 @@ import pytest
 from numbered import fill
 from rawstomp import RawStomp
 from streaming import left, read
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -192,7 +192,7 @@ def test_available_now_ends_although_messages_keep_arriving(spark, broker, queue
     assert len(first) >= 100
     rest = 100 + len(sent) - len(first)
     assert left(broker, queue, rest) == rest
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})
     assert run(frame, tmp_path).numbers == list(range(len(first), 100 + len(sent)))
     assert left(broker, queue) == 0
     assert run(frame, tmp_path) == []

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from streaming import left, read
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
 
@@ -42,7 +42,7 @@ def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
     }  # fmt: skip
     assert reported["received"]["figures"]["received"] == 6
     assert reported["not received"]["figures"]["bodyTypes"] == {"stream": 1}
-    assert (broker.message_count(queue), broker.delivery_counts(queue)) == (7, [0] * 7)
+    await_value(lambda: (broker.message_count(queue), broker.delivery_counts(queue)), (7, [0] * 7))
 
     frame = read(spark, broker, queue=queue)
     query = frame.writeStream.format("memory").queryName("mixed").option("checkpointLocation", str(tmp_path)).start()
@@ -71,4 +71,4 @@ def test_a_user_who_may_not_manage():
         assert reported["management"]["verdict"] == reported["queue"]["verdict"] == "note"
         assert reported["management"]["value"] == f"User worker may not use the management of {broker.url}."
         assert reported["duplicate detection"]["verdict"] == "fine"
-        assert broker.delivery_counts("orders") == [0] * 7
+        await_value(lambda: broker.delivery_counts("orders"), [0] * 7)

@@ -121,4 +121,5 @@ def test_a_full_disk_stops_the_query_and_costs_the_others_one_delivery_attempt(b
     finally:
         reader.stop()
     assert left(broker, queue, 3) == 3
+    wait_until(lambda: len(broker.delivery_counts(queue)) == 3, what="the return of the messages to their queue")
     assert max(broker.delivery_counts(queue)) <= 1

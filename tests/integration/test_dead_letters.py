@@ -4,7 +4,7 @@ import pytest
 from numbered import fill
 from receivers import OpenReceiver
 from streaming import access
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.options.source import SourceOptions
 
@@ -25,7 +25,7 @@ def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_br
         receiver.next_batch_end()  # some are offered and not done
         receiver.close()
     await_count(broker, "q", 10_000)
-    assert set(broker.delivery_counts("q")) == {0}
+    await_value(lambda: set(broker.delivery_counts("q")), {0})
     await_count(broker, "DLQ", 0)
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from rawstomp import RawStomp, frame
 from streaming import access
-from waiting import wait_until
+from waiting import await_value, wait_until
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.options.source import SourceOptions
@@ -137,10 +137,10 @@ def test_messages_never_put_on_the_wire_stay_in_delivery_and_come_back(broker, j
         wait_until(lambda: broker.delivering_count(queue) == 2)
         client.write(frame("ACK", [("id", came.headers["message-id"]), ("receipt", "acknowledged")]))
         assert client.receive().command == "RECEIPT"
-        assert (broker.message_count(queue), broker.delivering_count(queue)) == (1, 1)
+        await_value(lambda: (broker.message_count(queue), broker.delivering_count(queue)), (1, 1))
         client.request("UNSUBSCRIBE", [("id", "1")])
     wait_until(lambda: broker.delivering_count(queue) == 0)
-    assert broker.delivery_counts(queue) == [0]
+    await_value(lambda: broker.delivery_counts(queue), [0])
     assert java.receive(queue).body == [Typed("string", "never")]
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from numbered import fill
 from streaming import access, batches_done, left
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -85,7 +85,7 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
     rest = broker.message_count(queue)
     assert 0 < rest < COUNT
-    assert set(broker.delivery_counts(queue)) == {0}
+    await_value(lambda: set(broker.delivery_counts(queue)), {0})
     finish(job, broker, queue)
     found = rows(spark, tmp_path)
     assert set(found) == set(range(COUNT))

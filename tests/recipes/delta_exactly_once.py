@@ -34,7 +34,7 @@ def read():
 
 def count():
     table = spark.read.format("delta").load(f"{data}/orders")
-    print(f"rows: {table.count()}, different orders: {table.select('n').distinct().count()}")
+    print(f"rows: {table.count()}, different messages: {table.select('delivery_id').distinct().count()}")
 
 
 for step in sys.argv[1:]:

@@ -19,6 +19,14 @@ def test_a_page_shows_its_files_as_they_are(page):
         assert (pages.ROOT / name).read_text() == text, f"{name} and its block in {page} differ"
 
 
+@pytest.mark.parametrize("page", RECIPES)
+def test_a_page_says_under_which_name_to_save_each_file(page):
+    text = (pages.FOLDER / page).read_text()
+    for name in pages.files(page):
+        before = text.partition(f"<!-- file: {name} -->")[0].strip().splitlines()[-1]
+        assert Path(name).name in before or "notebook.ipynb" in before, f"{page}: {before}"
+
+
 def test_every_program_is_on_a_page():
     shown = {name for page in RECIPES for name in pages.files(page)}
     own = {"conftest.py", "pages.py"}

@@ -53,7 +53,10 @@ class Submission:
     """A ``spark-submit`` in a new session. ``end`` waits for it and returns the job's report."""
 
     def __init__(self, cluster, folder, legs, *, python, driver=None, register=False, together=False, **choices):
-        """``python`` is PYSPARK_PYTHON; ``driver`` is the Python of the driver if it is another one."""
+        """``python`` is PYSPARK_PYTHON; ``driver`` is the Python of the driver if it is another one.
+
+        On a ``machine`` of its own (``own_machine.Machine``) the job reports to the disk of that machine: use ``wait``.
+        """
         self._start(
             cluster,
             folder,
@@ -63,9 +66,22 @@ class Submission:
             **choices,
         )
 
-    def _start(self, cluster, folder, order, python, driver, *, conf=None, arguments=(), environment=None, cwd=None):
+    def _start(
+        self,
+        cluster,
+        folder,
+        order,
+        python,
+        driver,
+        *,
+        conf=None,
+        arguments=(),
+        environment=None,
+        cwd=None,
+        machine=None,
+    ):
         folder.mkdir()
-        self._reported = folder / "reported.json"
+        self._reported = (machine.disk if machine else folder) / "reported.json"
         self.log = folder / "log"
         (folder / "legs.json").write_text(json.dumps(order | {"reported": str(self._reported)}))
         ours = {"spark.executor.extraJavaOptions": java_options(), "spark.pyspark.driver.python": driver}
@@ -73,11 +89,13 @@ class Submission:
             part for name, value in (_SMALL | ours | (conf or {})).items() for part in ("--conf", f"{name}={value}")
         ]
         command = [f"{spark_home()}/bin/spark-submit", "--master", cluster.url, *options, *arguments]
+        command = [*(machine.command if machine else ()), *command]
         variables = os.environ | {
             "SPARK_HOME": spark_home(),
             "SPARK_LOCAL_IP": HOST,
             "PYSPARK_PYTHON": str(python),
             **(environment or {}),
+            **(machine.environment if machine else {}),
         }
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(

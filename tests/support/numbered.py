@@ -1,6 +1,9 @@
 """Numbered messages, so that a test can find lost and duplicated messages."""
 
+import json
 from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 from rawstomp import RawStomp
@@ -25,3 +28,16 @@ def in_files(folder):
     return Counter(
         int(n) for file in folder.glob("*.parquet") for n in pq.read_table(file, columns=["n"])["n"].to_pylist()
     )
+
+
+def in_committed_files(folder):
+    """Number -> how often it is in the files that the log of Spark's file sink names: other files do not count."""
+    lines = [line for log in listed_batches(folder).values() for line in log.read_text().splitlines()]
+    files = {urlsplit(json.loads(line)["path"]).path for line in lines if line.startswith("{")}
+    return Counter(int(n) for file in files for n in pq.read_table(Path(file), columns=["n"])["n"].to_pylist())
+
+
+def listed_batches(folder):
+    """Batch -> its file in the log of Spark's file sink; some of them have the entries of earlier batches too."""
+    logs = [path for path in (folder / "_spark_metadata").glob("[0-9]*") if path.suffix in {"", ".compact"}]
+    return {int(path.stem): path for path in logs}

@@ -21,6 +21,9 @@ from dataclasses import dataclass, field
 _BEAT_SECONDS = 0.3
 _BEATS = {"stomp": b"\n", "amqp": b"\0\0\0\x08\x02\0\0\0"}
 """STOMP's end of line, AMQP's empty frame: what keeps a connection alive."""
+_LOGGED_IN = {"stomp": b"", "amqp": b"AMQP\0\1\0\0"}
+"""A client has sent this before its first heart-beat: before the end of SASL an empty frame of AMQP is an error, and
+Artemis 2.55 reads on for ever (docs/broker-facts.md)."""
 
 
 @dataclass
@@ -138,6 +141,7 @@ class _Link:
         self.client, self.broker = client, broker
         self.silent = False
         """The client sends nothing: its last bytes are held, or it has ended and the broker has not noticed."""
+        self.logged_in = False
         self.beats = 0
         """Heart-beats that were sent for the client."""
         self.ends = threading.Barrier(2, action=self._close)
@@ -186,9 +190,13 @@ class Proxy:
     def accept(self):
         self._refusing = False
 
-    def cut(self):
-        """End both ends of every connection; bytes in flight may be lost."""
-        for link in list(self._links):
+    def links(self):
+        """The connections of this moment, for ``cut``."""
+        return list(self._links)
+
+    def cut(self, links=None):
+        """End both ends of these connections, or of all; bytes in flight may be lost."""
+        for link in self.links() if links is None else links:
             _end(link.client)
             _end(link.broker)
 
@@ -252,7 +260,8 @@ class Proxy:
 
     def _beat(self):
         while not self._expiring.wait(_BEAT_SECONDS):
-            for link in [link for link in list(self._links) if link.silent and link.beats < self._beats]:
+            silent = [link for link in list(self._links) if link.silent and link.logged_in]
+            for link in [link for link in silent if link.beats < self._beats]:
                 link.beats += 1
                 with contextlib.suppress(OSError):
                     link.broker.sendall(_BEATS[self._protocol])
@@ -277,8 +286,7 @@ class Proxy:
         _end(link.client)
         link.ends.wait()
 
-    @staticmethod
-    def _pump(link, source, target, direction):
+    def _pump(self, link, source, target, direction):
         seen = b""
         while data := source.recv(1 << 16):
             data = direction.alter(data)
@@ -286,6 +294,7 @@ class Proxy:
             direction.size += len(passed)
             if not _sent(target, passed):
                 return
+            link.logged_in |= target is link.broker and _LOGGED_IN[self._protocol] in seen + passed
             if trap and trap.cuts:
                 direction.before_cut()
                 _end(target)
@@ -298,6 +307,7 @@ class Proxy:
                     return  # its last bytes are lost
                 link.silent = False
                 target.sendall(data[len(passed) :])
+                link.logged_in |= target is link.broker and _LOGGED_IN[self._protocol] in seen + data
                 direction.size += len(data) - len(passed)
             seen = (seen + data)[-1024:]
 

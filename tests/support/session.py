@@ -52,6 +52,10 @@ def kill(*pids):
 def kill_session(session):
     """Kill all processes at once, as when a machine fails."""
     for deadly in (signal.SIGSTOP, signal.SIGKILL):
-        for process in of_session(session):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, deadly)
+        signal_session(session, deadly)
+
+
+def signal_session(session, number):
+    for process in of_session(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)

@@ -4,7 +4,8 @@
 
 FOLDER has ``offsets``, ``commits`` and ``sink``. The process dies by kill -9 when it passes KILL_AT the NTH time; with
 ``freeze:KILL_AT`` it stops there until it gets SIGCONT. It ends by itself when the source is drained. Its exit code is
-FENCED or OVERTAKEN when another driver of the same logs has gone on.
+FENCED or OVERTAKEN when another driver of the same logs has gone on, and POISON when the source stops before a message
+becomes a dead letter.
 """
 
 import json
@@ -17,21 +18,25 @@ from pathlib import Path
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.staging import AmqpStagedLink
-from pyspark_jms.errors import SourceFencedError
+from pyspark_jms.errors import PoisonLoopError, SourceFencedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.source.task_inputs import read_task
 
-FENCED, OVERTAKEN = 3, 4
+FENCED, OVERTAKEN, POISON = 3, 4, 5
 POINTS = (
     "lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks", "before discharge",
     "at discharge", "after discharge", "latest", "planned", "rows", "sunk", "committed",
 )  # fmt: skip
 
 
+RENEWAL = "renew_token"
+"""A worn token is received, and not replaced yet: reached only after some deaths with the token."""
+
+
 class Driver:
     def __init__(self, folder, kill_at, nth, options):
-        self.folder, self._left = Path(folder), nth
+        self.folder, self._left, self._renews = Path(folder), nth, False
         self._signal = signal.SIGSTOP if kill_at.startswith("freeze:") else signal.SIGKILL
         self._kill_at = kill_at.removeprefix("freeze:")
         for name in ("offsets", "commits", "sink"):
@@ -50,6 +55,7 @@ class Driver:
     def _wrap(self):
         for name in ("lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks"):
             self._wrap_call(name)
+        self._wrap_renewal()
         awaits = Connection.await_
 
         def await_(connection, ready, what, timeout=None):
@@ -73,10 +79,20 @@ class Driver:
 
         def call(link, *given):
             answer = original(link, *given)
-            self.at(name)
+            self.at(RENEWAL if name == "take_tokens" and self._renews else name)
             return answer
 
         setattr(AmqpStagedLink, name, call)
+
+    def _wrap_renewal(self):
+        renew = AmqpStagedLink.renew_token
+
+        def renewed(link, *given):
+            self._renews = True
+            renew(link, *given)
+            self._renews = False
+
+        AmqpStagedLink.renew_token = renewed
 
     # --- as Spark ------------------------------------------------------------------------------
 
@@ -141,3 +157,5 @@ if __name__ == "__main__":
         Driver(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])).run()
     except SourceFencedError:
         sys.exit(FENCED)
+    except PoisonLoopError:
+        sys.exit(POISON)

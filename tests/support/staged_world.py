@@ -42,6 +42,8 @@ NO_FAULTS = Budget()
 
 class Message(NamedTuple):
     id: int
+    """Of two messages in one queue, the lower one was sent first."""
+    queue: int = 0
     holder: int = 0
     deliveries: int = 0
 
@@ -129,6 +131,8 @@ class StagedWorld:
     """The rules of a world: how many messages, which faults, and which machine."""
 
     messages: int
+    queues: int = 1
+    """Sources of the query, among which the messages are dealt in turn."""
     late: int = 0
     """How many of them are sent at any time, and not before the first driver starts."""
     drivers: int = 1
@@ -137,6 +141,12 @@ class StagedWorld:
     budget: Budget = NO_FAULTS
     owner: type[SourceOwner] = SourceOwner
     per_batch: int = 2
+    fifo: bool = True
+    """Whether a source delivers the oldest of its messages first."""
+    halves: bool = True
+    """Whether the broker may free the lock of a connection before it gives back what the connection held."""
+    ordered: bool = False
+    """Whether a message must have a lower number than those that were sent to the same source after it."""
     cuts: bool = True
     """Whether a batch has a partition for each block, or one for all."""
     lags: bool = False
@@ -160,7 +170,7 @@ class StagedWorld:
     """Reasons with which a query may end."""
 
     def __post_init__(self):
-        source = tuple(Message(number) for number in range(1, self.messages - self.late + 1))
+        source = tuple(map(self._message, range(1, self.messages - self.late + 1)))
         starting = tuple(Driver(query=query) for query in range(self.queries) for _ in range(self.drivers))
         logs = (Log(),) * self.queries
         self.first = World(source=source, drivers=starting, budget=self.budget, logs=logs, coming=self.late)
@@ -170,6 +180,9 @@ class StagedWorld:
         self._numbers: dict[tuple[OwnerState, object], int] = {}
         self._known_steps: dict[object, int | None] = {}
         self._recovered: dict[object, str | None] = {}
+
+    def _message(self, number):
+        return Message(number, (number - 1) % self.queues)
 
     # --- all moves ------------------------------------------------------------------------------------
 
@@ -182,7 +195,7 @@ class StagedWorld:
             yield "a message is sent", self._send(world)
 
     def _send(self, world):
-        new = Message(self.messages - world.coming + 1)
+        new = self._message(self.messages - world.coming + 1)
         return world._replace(source=(*world.source, new), coming=world.coming - 1)
 
     def fault(self, world):
@@ -220,7 +233,7 @@ class StagedWorld:
                     continue
                 spent, sign = world._replace(budget=budget._replace(closed=budget.closed - 1)), "! "
             yield f"{sign}connection {connection.number} closes", self.free(spent, connection.number)
-            if not connection.halved:
+            if not connection.halved and self.halves:
                 halved = connection._replace(halved=True)
                 yield f"{sign}connection {connection.number} loses its lock", _swap(spent, connection, halved)
             if connection.pending is not None:
@@ -522,15 +535,22 @@ class StagedWorld:
         free = [m for m in world.source if not m.holder]
         if not free:
             yield steps.Received(0), world, ()
-        for count in range(1, min(self.per_batch, len(free)) + 1):
-            chosen = free[:count]  # free messages differ in nothing, so their order and their queue do not matter
+        for chosen in self._choices(free):
             held = tuple(m._replace(holder=connection.number) if m in chosen else m for m in world.source)
             deliveries = max(m.deliveries for m in chosen)
-            yield steps.Received(count, deliveries), world._replace(source=held), ()
+            yield steps.Received(len(chosen), deliveries), world._replace(source=held), ()
+
+    def _choices(self, free):
+        """What a receiver may get, up to the limit of a batch: of each source its oldest messages."""
+        sources = [[m for m in free if m.queue == queue] for queue in range(self.queues)]
+        limit = self.per_batch
+        each = [[s[:n] for n in range(limit + 1)[: len(s) + 1]] if self.fifo else _subsets(s, limit) for s in sources]
+        joined = [[m for part in parts for m in part] for parts in itertools.product(*each)]
+        return sorted((chosen for chosen in joined if 0 < len(chosen) <= limit), key=len)
 
     def _carry_out(self, world, connection, token, first):
         """The transaction: everything or nothing."""
-        held = [m.id for m in world.source if m.holder == connection.number]
+        held = [m.id for m in sorted(world.source, key=lambda m: m.queue) if m.holder == connection.number]
         numbered = tuple((first + index, message) for index, message in enumerate(held))
         new = [Block(token.id, first + index, (message,)) for index, message in enumerate(held)]
         kept = [b for b in world.blocks if b.holder != connection.number]
@@ -542,10 +562,17 @@ class StagedWorld:
             tokens=_sorted(*(t for t in world.tokens if t.holder != connection.number), Token(token)),
             violation=(twice and "A number is given twice")
             or (taken and "A token of another query is accepted")
+            or (self.ordered and self._overtaken(world, held) and "A message is overtaken")
             or world.violation,
         )
         cuts = tuple(block.first for block in new[1:]) if self.cuts else ()
         return steps.Committed(cuts), after, numbered
+
+    def _overtaken(self, world, held):
+        """Whether a later message of the same source has a lower number."""
+        earlier = {message for block in world.blocks for message in block.messages}
+        earlier |= {m for log in world.logs for batch in log.sink for part in batch for m in part}
+        return any(a < b and (b - a) % self.queues == 0 for a in held for b in earlier)
 
     def _browse(self, world, connection, stream, start, end):
         """The visible blocks: as soon as they are whole, or when the patience is over."""
@@ -628,6 +655,10 @@ class StagedWorld:
             return None
         staged = {message for block in world.blocks for message in block.messages}
         return "A message is stranded in a staging queue" if missing & staged else "A message is lost"
+
+
+def _subsets(items, limit):
+    return [list(each) for n in range(limit + 1) for each in itertools.combinations(items, n)]
 
 
 def _order(item):

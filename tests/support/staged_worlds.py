@@ -51,6 +51,12 @@ SOURCE = {
     "a durable subscription: a message, two runs, a closed connection": lambda **how: StagedWorld(
         messages=1, drivers=2, budget=Budget(closed=1), durable_source=True, **how
     ),
+    "two sources: three messages, a death": lambda **how: StagedWorld(
+        messages=3, queues=2, budget=Budget(deaths=1), **how
+    ),
+    "two sources in order: four messages, a death": lambda **how: StagedWorld(
+        **{"messages": 4, "queues": 2, "halves": False, "ordered": True, "budget": Budget(deaths=1)} | how
+    ),
     "two queries, one stagingQueue: two messages, a death": lambda **how: StagedWorld(
         messages=2, queries=2, budget=Budget(deaths=1), shared_name=True, may_stop=(Shared,), **how
     ),
@@ -65,6 +71,15 @@ LARGER = {
     ),
     "a message, two runs, a death, a closed connection": lambda **how: StagedWorld(
         messages=1, drivers=2, budget=Budget(deaths=1, closed=1), **how
+    ),
+    "two sources: two messages, two runs, a closed connection": lambda **how: StagedWorld(
+        messages=2, queues=2, drivers=2, per_batch=1, budget=Budget(closed=1), **how
+    ),
+    "two sources: three messages, a death, a lost answer, another consumer": lambda **how: StagedWorld(
+        messages=3, queues=2, budget=Budget(deaths=1, lost_answers=1, rivals=1), **how
+    ),
+    "two sources in order: four messages, two runs, a closed connection": lambda **how: StagedWorld(
+        messages=4, queues=2, drivers=2, halves=False, ordered=True, budget=Budget(closed=1), **how
     ),
 }
 """Explored by the slow tests."""

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from proxy import Proxy
+from waiting import wait_until
 
 
 @pytest.fixture
@@ -167,15 +168,18 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     assert proxy.to_broker.size == len(b"hello ")
 
 
-@pytest.mark.parametrize(("protocol", "beat"), [("stomp", b"\n"), ("amqp", b"\0\0\0\x08\x02\0\0\0")])
-def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protocol, beat):
+@pytest.mark.parametrize(
+    ("protocol", "first", "beat"),
+    [("stomp", b"hello", b"\n"), ("amqp", b"AMQP\0\1\0\0", b"\0\0\0\x08\x02\0\0\0")],
+)
+def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protocol, first, beat):
     with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), protocol) as proxy:
         assert proxy.url == f"{protocol}://{proxy.host}:{proxy.port}"
         proxy.leave_open()
         with socket.create_connection((proxy.host, proxy.port), 10) as client:
             broker, _ = server.accept()
-            client.sendall(b"hello")
-            assert broker.recv(1024) == b"hello"
+            client.sendall(first)
+            assert broker.recv(1024) == first
         with broker:
             broker.settimeout(10)
             for _ in range(3):
@@ -186,6 +190,21 @@ def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protoc
             broker.settimeout(1)
             with pytest.raises(TimeoutError):
                 until_the_end(broker)
+
+
+def test_does_not_beat_for_a_client_that_has_not_logged_in():
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), "amqp") as proxy:
+        proxy.leave_open()
+        with socket.create_connection((proxy.host, proxy.port), 10) as client:
+            broker, _ = server.accept()
+            client.sendall(b"AMQP\3\1\0\0")
+            assert broker.recv(1024) == b"AMQP\3\1\0\0"
+        with broker:
+            wait_until(lambda: proxy.left_open == 1)
+            broker.settimeout(1)
+            with pytest.raises(TimeoutError):
+                broker.recv(1)
+            proxy.let_expire()
 
 
 @pytest.mark.parametrize("outlives", [True, False])

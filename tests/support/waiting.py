@@ -11,9 +11,24 @@ def wait_until(true, seconds=60, what="it"):
         time.sleep(0.02)
 
 
+def await_value(read, expected, seconds=60, what="it"):
+    """Wait until ``read()`` returns this: a broker's counts follow what it has confirmed."""
+    deadline = time.monotonic() + seconds
+    while (found := read()) != expected:
+        assert time.monotonic() < deadline, f"{what} is {found!r}, not {expected!r}, after {seconds} s"
+        time.sleep(0.02)
+
+
 def await_count(broker, queue, messages, seconds=60):
     """Wait until ``queue`` has that many messages: Artemis may confirm a commit before its counts are up to date."""
-    deadline = time.monotonic() + seconds
-    while (count := broker.message_count(queue)) != messages:
-        assert time.monotonic() < deadline, f"{queue} has {count} messages, not {messages}, after {seconds} s"
-        time.sleep(0.02)
+    await_value(lambda: broker.message_count(queue), messages, seconds, f"the count of {queue}")
+
+
+def settled(read, seconds=1):
+    """What ``read()`` returns when it has returned the same for so long."""
+    found, since = read(), time.monotonic()
+    while time.monotonic() - since < seconds:
+        time.sleep(0.05)
+        if (again := read()) != found:
+            found, since = again, time.monotonic()
+    return found

@@ -1,0 +1,150 @@
+"""docs/operations/permissions.md on Classic and RabbitMQ: these rights are enough, and each of them is needed."""
+
+import re
+
+import feature_uses
+import pytest
+from broker_stage import Stage, require_rabbitmq
+from feature_uses import words
+from waiting import await_count
+
+from pyspark_jms.errors import JMSError
+from pyspark_jms.testing import EmbeddedClassic, InstalledRabbit, RabbitUser, User
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker]
+
+REFUSED = r"permission|refused|may not|not authorized|not allowed"
+ROLLED_BACK = r"Transaction marked rollback only"
+"""What Classic answers to the COMMIT of a SEND that it has refused."""
+
+
+def name_of(number):
+    return f"permissions.{number}"
+
+
+def source_of(number):
+    """The queue from which a message goes to the dead-letter queue ``name_of(number)``."""
+    return f"from.{number}"
+
+
+def use(stage, number, feature, url):
+    """Use the feature as the user of this case."""
+    name = name_of(number)
+    access = {"brokerUrl": url, "user": f"user{number}", "password": "pw", "reconnectTimeout": "0s"}
+    if feature == "`deadLetterQueue`":
+        source, count = source_of(number), stage.broker.message_count
+        feature_uses.divert(access, name, source, lambda: put(stage, source, [([], "x" * 2000)]), lambda: count(source))
+        await_count(stage.broker, name, 1)
+        return
+    sink = {} if stage.dialect.transactions else {"transaction": "none"}
+    kind = "topic" if "topic" in feature else "queue"
+    spelled = f"/amq/queue/{name}" if "/amq/queue/" in feature else name
+    messages = [([], "hello")]
+    feature_uses.use(feature, access, spelled, lambda count: put(stage, name, messages * count, kind), sink=sink)
+
+
+def put(stage, name, messages, kind="queue"):
+    with stage.client() as client:
+        if kind == "topic":
+            client.publish(name, *(text for _, text in messages))
+        else:
+            client.put(name, messages)
+
+
+def case_id(*parts):
+    return re.sub(r"\W+", "-", " ".join(map(str, parts))).strip("-")
+
+
+# --- ActiveMQ Classic ---------------------------------------------------------------------------------
+
+AS_ARTEMIS = {"read": "consume", "write": "send", "admin": "createAddress"}
+"""The names of ``User`` for Classic's rights."""
+
+
+CLASSIC = list(feature_uses.cases("classic"))
+
+
+def classic_user(number):
+    feature, _, _, granted, _ = CLASSIC[number]
+    at = {name_of(number): {AS_ARTEMIS[each] for each in granted}}
+    if feature == "`deadLetterQueue`":
+        at[source_of(number)] = {"consume", "createAddress"}
+    return User(f"user{number}", "pw", permissions=set(), at=at)
+
+
+@pytest.fixture(scope="module")
+def classic():
+    users = [classic_user(number) for number in range(len(CLASSIC))]
+    with EmbeddedClassic(users=users, start_timeout=180) as broker:
+        yield Stage("classic", broker)
+
+
+def create(broker, name, *, topic):
+    commands = broker.jvm.org.apache.activemq.command
+    destination = (commands.ActiveMQTopic if topic else commands.ActiveMQQueue)(name)
+    broker.server.getBroker().addDestination(broker.server.getAdminConnectionContext(), destination, False)
+
+
+@pytest.mark.parametrize("number", range(len(CLASSIC)), ids=lambda number: case_id(number, *CLASSIC[number]))
+def test_classic(classic, number):
+    feature, protocol, exists, _, enough = CLASSIC[number]
+    if exists:
+        create(classic.broker, name_of(number), topic="topic" in feature)
+    url = classic.broker.url if protocol == "STOMP" else classic.broker.amqp_url
+    if enough:
+        use(classic, number, feature, url)
+        return
+    with pytest.raises(JMSError, match=f"{REFUSED}|{ROLLED_BACK}"):
+        use(classic, number, feature, url)
+
+
+# --- RabbitMQ -----------------------------------------------------------------------------------------
+
+KINDS = ("configure", "write", "read")
+
+
+def rabbit_cases():
+    """(feature, expressions of the user for each kind, whether they are enough)"""
+    for feature, *cells in feature_uses.rows("rabbitmq"):
+        needs = dict(zip(KINDS, map(words, cells), strict=True))
+        yield feature, needs, True
+        for kind, names in needs.items():
+            for one in names:
+                yield feature, needs | {kind: tuple(each for each in names if each != one)}, False
+
+
+RABBIT = list(rabbit_cases())
+
+
+def rabbit_user(number):
+    """The expressions of a user, with the names of this case."""
+
+    def pattern(names):
+        return "^(" + "|".join(names) + ")$" if names else "^$"
+
+    _, needs, _ = RABBIT[number]
+    of_case = {"orders": name_of(number), "c.s": f"c.{name_of(number)}.s"}
+    granted = {kind: [of_case.get(each, each) for each in names] for kind, names in needs.items()}
+    if RABBIT[number][0] == "`deadLetterQueue`":
+        granted = {"configure": [*granted["configure"], source_of(number)], "write": granted["write"],
+                   "read": [*granted["read"], source_of(number)]}  # fmt: skip
+    return RabbitUser(f"user{number}", "pw", *(pattern(granted[kind]) for kind in KINDS))
+
+
+@pytest.fixture(scope="module")
+def rabbit():
+    require_rabbitmq()
+    with InstalledRabbit(users=[rabbit_user(number) for number in range(len(RABBIT))]) as broker:
+        yield Stage("rabbitmq", broker)
+
+
+@pytest.mark.parametrize("number", range(len(RABBIT)), ids=lambda number: case_id(number, *RABBIT[number]))
+def test_rabbitmq(rabbit, number):
+    feature, _, enough = RABBIT[number]
+    if "topic" not in feature:
+        rabbit.broker.create_queue(name_of(number))
+    if enough:
+        use(rabbit, number, feature, rabbit.broker.url)
+        return
+    with pytest.raises(JMSError, match=REFUSED):
+        use(rabbit, number, feature, rabbit.broker.url)

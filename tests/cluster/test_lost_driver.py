@@ -1,0 +1,222 @@
+"""A driver that is killed and whose files are lost with it: the next one has the checkpoint and nothing else.
+
+Exactly once over AMQP, on a standalone cluster. Each driver is on a machine of its own, where it can write only to a
+disk that is lost with it and to the folder of the checkpoint.
+"""
+
+import contextlib
+import os
+from collections import Counter
+
+import pytest
+from amqp_sending import settings_of
+from frames import CLOSE, DISCHARGE, LOGIN, OUTCOME
+from legs import from_queue, to_files, to_queue
+from moving_query import MovingQuery
+from numbered import fill, in_committed_files, in_queue, listed_batches
+from standalone import may_hide
+from streaming import left
+from waiting import await_value
+
+from pyspark_jms.amqp.link.staging_queue import Names
+from pyspark_jms.amqp.staged_streams import list_streams, show_stream
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(1800)]
+
+BATCH = 200
+ONCE = {"deliveryGuarantee": "exactly-once"}
+SMALL_TASKS = {"maxMessagesPerTrigger": str(BATCH), "partitionBytes": "8k"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machines():
+    """PYSPARK_JMS_REQUIRE_NAMESPACES=1 makes a failure of what is skipped without mount namespaces: CI sets it."""
+    if may_hide() is None:
+        (pytest.fail if os.environ.get("PYSPARK_JMS_REQUIRE_NAMESPACES") else pytest.skip)(
+            "a driver cannot have a disk of its own: `unshare --mount` is not permitted"
+        )
+
+
+@pytest.fixture
+def artemis(fresh_broker):
+    """It misses a silent connection after ten seconds."""
+    return fresh_broker(acceptor_options={"amqpIdleTimeout": "5000"})
+
+
+@pytest.fixture
+def moving(artemis, cluster, installed, tmp_path):
+    """``moving(leg)``: a query that has not started."""
+    with contextlib.ExitStack() as exits:
+        yield lambda leg: MovingQuery(artemis, cluster, installed, tmp_path, exits, leg)
+
+
+class Messages:
+    """They go from queue ``in`` to queue ``out``, or to files."""
+
+    def __init__(self, broker):
+        self._broker, self.sent = broker, 0
+
+    def send(self, count):
+        fill(self._broker, "in", count, first=self.sent)
+        self.sent += count
+
+    def waiting(self):
+        return self._broker.message_count("in")
+
+    def in_delivery(self):
+        return self._broker.delivering_count("in")
+
+    def written(self):
+        return self._broker.message_count("out")
+
+
+@pytest.fixture
+def messages(artemis):
+    return Messages(artemis)
+
+
+def from_in(broker, query):
+    return from_queue(broker, "in", brokerUrl=query.source.url, **ONCE, **SMALL_TASKS)
+
+
+# --- the moments, in the order of the test -------------------------------------------------------
+
+
+def a_task_has_read_a_part(query, messages, gate):
+    """Other tasks of the batch have committed their rows."""
+    messages.send(2 * BATCH)
+    query.start(hold={"gate": str(gate), "at": str(2 * BATCH - 1)})
+    query.until(lambda: any(gate.iterdir()), "a task that waits")
+    batch = query.planned()
+    query.until(lambda: messages.written() > query.end(batch - 1), "the rows of another task")
+    assert query.committed() == batch - 1
+    rows = messages.written() - query.end(batch - 1)
+    assert messages.written() < query.end(batch)
+    return f"batch {batch}: {rows} of its rows are committed, a task has read a part"
+
+
+def rows_committed_by_the_driver(query, messages, gate):
+    """In the repeated batch the tasks leave to the driver what an earlier run has not committed."""
+    query.start()
+    query.held(DISCHARGE.hold(query.sink), "the discharge of the driver")
+    before, batch = messages.written(), query.planned()
+    way = OUTCOME.hold(query.sink, link=query.sink.to_broker.held_link)
+    query.sink.to_broker.release()
+    query.held(way, "the outcome of the discharge")
+    query.until(lambda: messages.written() > before, "the rows of the driver")
+    assert query.committed() == batch - 1
+    return f"batch {batch}: the broker has committed {messages.written() - before} rows of the driver, unconfirmed"
+
+
+def between_batches(query, messages, gate):
+    query.start()
+    query.until(lambda: query.end(query.committed()) == messages.sent, "the end of all batches")
+    assert messages.written() == messages.sent
+    return f"batch {query.committed()} is in the commit log, no message waits"
+
+
+def received_and_not_moved(query, messages, gate):
+    messages.send(2 * BATCH)
+    query.start()
+    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
+    assert messages.waiting() == 2 * BATCH
+    assert query.planned() == query.committed()
+    assert messages.in_delivery() >= BATCH
+    return f"{messages.in_delivery()} messages are received, their move is not discharged"
+
+
+def moved_and_not_planned(query, messages, gate):
+    query.start()
+    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
+    way = OUTCOME.hold(query.source, link=query.source.to_broker.held_link)
+    query.source.to_broker.release()
+    query.held(way, "the outcome of the discharge")
+    query.until(lambda: messages.waiting() == BATCH, "the move")
+    assert query.planned() == query.committed()
+    return f"{BATCH} messages are in the staging queue and in no offset"
+
+
+def planned_and_nothing_sent(query, messages, gate):
+    query.start()
+    query.held(LOGIN.hold(query.sink), "a task that connects")
+    batch = query.planned()
+    assert query.committed() == batch - 1
+    assert messages.written() == query.end(batch - 1)
+    return f"batch {batch} is in the offset log, none of its rows is sent"
+
+
+def rows_committed_by_all_tasks(query, messages, gate):
+    """The first batch of the run is the repeated one; the move of the next one is held until it is done."""
+    query.start()
+    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
+    way = DISCHARGE.hold(query.sink)
+    query.source.to_broker.release()
+    query.held(way, "the discharge of a task")
+    way = CLOSE.hold(query.sink)
+    query.sink.to_broker.release()
+    query.held(way, "the close of a task")
+    batch = query.planned()
+    query.until(lambda: messages.written() == query.end(batch), "the rows of all tasks")
+    assert query.committed() == batch - 1
+    return f"batch {batch}: all rows are committed, the commit log ends before it"
+
+
+MOMENTS = {
+    a_task_has_read_a_part: False,
+    rows_committed_by_the_driver: False,
+    between_batches: True,
+    received_and_not_moved: True,
+    moved_and_not_planned: False,
+    planned_and_nothing_sent: False,
+    rows_committed_by_all_tasks: False,
+}
+"""Whether the machine is lost so that the broker does not notice the end of the receiver."""
+
+
+def test_from_queue_to_queue(artemis, moving, messages, gate, report):
+    def leg(query):
+        copies = to_queue(artemis, "out", query.checkpoint, brokerUrl=query.sink.url, **ONCE)
+        return from_in(artemis, query) | copies
+
+    query = moving(leg)
+    for moment, silently in MOMENTS.items():
+        evidence = moment(query, messages, gate)
+        files = query.lose(silently=silently)
+        report(f"{moment.__name__}: {evidence}; {files} files lost{', silently' if silently else ''}")
+    messages.send(BATCH // 2)
+    query.finish()
+    assert in_queue(artemis, "out") == Counter(range(messages.sent))
+    require_nothing_left(artemis, query, messages)
+    report(f"queue to queue: {messages.sent} messages, {len(MOMENTS)} drivers lost, 0 lost, 0 twice")
+
+
+def require_nothing_left(broker, query, messages):
+    """A run that ends by itself leaves the token in the staging queue and nothing else."""
+    assert left(broker, "in") == 0
+    await_value(lambda: broker.message_count("DLQ"), 0)
+    settings = settings_of(broker)
+    (listed,) = list_streams(settings, "pyspark-jms.staging.")
+    shown = show_stream(settings, Names(listed.name, query.stream))
+    assert listed.name.endswith(query.stream)
+    assert (shown.next, shown.messages, len(shown.tokens)) == (messages.sent, 0, 1)
+
+
+# --- into files ----------------------------------------------------------------------------------
+
+
+def test_from_queue_to_files(artemis, moving, messages, gate, report):
+    query = moving(lambda query: from_in(artemis, query) | to_files(query.shared / "out", query.checkpoint))
+    out = query.shared / "out"
+    messages.send(2 * BATCH)
+    query.start(hold={"gate": str(gate), "at": str(2 * BATCH - 1)})
+    query.until(lambda: any(gate.iterdir()), "a task that waits")
+    assert query.committed() < query.planned()
+    query.lose()
+    messages.send(5 * BATCH)
+    query.start()
+    query.freeze_when(lambda: max(listed_batches(out), default=-1) > query.committed())
+    query.lose(silently=True)
+    query.finish()
+    assert in_committed_files(out) == Counter(range(messages.sent))
+    require_nothing_left(artemis, query, messages)
+    report(f"queue to files: {messages.sent} messages, 2 drivers lost, 0 lost, 0 twice")

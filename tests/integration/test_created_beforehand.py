@@ -1,0 +1,135 @@
+"""A user without the permission to create queues, and the queues of docs/operations/permissions.md: exactly-once."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from amqp_sending import put
+from pyspark.errors import StreamingQueryException
+from staged_runs import end, require_each_once, start, texts
+from streaming import left, run_available
+
+from pyspark_jms import cli
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import MaxConsumersError
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.staged.stream import StagedSource
+from pyspark_jms.testing import EmbeddedArtemis, User
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations" / "permissions.md"
+STATE = {"consume", "browse", "send"}
+SPARK = User(
+    "spark",
+    "pw",
+    permissions=(),
+    at={
+        "orders": {"consume"},
+        "answers": {"send"},
+        "orders.staging.#": STATE,
+        "pyspark-jms.commits.#": STATE,
+    },
+)
+"""As the page grants it. It may create nothing, and it has no management."""
+
+
+class Prepared(EmbeddedArtemis):
+    """Its broker.xml has the addresses of the page, after ``change``."""
+
+    def __init__(self, change=lambda xml: xml):
+        super().__init__(users=[SPARK])
+        self._change = change
+
+    def _configure(self):
+        super()._configure()
+        [block] = re.findall(r"```xml\n<addresses>\n(.*?)</addresses>\n```", PAGE.read_text(), re.DOTALL)
+        file = self.directory / "broker.xml"
+        file.write_text(file.read_text().replace("<addresses>", f"<addresses>{self._change(block)}"))
+
+
+def create(broker, name):
+    """As ``artemis queue create`` does, for a ledger."""
+    control = broker.server.getActiveMQServerControl()
+    control.createQueue(name, "MULTICAST", name, None, True, 1, False, True)
+
+
+def send_first_token(broker, monkeypatch, folder, address):
+    """As the page does."""
+    [token] = re.findall(r"echo '(.*)' \|", PAGE.read_text())
+    (folder / "token").write_text(f"{token}\n")
+    monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
+    access = ["--broker-url", broker.amqp_url, "--user", broker.user, "--password-env", "ADMIN_PASSWORD"]
+    assert cli.main(["send", *access, "--topic", address, "--file", str(folder / "token"), "--bytes"]) == 0
+
+
+@pytest.fixture
+def prepared():
+    with Prepared() as broker:
+        yield broker
+
+
+LIMITED = {"user": SPARK.name, "password": SPARK.password, "stagingQueue": "orders.staging"}
+
+
+def limited(broker, **options):
+    return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", **LIMITED, **options}
+
+
+@pytest.mark.broker
+def test_a_read_with_the_queues_of_the_page(prepared, tmp_path):
+    put(prepared, "orders", *texts(0, 60))
+    assert end(start(prepared, "orders", tmp_path, "planned", 2, **LIMITED), -9)
+    put(prepared, "orders", *texts(60, 70))
+    assert end(start(prepared, "orders", tmp_path, **LIMITED)) == 0
+    require_each_once(prepared, "orders", tmp_path, 70, staging="orders.staging.owner")
+
+
+@pytest.mark.broker
+def test_a_queue_without_a_limit_of_consumers_is_refused(tmp_path):
+    with Prepared(lambda xml: xml.replace(' max-consumers="1"', "")) as broker:
+        put(broker, "orders", "text")
+        source = StagedSource(SourceOptions.parse(limited(broker, queue="orders")), AmqpSource())
+        with pytest.raises(MaxConsumersError, match=r"orders\.staging::orders\.staging\.owner"):
+            source.latest_offset(source.initial_offset())
+        source.stop()
+        assert broker.consumer_count("orders.staging.owner") == 0
+        assert left(broker, "orders", 1) == 1
+
+
+def answers_of(broker):
+    """How the queue is written to exactly once."""
+    target = limited(broker, queue="answers")
+    del target["stagingQueue"]
+    return target
+
+
+@pytest.mark.deep
+@pytest.mark.broker
+def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
+    for name in ("orders", "answers"):
+        prepared.create_queue(name)
+    put(prepared, "orders", *texts(0, 100))
+    options = limited(prepared, queue="orders", maxMessagesPerTrigger="40")
+    frame = spark.readStream.format("jms").options(**options).load().select("text")
+    checkpoint = tmp_path / "checkpoint"
+    with pytest.raises(StreamingQueryException, match=r"pyspark-jms\.commits\.[^ ]+\.token"):
+        run_available(frame, checkpoint, "jms", **answers_of(prepared))
+    ledger = f"pyspark-jms.commits.{json.loads((checkpoint / 'metadata').read_text())['id']}.token"
+    create(prepared, ledger)
+    send_first_token(prepared, monkeypatch, tmp_path, ledger)
+    run_available(frame, checkpoint, "jms", **answers_of(prepared))
+    assert left(prepared, "orders") == left(prepared, "orders.staging.owner") == 0
+    put(prepared, "orders", *texts(100, 110))
+    run_available(frame, checkpoint, "jms", **answers_of(prepared))
+    assert left(prepared, "answers", 110) == 110
+
+
+@pytest.mark.broker
+def test_the_ledger_of_batch_writes_needs_its_first_token(spark, prepared, monkeypatch, tmp_path):
+    prepared.create_queue("answers")
+    rows = spark.createDataFrame([("one",)], "text STRING")
+    create(prepared, "pyspark-jms.commits.writes.token")
+    send_first_token(prepared, monkeypatch, tmp_path, "pyspark-jms.commits.writes.token")
+    rows.write.format("jms").options(**answers_of(prepared), writeId="w1").mode("append").save()
+    rows.write.format("jms").options(**answers_of(prepared), writeId="w1").mode("append").save()
+    assert left(prepared, "answers", 1) == 1
