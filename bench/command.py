@@ -16,15 +16,24 @@ __all__ = ["ROOT", "arguments", "finish", "fixed_costs"]
 
 ROOT = Path(__file__).resolve().parent.parent
 _IMPORTS = 9
-_FLAT = {"latency": ("p50_ms", "p99_ms"), "idle": ("percent",), "task": ("workers_ms", "jvm_ms")}
+_FLAT = {
+    "latency": ("p50_ms", "p99_ms"),
+    "latency_amqp": ("p50_ms", "p99_ms"),
+    "latency_once": ("p50_ms", "p99_ms"),
+    "latency_rate": ("p50_ms", "p99_ms"),
+    "idle": ("percent",),
+    "task": ("workers_ms", "jvm_ms"),
+}
 
 
-def arguments(what: str | None, *, messages: int, rounds: int) -> argparse.Namespace:
+def arguments(
+    what: str | None, *, messages: int, rounds: int, seconds: float = 10, turns: int = 15
+) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=messages, help="messages of each case in a round")
     parser.add_argument("--rounds", type=int, default=rounds, help="counted rounds, after one uncounted round")
-    parser.add_argument("--seconds", type=float, default=10, help="duration of each timed measurement")
-    parser.add_argument("--turns", type=int, default=15, help="repetitions of each measurement in memory")
+    parser.add_argument("--seconds", type=float, default=seconds, help="duration of each timed measurement")
+    parser.add_argument("--turns", type=int, default=turns, help="repetitions of each measurement in memory")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "latest.json")
     parser.add_argument("--docs", action="store_true", help="write tables and chart into docs/performance.md")
     options = parser.parse_args()

@@ -27,7 +27,7 @@ _SIZES = {"100_b": 100, "1_kb": 1024, "10_kb": 10_240}
 _BLOCK_BYTES, _BLOCK_MESSAGES = SEGMENT_BYTES, 1 << 14
 
 
-def _properties(i: int, *, mixed: bool, typed: bool) -> bytes:
+def _properties(i: int, *, mixed: bool, typed: bool, odd: bool) -> bytes:
     if typed:
         values = [b"\x71" + struct.pack(">i", i), b"\x54" + bytes([i % 100]), b"\x82" + struct.pack(">d", i / 2)]
         values += [b"\x81" + struct.pack(">q", _NOW_MS + i), TRUE]
@@ -38,14 +38,16 @@ def _properties(i: int, *, mixed: bool, typed: bool) -> bytes:
     names = ["customer", "region", "amount", "created", "note"]
     if mixed and i % 7 == 0:
         names, values = [*names, "extra"], [*values, string(str(i))]
+    if odd:
+        values[-1] = timestamp(_NOW_MS)
     pairs = [part for name, value in zip(names, values, strict=True) for part in (string(name), value)]
     return section(0x74, map32(*pairs, string("JMSXDeliveryCount"), NULL))
 
 
 def message(i: int, *, body_bytes: int, mixed: bool = False, typed: bool = False, odd: bool = False) -> bytes:
-    """An order. ``odd``: with an id that is a uuid."""
+    """An order. ``odd``: with a property of a type that JMS does not have, so that the row has ``body_error``."""
     fields = [
-        b"\x98" + struct.pack(">QQ", 0, i) if odd else string(f"ID:12345678-90ab-cdef-1234-{i:012d}"),
+        string(f"ID:12345678-90ab-cdef-1234-{i:012d}"),
         NULL,
         string("orders"),
         string("order"),
@@ -62,7 +64,7 @@ def message(i: int, *, body_bytes: int, mixed: bool = False, typed: bool = False
             section(0x70, b"\xc0\x02\x01\x41"),
             section(0x72, map32(*kind, b"\x51\x03" if holds_bytes else b"\x51\x05")),
             section(0x73, list32(*fields)),
-            _properties(i, mixed=mixed, typed=typed),
+            _properties(i, mixed=mixed, typed=typed, odd=odd),
             section(0x75, binary(body.encode())) if holds_bytes else section(0x77, string(body)),
         ]
     )

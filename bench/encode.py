@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from bench.one_core import Case, rates
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
@@ -47,13 +47,7 @@ def _properties(i: int, *, plain: bool) -> list[tuple[str, str | None]]:
 
 
 def case(*, body_bytes: int, plain: bool) -> Case:
-    defaults = SendDefaults(
-        destination=Destination.parse("queue://orders"),
-        delivery_mode=DeliveryMode.PERSISTENT,
-        priority=4,
-        time_to_live_ms=0,
-        delivery_delay_ms=0,
-    )
+    defaults = SendDefaults.of_jms(Destination.parse("queue://orders"))
     rows = batch(body_bytes=body_bytes, plain=plain)
     return Case(
         rows.num_rows,

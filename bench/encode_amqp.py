@@ -15,19 +15,13 @@ from bench.one_core import Case, each_turn
 from pyspark_jms.amqp.columns.encode import encode as encode_amqp
 from pyspark_jms.amqp.dialects import ARTEMIS as AMQP
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode import encode as encode_stomp
 from pyspark_jms.stomp.dialects import ARTEMIS as STOMP
 
 TURNS = 15
 _NOW_MS = 1_760_000_000_000
-_DEFAULTS = SendDefaults(
-    destination=Destination.parse("queue://orders"),
-    delivery_mode=DeliveryMode.PERSISTENT,
-    priority=4,
-    time_to_live_ms=0,
-    delivery_delay_ms=0,
-)
+_DEFAULTS = SendDefaults.of_jms(Destination.parse("queue://orders"))
 _MAX_BYTES = 100 << 20
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from bench.command import arguments, finish, fixed_costs
 from bench.figures import cases_of, followed
 from bench.job import Job
-from bench.latency import latency
+from bench.latency import latencies
 from bench.machine import load_average
 from bench.rounds import AMQP, AMQP_PEERS, AXIS, BASE, JOURNAL, Stage, Variant, base_job, measure, warm_up
 from bench.small_costs import idle_percent, start_seconds, task_ms
@@ -41,8 +41,7 @@ def _single(stage: Stage, job: Job, seconds: float) -> dict[str, Any]:
     """Measurements of a single query."""
     side = stage.spark
     small = replace(job, body_bytes=100, messages=min(job.messages, 20_000))
-    return {
-        "latency": latency(side, job, per_second=100, seconds=3 * seconds),
+    return latencies(side, job, per_second=100, seconds=3 * seconds) | {
         "idle": idle_percent(side, job, seconds=2 * seconds),
         "task": task_ms(side, small, turns=_AXIS_ROUNDS),
         "start.seconds": round(start_seconds(side, job, times=_AXIS_ROUNDS), 2),

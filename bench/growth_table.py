@@ -4,11 +4,13 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-__all__ = ["as_text"]
+__all__ = ["KINDS", "as_text"]
 
 _ROLES = ("broker", "jvm", "runner", "workers")
 _MEGABYTE = 1 << 20
-_AMQP = "amqp."
+_AMQP, _ONCE = "amqp.", "once."
+KINDS = {"": "", _AMQP: " over AMQP", _ONCE: " over AMQP, exactly once"}
+"""Prefix of a figure → what it adds to its name."""
 _AXES = {
     "size": "message size",
     "properties": "properties",
@@ -23,13 +25,14 @@ def as_text(document: dict[str, Any]) -> str:
     parts = [_axis(axis, points) for axis, points in document["growth"].items() if points]
     if "cost" in document:
         parts.append(_cost(document["cost"]))
-    parts += [_soak(name, document[name]) for name in ("soak", "amqp.soak") if name in document]
+    parts += [_soak(name, document[name]) for name in (f"{prefix}soak" for prefix in KINDS) if name in document]
     return "\n\n".join(parts)
 
 
 def _axis(axis: str, points: list[dict[str, Any]]) -> str:
+    prefix, _, name = axis.rpartition(".")
     cells = [
-        _AXES[axis.removeprefix(_AMQP)] + (", AMQP" if axis.startswith(_AMQP) else ""),
+        _AXES[name] + KINDS[f"{prefix}." if prefix else ""],
         "messages/s",
         "MB/s",
         "to raw",
@@ -73,7 +76,7 @@ def _cost(cost: dict[str, float]) -> str:
 
 def _soak(name: str, soak: dict[str, Any]) -> str:
     lines = [
-        f"{'soak over AMQP' if name.startswith(_AMQP) else 'soak'}: "
+        f"soak{KINDS[name.removesuffix('soak')]}: "
         "{minutes:g} minutes at {per_second:,}/s, {messages:,} messages, at most {most_waiting:,} waiting".format(
             **soak
         )
@@ -84,5 +87,11 @@ def _soak(name: str, soak: dict[str, Any]) -> str:
             f"  {role:<8} {slope['slope']:+8.2f} MB/h +- {slope['error']:.2f}{'' if slope['flat'] else '  grows'}"
             + ("" if peak is None else f", at most {peak:,.0f} MB")
             + (f", {soak['busy_percent'][role]:.1f} % of a core" if role in soak["busy_percent"] else "")
+        )
+    if "storage_mb" in soak:
+        lines.append(
+            "  the broker's files: {before:,.0f} MB before, at most {most:,.0f}, {after:,.0f} after".format(
+                **soak["storage_mb"]
+            )
         )
     return "\n".join(lines)

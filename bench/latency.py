@@ -2,22 +2,38 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bench import raw
 from bench.job import Job
 from bench.processes import Meter
+from bench.spark_rate import small_batches
 from bench.spark_read import Reading
-from bench.spark_session import Progress, SparkSide, ended, progress_since, until
+from bench.spark_session import Progress, SparkSide, began, ended, progress_since, until
 
-__all__ = ["delays", "latency", "percentile"]
+__all__ = ["delays", "floor", "latencies", "latency", "percentile", "rate_latency"]
 
 
-def latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, float]:
+def latencies(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, Any]:
+    """Over STOMP, over AMQP at-least-once and exactly-once with the ratio of these medians, and Spark's own floor."""
+    amqp = {"brokerUrl": side.broker.amqp_url}
+    stomp = latency(side, job, per_second=per_second, seconds=seconds)
+    plain = latency(side, job, amqp, per_second=per_second, seconds=seconds)
+    once = latency(side, job, amqp | {"deliveryGuarantee": "exactly-once"}, per_second=per_second, seconds=seconds)
+    ratio = round(once["p50_ms"] / plain["p50_ms"], 3)
+    rate = rate_latency(side, job, per_second=per_second, seconds=seconds)
+    named = {"latency": stomp, "latency_amqp": plain, "latency_once": once, "latency_rate": rate}
+    return named | {"latency.once_ratio": ratio}
+
+
+def latency(
+    side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, per_second: int, seconds: float
+) -> dict[str, float]:
     """Milliseconds until Spark has written its commit log. A sink may show rows earlier."""
-    job = replace(job, queue="bench.latency", messages=int(per_second * seconds))
-    with Reading(side, job) as reading:
+    job = replace(job, queue=f"bench.latency.{time.time_ns()}", messages=int(per_second * seconds))
+    with Reading(side, job, options) as reading:
         reading.release()
         sequence = reading.sequence()
         with Meter(side.roles) as meter:
@@ -31,14 +47,38 @@ def latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> di
     return {"per_second": per_second, "messages": len(found)} | rounded
 
 
+def rate_latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, float]:
+    """What Spark alone would need: a source that has each message at once, and ten rows a batch.
+
+    Of Spark's rate sources, ``rate`` shows its rows once a second only. So batches of ``rate-micro-batch`` are timed.
+    """
+    batches = small_batches(side, job, rows=10, seconds=seconds)
+    found = floor(batches, per_second)
+    return {
+        "per_second": per_second,
+        "batches": len(batches),
+        "p50_ms": round(percentile(found, 50), 2),
+        "p99_ms": round(percentile(found, 99), 2),
+    }
+
+
+def floor(batches: Sequence[Progress], per_second: int) -> list[float]:
+    """Milliseconds of messages that arrive at a constant rate: each is in the first batch that begins after it."""
+    ordered = sorted(batches, key=lambda batch: batch["batchId"])
+    begins, ends = [began(batch) for batch in ordered], [ended(batch) for batch in ordered]
+    messages = int((begins[-1] - begins[0]) * per_second)
+    times = [begins[0] + number / per_second for number in range(messages)]
+    return [(ends[bisect_left(begins, at)] - at) * 1000 for at in times]
+
+
 def _send(job: Job, per_second: int) -> list[float]:
     """Times at which the messages were written to the socket. A late message does not delay the next ones."""
     frames = [raw.frame(job, i) for i in range(job.messages)]
     sent = []
     with raw.connect(job) as connection:
-        began = time.monotonic()
+        start = time.monotonic()
         for number, data in enumerate(frames):
-            time.sleep(max(0.0, began + number / per_second - time.monotonic()))
+            time.sleep(max(0.0, start + number / per_second - time.monotonic()))
             sent.append(time.time())
             connection.sendall(data)
     return sent

@@ -1,6 +1,7 @@
 """`make bench-long`: measures growth and runs the soak. Arguments select the measurements: size properties backlog
 partitions batches queues soak. Without arguments all run, in about two hours; the soak takes 30 minutes of them.
-``--protocol amqp`` measures the same over AMQP; the messages of its soak are sent over STOMP.
+``--protocol amqp`` measures the same over AMQP, ``amqp-once`` with exactly-once reads; the messages of a soak are sent
+over STOMP.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def _measure(
         else:
             points = measured_points(stage, job, axis, protocol, most=options.most, rounds=options.rounds)
             document["growth"][protocol.prefix + axis] = [point.as_json() for point in _printed(points)]
-        document["machine"] = facts(stage.versions(), load)
+        document[f"{protocol.prefix}machine"] = facts(stage.versions(), load)
         _fit(document)
         options.out.write_text(json.dumps(document, indent=2) + "\n")  # a later failure must not lose these results
 

@@ -68,7 +68,7 @@ def spark_roles(jvm: int) -> dict[int, str]:
     for child in tree.get(jvm, []):
         if _program(child) in {None, _program(jvm)}:
             continue
-        role = "workers" if b"pyspark.daemon" in _command(child) else "runner"
+        role = "workers" if b".daemon\0" in _command(child) else "runner"
         below = [child]
         while below:
             pid = below.pop()

@@ -19,9 +19,15 @@ _SHOWN = {
     "read.naive": "reading: a minimal source with stomp.py, through Spark",
     "read.stomp_py": "reading: a stomp.py listener that does nothing, without Spark",
     "read.java": "reading: a Java JMS client on the broker's own protocol",
+    "read.amqp.raw": "reading over AMQP: a raw socket that parses nothing",
+    "read.amqp.jms": "reading over AMQP: this source, through Spark",
+    "read.amqp.once": "reading over AMQP: this source, exactly once",
+    "read.amqp.java": "reading over AMQP: a Qpid JMS client",
     "write.raw": "writing: raw sockets, transacted",
     "write.jms": "writing: this sink, through Spark",
     "write.java": "writing: two Java JMS clients on the broker's own protocol",
+    "write.amqp.raw": "writing over AMQP: raw sockets, transacted",
+    "write.amqp.jms": "writing over AMQP: this sink, through Spark",
 }
 
 
@@ -40,7 +46,12 @@ def publish(document: dict[str, Any], root: Path) -> None:
 
 
 def publish_growth(document: dict[str, Any], root: Path) -> None:
-    _put(root, "growth", f"{_machine(document)}:\n\n{_fenced(growth_table.as_text(document))}")
+    machines = "\n".join(
+        f"-{kind or ' over STOMP'}: {_machine(document, prefix)}"
+        for prefix, kind in growth_table.KINDS.items()
+        if f"{prefix}machine" in document
+    )
+    _put(root, "growth", f"{machines}\n\n{_fenced(growth_table.as_text(document))}")
 
 
 def _put(root: Path, name: str, block: str) -> None:
@@ -54,7 +65,7 @@ def _fenced(text: str) -> str:
 
 def as_rows(document: dict[str, Any]) -> str:
     """The table of README: a selection of the cases."""
-    rows = ["| 1 KB text, five properties, persistent | messages/s | of a raw socket |", "|---|---|---|"]
+    rows = ["| 1 KB text, five properties, persistent | messages/s | of a raw socket, same protocol |", "|---|---|---|"]
     for case, title in _SHOWN.items():
         if figures := document["cases"].get(case):
             rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
@@ -62,8 +73,8 @@ def as_rows(document: dict[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def _machine(document: dict[str, Any]) -> str:
-    machine = document["machine"]
+def _machine(document: dict[str, Any], prefix: str = "") -> str:
+    machine = document[f"{prefix}machine"]
     return (
         f"{machine['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, Python"
         f" {machine['python']}, Spark {machine['spark']}, Java {machine['java']}, Artemis {machine['artemis']}"

@@ -6,13 +6,13 @@ benchmark starts its own broker.
 
 from bench.command import arguments, finish, fixed_costs
 from bench.figures import cases_of, followed
-from bench.latency import latency
+from bench.latency import latencies
 from bench.machine import load_average
 from bench.rounds import QUICK, Stage, Variant, base_job, measure
 
 
 def main() -> None:
-    options = arguments(__doc__, messages=50_000, rounds=3)
+    options = arguments(__doc__, messages=40_000, rounds=2, seconds=3, turns=5)
     load = load_average()
     document = fixed_costs(turns=options.turns) | {"warm_up_seconds": 0}
     with Stage.built(java=False) as stage:
@@ -20,7 +20,7 @@ def main() -> None:
         with Variant(stage, job, QUICK) as variant:
             figures = measure(variant, rounds=options.rounds)
         document |= followed(figures) | {"cases": cases_of(figures)}
-        document["latency"] = latency(stage.spark, job, per_second=100, seconds=options.seconds)
+        document |= latencies(stage.spark, job, per_second=100, seconds=options.seconds)
         versions = stage.versions()
     finish(document, options, job, versions=versions, load=load)
 

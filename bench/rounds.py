@@ -4,7 +4,7 @@ Cases that are compared run next to each other in a round, so that a disturbance
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -44,16 +44,19 @@ BASE = (
     "read.stomp_py", "read.rate", "write.java",
 )  # fmt: skip
 AMQP = (
-    "write.amqp.jms", "write.amqp.raw", "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms",
+    "write.amqp.jms", "write.amqp.raw", "read.amqp.raw", "read.amqp.jms", "read.amqp.once",
+    "read.amqp.core.raw", "read.amqp.core.jms",
 )  # fmt: skip
 AMQP_PEERS = ("read.amqp.java", "read.amqp.proton", "write.amqp.java")
 QUICK = (
     "write.jms", "write.amqp.jms", "write.raw", "write.amqp.raw", "read.raw", "read.amqp.raw", "read.jms",
-    "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms", "read.journal", "read.naive",
+    "read.amqp.jms", "read.amqp.once", "read.journal", "read.amqp.core.raw", "read.amqp.core.jms", "read.naive",
 )  # fmt: skip
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
 JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 
+_SLOWER = 4
+"""The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
 _AMQP_QUEUE = "bench.amqp.clients"
 
 Figures = dict[str, list[Measured]]
@@ -72,12 +75,14 @@ class Stage:
 
     @classmethod
     @contextmanager
-    def built(cls, *, java: bool, paging_bytes: int | None = None) -> Iterator["Stage"]:
-        """``paging_bytes``: the size in the broker's memory above which an address is paged."""
-        settings = [AddressSettings(match="bench.#", max_size_bytes=paging_bytes)] if paging_bytes else []
+    def built(
+        cls, *, java: bool, paging_bytes: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> Iterator["Stage"]:
+        """``paging_bytes``: the size in the broker's memory above which an address is paged. ``settings`` of Spark."""
+        addresses = [AddressSettings(match="bench.#", max_size_bytes=paging_bytes)] if paging_bytes else []
         with ExitStack() as stack:
-            broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=settings))
-            side = stack.enter_context(SparkSide(broker))
+            broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=addresses))
+            side = stack.enter_context(SparkSide(broker, settings))
             side.spark.dataSource.register(NaiveSource)
             client, qpid, skipped = _java(stack, broker) if java else (None, None, {})
             yield cls(broker, side, client, qpid, skipped)
@@ -126,6 +131,9 @@ class Variant:
             amqp = {"brokerUrl": self._stage.broker.amqp_url}
             if {"read.amqp.jms", "read.amqp.core.jms"} & set(self.cases):
                 self._amqp_reading = self._open.enter_context(self._query("bench.amqp.read", amqp))
+            if "read.amqp.once" in self.cases:
+                once = amqp | {"deliveryGuarantee": "exactly-once"}
+                self._once_reading = self._open.enter_context(self._query("bench.amqp.once", once))
             if "write.jms" in self.cases:
                 self._writing = self._open.enter_context(self._writer("bench.write", {}))
             if "write.amqp.jms" in self.cases:
@@ -181,14 +189,10 @@ class Variant:
         return in_child(peers.stomp_py, self._fill())
 
     def jms_read(self) -> Measured:
-        self._reading.wake()
-        self._fill(self._reading.job.queue)
-        return self._reading.measure()
+        return _drained(self._reading, self._fill)
 
     def journal(self) -> Measured:
-        self._journal.wake()
-        self._fill(self._journal.job.queue)
-        return self._journal.measure()
+        return _drained(self._journal, self._fill)
 
     # --- AMQP ------------------------------------------------------------------------------------
 
@@ -207,18 +211,18 @@ class Variant:
         return in_child(raw_amqp.drain, replace(self.job, queue=_AMQP_QUEUE))
 
     def amqp_read(self) -> Measured:
-        self._amqp_reading.wake()
-        self._fill_over_amqp(self._amqp_reading.job.queue)
-        return self._amqp_reading.measure()
+        return _drained(self._amqp_reading, self._fill_over_amqp)
+
+    def amqp_read_once(self) -> Measured:
+        """Exactly once, with a staging queue on the broker."""
+        return _drained(self._once_reading, self._fill_over_amqp)
 
     def amqp_raw_read_of_core(self) -> Measured:
         return in_child(raw_amqp.drain, self._fill("bench.core.clients"))
 
     def amqp_read_of_core(self) -> Measured:
         """Reads what was sent over STOMP, which the broker keeps as messages of its own protocol (CORE)."""
-        self._amqp_reading.wake()
-        self._fill(self._amqp_reading.job.queue)
-        return self._amqp_reading.measure()
+        return _drained(self._amqp_reading, self._fill)
 
     def amqp_write(self) -> Measured:
         return self._amqp_writing.measure()
@@ -228,9 +232,10 @@ class Variant:
     def naive(self) -> Measured:
         """Starts the query in each round, because it polls without a pause and would disturb the other cases."""
         self._count += 1
-        job = replace(self.job, queue=f"bench.naive.{self._count}")
+        fewer = max(1, self.job.messages // _SLOWER)
+        job = replace(self.job, queue=f"bench.naive.{self._count}", messages=fewer)
         with Reading(self._stage.spark, job, source="naive_stomp", acknowledges=False) as reading:
-            self._fill(job.queue)
+            in_child(raw.fill, job)
             return reading.measure()
 
     def rate(self) -> Measured:
@@ -256,6 +261,7 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "write.amqp.raw": Variant.amqp_raw_write,
     "read.amqp.raw": Variant.amqp_raw_read,
     "read.amqp.jms": Variant.amqp_read,
+    "read.amqp.once": Variant.amqp_read_once,
     "read.amqp.core.raw": Variant.amqp_raw_read_of_core,
     "read.amqp.core.jms": Variant.amqp_read_of_core,
     "write.raw": Variant.raw_write,
@@ -272,6 +278,13 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "write.amqp.java": Variant.qpid_write,
     "read.rate": Variant.rate,
 }
+
+
+def _drained(reading: Reading, fill: Callable[[str], Job]) -> Measured:
+    """Fills the queue of a query that is awake, and lets it read."""
+    reading.wake()
+    fill(reading.job.queue)
+    return reading.measure()
 
 
 def warm_up(variant: Variant, *, seconds: float) -> None:

@@ -1,5 +1,6 @@
 """Runs a query at a constant rate for a long time, to see whether its memory grows and whether it keeps up."""
 
+import contextlib
 import threading
 import time
 from dataclasses import replace
@@ -22,6 +23,8 @@ _WARM_UP = 1 / 3
 """Share of the time at the start whose memory samples are not counted."""
 
 _MEGABYTE = 1 << 20
+_SETTLING_SECONDS = 60
+"""The broker deletes files of its journal some time after their last message is gone."""
 
 
 def soak(stage: Stage, job: Job, protocol: Protocol, *, minutes: float, per_second: int) -> dict[str, Any]:
@@ -31,6 +34,7 @@ def soak(stage: Stage, job: Job, protocol: Protocol, *, minutes: float, per_seco
     job = replace(job, queue="bench.soak", messages=messages, per_transaction=per_second, time_limit=2 * seconds + 120)
     heap: list[tuple[float, float]] = []
     waiting: list[int] = []
+    stored = [_stored_mb(stage)]
     with Reading(side, job, protocol.options(stage.broker)) as reading:
         reading.release()
         first = reading.sequence()
@@ -42,7 +46,9 @@ def soak(stage: Stage, job: Job, protocol: Protocol, *, minutes: float, per_seco
                 sender.join(seconds / 30)
                 heap.append((time.monotonic() - began, side.used_heap()))
                 waiting.append(stage.broker.message_count(job.queue))
+                stored.append(_stored_mb(stage))
             until(reading.query, lambda: reading.sequence() >= first + messages, job.time_limit)
+    time.sleep(_SETTLING_SECONDS)
     late = [(at, used) for at, used in heap if at >= _WARM_UP * seconds]
     trends = sampler.trends(after=_WARM_UP * seconds) | {"heap": trend(*zip(*late, strict=True))}
     return {
@@ -50,10 +56,20 @@ def soak(stage: Stage, job: Job, protocol: Protocol, *, minutes: float, per_seco
         "per_second": per_second,
         "messages": messages,
         "most_waiting": max(waiting),
+        "storage_mb": {"before": stored[0], "most": max(stored), "after": _stored_mb(stage)},
         "busy_percent": {role: round(100 * spent / meter.seconds, 1) for role, spent in meter.cpu.items()},
         "peaks_mb": {role: round(peak / _MEGABYTE, 1) for role, peak in sampler.peaks().items()},
         "mb_per_hour": {role: _slope(one) for role, one in trends.items()},
     }
+
+
+def _stored_mb(stage: Stage) -> float:
+    """What the files of the broker occupy."""
+    occupied = 0
+    for path in stage.broker.directory.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # deleted since
+            occupied += path.stat().st_blocks * 512
+    return round(occupied / _MEGABYTE, 1)
 
 
 def _slope(one: Trend) -> dict[str, Any]:

@@ -4,7 +4,8 @@ The rows are numbers in small files, and Spark's own code turns them into messag
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from pyspark.sql import functions as f
@@ -21,11 +22,24 @@ _WARM_UP = 20_000
 
 
 class Writing:
-    """``with Writing(side, job, tasks=8) as writing: writing.measure()``: one batch of ``tasks`` tasks."""
+    """``with Writing(side, job, tasks=8) as writing: writing.measure()``: one batch of ``tasks`` tasks.
 
-    def __init__(self, side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, tasks: int) -> None:
+    ``columns`` of a job, from ``id``; ``sink="noop"`` sends nothing: Spark alone.
+    """
+
+    def __init__(
+        self,
+        side: SparkSide,
+        job: Job,
+        options: Mapping[str, str] | None = None,
+        *,
+        tasks: int,
+        columns: Callable[[Job], list[Any]] | None = None,
+        sink: str = "jms",
+    ) -> None:
         self.job = job
         self._side, self._tasks, self._options = side, tasks, dict(options or {})
+        self._columns, self._sink = columns or message_columns, sink
         self._options.setdefault("deliveryMode", "persistent" if job.persistent else "non_persistent")
 
     def __enter__(self) -> Self:
@@ -40,9 +54,9 @@ class Writing:
 
     def _start(self) -> StreamingQuery:
         numbers = self._side.spark.readStream.schema("id long").parquet(str(self._folder / "in" / "*"))
-        rows = numbers.select(*message_columns(self.job))
+        rows = numbers.select(*self._columns(self.job))
         options = {**self._side.access(), "queue": self.job.queue, **self._options}
-        writer = rows.writeStream.format("jms").options(**options)
+        writer = rows.writeStream.format(self._sink).options(**(options if self._sink == "jms" else {}))
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
         return writer.trigger(processingTime="500 milliseconds").start()
 
@@ -52,16 +66,30 @@ class Writing:
         Some uncounted rows are written first, because Spark ends Python workers that had no task for a minute, and a
         new worker has a start-up cost.
         """
-        self._write(_WARM_UP)
-        return self._write(messages or self.job.messages)
+        self.write(_WARM_UP)
+        return self.write(messages or self.job.messages)
 
-    def _write(self, messages: int) -> Measured:
-        staged, arrived = self._folder / "staged", self._folder / "in" / f"batch-{time.time_ns()}"
-        self._side.spark.range(0, messages, 1, self._tasks).write.parquet(str(staged))
+    def write(self, messages: int, *, tasks: int | None = None) -> Measured:
+        """One batch, without the rows that ``measure`` does not count."""
+        return self.write_staged(self.staged(messages, tasks=tasks), messages)
+
+    def staged(self, messages: int, *, tasks: int | None = None) -> Path:
+        """The files of a batch, where the query does not see them."""
+        folder = self._folder / f"staged-{time.time_ns()}"
+        self._side.spark.range(0, messages, 1, tasks or self._tasks).write.parquet(str(folder))
+        return folder
+
+    def write_staged(self, staged: Path, messages: int) -> Measured:
+        arrived = self._folder / "in" / f"batch-{time.time_ns()}"
         before = last_batch(self.query)
         with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
+        if self._sink == "jms":
+            self._empty(messages)
+        return trigger_time(meter, noted, messages)
+
+    def _empty(self, messages: int) -> None:
         # The broker confirms a durable commit. Once in hundreds of batches it has not yet queued all rows then.
         count = self._side.broker.message_count
         until(self.query, lambda: count(self.job.queue) >= messages, self.job.time_limit)
@@ -69,7 +97,6 @@ class Writing:
         if stored != messages:
             raise RuntimeError(f"{messages} rows were written, {stored} messages arrived")
         self._side.broker.purge(self.job.queue)
-        return trigger_time(meter, noted, messages)
 
 
 def message_columns(job: Job) -> list[Any]:

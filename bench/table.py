@@ -13,6 +13,7 @@ CASES = {
     "read.journal": "the same with a journal",
     "read.amqp.raw": "AMQP: raw socket, messages of AMQP",
     "read.amqp.jms": "AMQP: through Spark, messages of AMQP",
+    "read.amqp.once": "AMQP: the same exactly once",
     "read.amqp.core.raw": "AMQP: raw socket, messages of STOMP",
     "read.amqp.core.jms": "AMQP: through Spark, messages of STOMP",
     "read.naive": "stomp.py in a simple Spark source",
@@ -117,11 +118,11 @@ def _axis_line(name: str, raw: dict[str, Any], spark: dict[str, Any]) -> str:
 
 def _beside(document: dict[str, Any]) -> str:
     lines = [_warm_up(document, way) for way in ("read", "write")]
-    if "latency" in document:
+    lines += [_latency(name, document[key]) for key, name in _LATENCIES.items() if key in document]
+    if "latency_rate" in document:
         lines.append(
-            "latency at {per_second} messages/s, SEND to Spark's commit log: p50 {p50_ms:.0f} ms, p99 {p99_ms:.0f} ms;"
-            " CPU meanwhile: broker {broker_percent:.0f} %, JVM {jvm_percent:.0f} %, runner {runner_percent:.1f} %,"
-            " workers {workers_percent:.0f} % of a core".format(**document["latency"])
+            "Spark's own floor at {per_second} messages/s, ten rows a batch of a rate source: p50 {p50_ms:.0f} ms,"
+            " p99 {p99_ms:.0f} ms".format(**document["latency_rate"])
         )
     if "idle" in document:
         lines.append(
@@ -129,6 +130,21 @@ def _beside(document: dict[str, Any]) -> str:
             " {runner:.1f}), {without_percent:.1f} without one".format(**document["idle"])
         )
     return "\n".join(lines)
+
+
+_LATENCIES = {
+    "latency": "latency",
+    "latency_amqp": "latency over AMQP",
+    "latency_once": "latency over AMQP, exactly once",
+}
+
+
+def _latency(name: str, figures: dict[str, Any]) -> str:
+    return (
+        "{name} at {per_second} messages/s, SEND to Spark's commit log: p50 {p50_ms:.0f} ms, p99 {p99_ms:.0f} ms;"
+        " CPU meanwhile: broker {broker_percent:.0f} %, JVM {jvm_percent:.0f} %, runner {runner_percent:.1f} %,"
+        " workers {workers_percent:.0f} % of a core"
+    ).format(name=name, **figures)
 
 
 def _warm_up(document: dict[str, Any], way: str) -> str:
