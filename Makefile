@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SHARED := $(VENV)/spark.jsa
-# Tests run in parallel: most of their time is the start of a Spark or a broker. Each worker has its own Spark and broker.
-WORKERS := -n 2 --dist worksteal
+# Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
+WORKERS := -n 3 --dist worksteal
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
@@ -88,7 +88,7 @@ dist: $(READY) ## build wheel and source distribution twice, compare them, and w
 sbom: $(READY) ## list what `pip install` of the wheel in dist/ installs: dist/pyspark-jms.cdx.json (CycloneDX)
 	$(BIN)/python tools/sbom.py dist
 
-bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 5 minutes
+bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 4 minutes
 	$(BIN)/python -m bench.quick
 
 bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soak" selects a part
