@@ -42,7 +42,7 @@ def _discharging(stage):
 
 def _unconfirmed(stage):
     before = _hold_acknowledgement(stage, OUTCOME)
-    stage.require(stage.input.left() < before, "nothing was acknowledged")
+    stage.until(lambda: stage.input.left() < before, "the broker's count of what is acknowledged")
     return f"{before - stage.input.left()} acknowledged, the outcome of the discharge held"
 
 

@@ -83,11 +83,10 @@ def _unconfirmed(stage):
     stage.input.send(MORE)
     go_on(stage)
     stage.held(stage.source.to_client, "the receipt of ACKs")
-    now = stage.input.left()
-    stage.require(now < before + MORE, "nothing was acknowledged")
+    stage.until(lambda: stage.input.left() < before + MORE, "the broker's count of what is acknowledged")
     if stage.input.journal:
         stage.require(set(stage.input.segments()) - stage.input.confirmed(), "every receipt was written down")
-    return f"{before + MORE - now} acknowledged, their receipt held"
+    return f"{before + MORE - stage.input.left()} acknowledged, their receipt held"
 
 
 def _acknowledged(stage):
