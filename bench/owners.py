@@ -2,7 +2,8 @@
 
 ``python -m bench.owners options batches idle profile`` runs all parts, in six minutes on two quiet cores. ``profile``
 needs async-profiler: ``--profiler PATH`` of its ``libasyncProfiler.so`` (in the jar ``tools.profiler:async-profiler``).
-``--set NAME=VALUE`` is a setting of Spark, such as ``spark.python.daemon.module=pyspark_jms.spark.daemon``.
+``--set NAME=VALUE`` is a setting of Spark that a session has from its start, such as
+``spark.python.daemon.module=pyspark_jms.spark.daemon`` or ``spark.python.udf.pipelined.enabled=true``.
 """
 
 import argparse
@@ -120,7 +121,6 @@ _VARIANTS = {
     "2,000 rows a record batch": _Variant(conf={"spark.sql.execution.arrow.maxRecordsPerBatch": "2000"}),
     "1 MB a record batch": _Variant(conf={"spark.sql.execution.arrow.maxBytesPerBatch": "1m"}),
     "Arrow compressed with lz4": _Variant(conf={"spark.sql.execution.arrow.compression.codec": "lz4"}),
-    "Python reads ahead": _Variant(conf={"spark.python.udf.pipelined.enabled": "true"}),
     "noop: Spark's rows alone": _Variant(sink="noop"),
 }
 

@@ -7,6 +7,7 @@ them (Artemis). They have no time to live and no priority.
 import struct
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pyspark_jms.amqp.wire.sections import (
@@ -39,6 +40,8 @@ _NEVER_MS = 253_402_300_799_000
 _DATA_OF_SIZE, _WORD = bytes((0x00, 0x53, DATA, 0xB0)), struct.Struct(">I")
 """A section of data as vbin32 (§1.6.19), up to its size."""
 _ABSOLUTE_EXPIRY, _CREATION_TIME = 8, 9
+_HEADER = encode(Described(HEADER, [True]))
+"""Durable."""
 
 HEAD_BYTES = 4_096
 """The beginning of a block, with what it states of itself, whatever the broker adds."""
@@ -64,22 +67,23 @@ class SeenBlock:
 
 
 def token_message(text: str) -> bytes:
-    return _head(None) + encode(Described(DATA, text.encode()))
+    return _HEADER + _properties(None) + encode(Described(DATA, text.encode()))
 
 
 def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
     """Again in two pieces."""
     head, data = packed
     annotations = {_STREAM: stream, _SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
-    begin = _head(now_ms, encode(Described(MESSAGE_ANNOTATIONS, annotations)))
+    begin = _HEADER + encode(Described(MESSAGE_ANNOTATIONS, annotations)) + _properties(now_ms)
     return begin + _DATA_OF_SIZE + _WORD.pack(len(head) + len(data)) + head, data
 
 
-def _head(now_ms: int | None, annotations: bytes = b"") -> bytes:
+@lru_cache(maxsize=1)
+def _properties(now_ms: int | None) -> bytes:
     properties: list[Any] = [None] * _ABSOLUTE_EXPIRY + [Typed("timestamp", _NEVER_MS)]
     if now_ms is not None:
         properties.append(Typed("timestamp", now_ms))
-    return encode(Described(HEADER, [True])) + annotations + encode(Described(PROPERTIES, properties))
+    return encode(Described(PROPERTIES, properties))
 
 
 def seen_token(message: bytes) -> SeenToken:

@@ -57,7 +57,7 @@ class Transfers:
         self._partial_id = b""
         self._large: OversizedMessage | None = None
         self.total_messages = self.total_bytes = 0
-        """Of all blocks."""
+        """Of all blocks: what was kept."""
         self.oversized: list[OversizedMessage] = []
         """Messages above the limit, in the order of their ends."""
 
@@ -94,25 +94,13 @@ class Transfers:
         taken = len(self._block) - before
         self.total_messages += taken
         self.total_bytes += len(self._data) - size_before
-        self._keep_heads(before)
         return position, taken
-
-    def _keep_heads(self, first: int) -> None:
-        """Cut the messages from ``first`` on. A batch of whole messages would be a batch more in memory."""
-        if self._head_bytes is None or first == len(self._block):
-            return
-        ends, begin = self._block.ends, self._block.start(first)
-        heads = bytearray()
-        for index in range(first, len(ends)):
-            heads += self._data[begin : min(begin + self._head_bytes, ends[index])]
-            begin, ends[index] = ends[index], self._block.start(first) + len(heads)
-        self._data[self._block.start(first) :] = heads
 
     def _take_alike(self, view: memoryview, position: int, shape: _Shape) -> int:
         """Take the messages of frames of one shape. Returns the position of the first other frame."""
         unpack, width, head, middle, tail, zeros = shape
         data, ends, ids = self._data, self._block.ends, self._block.ids
-        last, limit = len(view), self._max_bytes
+        last, limit, kept = len(view), self._max_bytes, self._head_bytes
         while last - position >= width:
             size, signature, own_head, identifier, own_middle, own_tail = unpack(view, position)
             if signature != _PLAIN or own_head != head or own_middle != middle or own_tail != tail:
@@ -120,7 +108,8 @@ class Transfers:
             end = position + size
             if end > last or size > limit or size < width:
                 break
-            data += view[position + width : end]
+            begin = position + width
+            data += view[begin:end] if kept is None else view[begin : min(begin + kept, end)]
             ends.append(len(data))
             ids.append(zeros + identifier)
             position = end
@@ -142,12 +131,12 @@ class Transfers:
             self.oversized.append(large)
             self.total_messages += 1
             return True
-        self._data += whole
+        kept = whole[: self._head_bytes]
+        self._data += kept
         self.total_messages += 1
-        self.total_bytes += len(whole)
+        self.total_bytes += len(kept)
         self._block.ends.append(len(self._data))
         self._block.ids.append(self._partial_id)
-        self._keep_heads(len(self._block) - 1)
         return True
 
     def _extend(self, partial: bytearray, payload: Bytes) -> None:

@@ -89,6 +89,8 @@ class Intake:
                     verdict is Verdict.NOTHING and self._admission.quiet >= self._patience
                 ):
                     return verdict
+                if waiting.messages and self._is_drained(lanes):
+                    return Verdict.CUT
                 if waiting.messages:
                     time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
                 else:
@@ -96,6 +98,18 @@ class Intake:
         finally:
             for lane in lanes:
                 lane.pause()
+
+    def _is_drained(self, lanes: Sequence[StagedLane]) -> bool:
+        """In a flood that has stopped: whether the sources are proven to have no more. Silence would take longer."""
+        if self._options.min_messages is not None or self._admission.quiet < LINGER_SECONDS:
+            return False
+        for lane in lanes:
+            lane.pause()
+        if all(lane.was_empty for lane in lanes):
+            return True
+        for lane in lanes:
+            lane.resume()
+        return False
 
     @property
     def _patience(self) -> float:
