@@ -49,12 +49,10 @@ class Prefetch:
     def grant(self) -> None:
         """Count what has arrived, and grant credit for more."""
         transfers, receiver = self.receiver.transfers, self.receiver
-        if transfers.total_messages > self._counted_messages:
-            self._note_lost_credit()
+        if arrived := transfers.total_messages - self._counted_messages:
+            self._note_lost_credit(arrived)
             self._quiet_periods = 0
-        self._window.received(
-            transfers.total_messages - self._counted_messages, transfers.total_bytes - self._counted_bytes
-        )
+        self._window.received(arrived, transfers.total_bytes - self._counted_bytes)
         self._counted_messages, self._counted_bytes = transfers.total_messages, transfers.total_bytes
         if transfers.size >= _BLOCK_BYTES or len(transfers) >= _BLOCK_MESSAGES:
             self._blocks.append(transfers.take())
@@ -90,8 +88,8 @@ class Prefetch:
             self._tried = time.monotonic()
             receiver.grant(self._window.credit())
 
-    def _note_lost_credit(self) -> None:
-        lost = self._window.has_helped(at_once=time.monotonic() - self._tried < _AT_ONCE_SECONDS)
+    def _note_lost_credit(self, arrived: int) -> None:
+        lost = self._window.has_helped(arrived, at_once=time.monotonic() - self._tried < _AT_ONCE_SECONDS)
         if lost and not self._warned:
             self._warned = True
             _log.warning(

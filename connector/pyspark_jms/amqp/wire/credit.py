@@ -64,9 +64,12 @@ class CreditWindow:
         """Nothing comes although there is credit: grant more for a moment, twice as much as the last time."""
         self._extra = min(max(1, 2 * self._extra), MAX_CREDIT)
 
-    def has_helped(self, *, at_once: bool) -> int:
-        """Messages have come. ``at_once``: right after ``try_more``. Returns how much credit turns out to be lost."""
-        found, self._extra = self._extra if at_once else 0, 0
+    def has_helped(self, messages: int, *, at_once: bool) -> int:
+        """So many messages have come. ``at_once``: right after ``try_more``. Returns how much credit turns out to be lost.
+
+        A peer that has lost all credit sends no more than what it was granted beside it.
+        """
+        found, self._extra = self._extra if at_once and messages <= self._extra else 0, 0
         self.lost = min(self.lost + found, _MAX_LOST)
         return found
 

@@ -78,10 +78,17 @@ def test_lost_credit_is_granted_beside_the_rest():
     window.try_more()
     window.try_more()
     assert window.credit() == 12
-    assert window.has_helped(at_once=True) == 2
+    assert window.has_helped(2, at_once=True) == 2
     assert window.credit() == 12
     window.try_more()
-    assert window.has_helped(at_once=False) == 0
+    assert window.has_helped(1, at_once=False) == 0
     assert window.credit() == 12
     window.received(10, 1_000)
     assert window.credit() == 0
+
+
+def test_no_credit_is_lost_if_more_comes_than_was_granted_to_find_out():
+    window = CreditWindow(1 << 20, 10)
+    window.try_more()
+    assert window.has_helped(2, at_once=True) == 0
+    assert window.credit() == 10
