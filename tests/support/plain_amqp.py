@@ -462,4 +462,4 @@ def digest(data):
                 _, data = take(rest)
     except NotAmqpError:
         pass
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return hashlib.sha256(data).hexdigest()[:32]

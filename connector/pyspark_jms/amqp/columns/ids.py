@@ -1,5 +1,6 @@
 """Message-ids and correlation-ids → strings as JMS spells them (AMQP-JMS binding §3.2.1.1)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, ByteReader
 from pyspark_jms.amqp.columns.fields import string
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.amqp.wire.sections import FINGERPRINT_BYTES
 from pyspark_jms.columns.cut import Ints, Uint8s, contents, cut, require_offsets
 
-__all__ = ["ids"]
+__all__ = ["fingerprint_texts", "ids"]
 
 _ULONG, _SMALL_ULONG, _ULONG_0, _UUID = 0x80, 0x53, 0x44, 0x98
 _OTHERS = (_ULONG, _SMALL_ULONG, _ULONG_0, _UUID, BIN8, BIN32)
@@ -55,6 +57,14 @@ def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array
 
 def _with_prefix(prefix: str, texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(pa.scalar(prefix, pa.string()), texts, _NOTHING)
+
+
+def fingerprint_texts(digests: Sequence[bytes]) -> pa.Array:
+    """``~`` and the digits of each digest, at least one."""
+    raw = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, FINGERPRINT_BYTES)
+    texts: Uint8s = np.full((len(raw), 1 + 2 * FINGERPRINT_BYTES), ord("~"), np.uint8)
+    texts[:, 1:] = _LOWER[raw].view(np.uint8).reshape(len(raw), -1)
+    return _strings(np.arange(len(raw) + 1) * texts.shape[1], texts)
 
 
 def _uuids(reader: ByteReader, start: Ints) -> pa.Array:

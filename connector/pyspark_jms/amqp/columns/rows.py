@@ -1,7 +1,6 @@
 """The parts of messages → the columns of their rows."""
 
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +11,13 @@ from pyspark_jms.amqp.columns.bodies import body_columns
 from pyspark_jms.amqp.columns.byte_reader import STR8, STR32, SYM8, SYM32, ByteReader
 from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
 from pyspark_jms.amqp.columns.fields import BOOLEAN, BYTE, TIME, UBYTE, UINT, field_at, numbers, string, times
-from pyspark_jms.amqp.columns.ids import ids
+from pyspark_jms.amqp.columns.ids import fingerprint_texts, ids
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
-from pyspark_jms.amqp.wire.sections import FINGERPRINT_BYTES
+from pyspark_jms.amqp.wire.sections import digest
 from pyspark_jms.columns.cut import Ints
 from pyspark_jms.jms.model import DeliveryMode
 
@@ -146,16 +145,16 @@ class _Rows:
         """``NAME/message-id``, or ``NAME/~fingerprint`` without a message-id."""
         without = np.flatnonzero(np.asarray(pc.equal(pc.binary_length(message_ids), _EMPTY).fill_null(_TRUE)))
         if len(without):
-            digests = pa.array(self._fingerprints(without), pa.string())
+            digests = self._fingerprints(without)
             mask = np.zeros(len(message_ids), np.bool_)
             mask[without] = True
             message_ids = pc.replace_with_mask(message_ids, pa.array(mask), digests)
         return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), message_ids, _SLASH)
 
-    def _fingerprints(self, rows: Ints) -> list[str]:
+    def _fingerprints(self, rows: Ints) -> pa.Array:
         data = memoryview(self._reader.buffer)
         places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
-        return [f"~{blake2b(data[begin:end], digest_size=FINGERPRINT_BYTES).hexdigest()}" for begin, end in places]
+        return fingerprint_texts([digest(data[begin:end]) for begin, end in places])
 
 
 def _int32(values: Ints) -> pa.Array:

@@ -5,7 +5,7 @@ Reads no more than it must: values are skipped by their sizes (§1.6). Does not 
 
 import struct
 from collections.abc import Iterator
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -29,6 +29,7 @@ __all__ = [
     "Section",
     "creation_time_ms",
     "delivery_count",
+    "digest",
     "elements",
     "fingerprint",
     "id_text",
@@ -209,7 +210,12 @@ def fingerprint(message: Buffer) -> bytes:
     except MalformedMessageError:
         first = None
     begin = first.end if first is not None and first.code == HEADER else 0
-    return blake2b(view[begin:], digest_size=FINGERPRINT_BYTES).digest()
+    return digest(view[begin:])
+
+
+def digest(data: Buffer) -> bytes:
+    """The first ``FINGERPRINT_BYTES`` of SHA-256, for which processors have instructions: twice as fast as BLAKE2."""
+    return sha256(data).digest()[:FINGERPRINT_BYTES]
 
 
 def creation_time_ms(message: Buffer) -> int | None:
