@@ -65,9 +65,10 @@ class CreditWindow:
         self._extra = min(max(1, 2 * self._extra), MAX_CREDIT)
 
     def has_helped(self, messages: int, *, at_once: bool) -> int:
-        """So many messages have come. ``at_once``: right after ``try_more``. Returns how much credit turns out to be lost.
+        """So many messages have come. Returns how much credit turns out to be lost.
 
-        A peer that has lost all credit sends no more than what it was granted beside it.
+        ``at_once``: right after ``try_more``. A peer that has lost all credit then sends no more than what it was granted
+        beside it.
         """
         found, self._extra = self._extra if at_once and messages <= self._extra else 0, 0
         self.lost = min(self.lost + found, _MAX_LOST)
