@@ -111,6 +111,7 @@ def _await(question: Callable[[], object]) -> None:
 
 
 def queries(spark: SparkSession, broker: EmbeddedArtemis, folder: Path) -> list[StreamingQuery]:
+    """One is started after the other: two first starts at the same time can break a session."""
     access = {"user": broker.user, "password": broker.password}
     stomp, amqp = access | {"brokerUrl": broker.url}, access | {"brokerUrl": broker.amqp_url}
     large = {"maxMessageBytes": "10k", "onTooLarge": "deadLetter", "deadLetterQueue": "too.large"}
@@ -123,7 +124,10 @@ def queries(spark: SparkSession, broker: EmbeddedArtemis, folder: Path) -> list[
     for name, (options, column) in sources.items():
         rows = spark.readStream.format("jms").options(**options, queue=name).load().selectExpr(column)
         writer = rows.writeStream.format("noop").queryName(name).trigger(processingTime="2 seconds")
-        started.append(writer.option("checkpointLocation", f"{folder}/checkpoints/{name}").start())
+        query = writer.option("checkpointLocation", f"{folder}/checkpoints/{name}").start()
+        while query.status["message"].startswith("Initializing"):
+            time.sleep(0.1)
+        started.append(query)
     return started
 
 
