@@ -1,1 +1,1 @@
-"""Text -> tree: the grammar, literals, LIKE patterns and dialects. Evaluates nothing."""
+"""Text -> tree: the grammar, literals, LIKE patterns and dialects. This package evaluates nothing."""

@@ -16,7 +16,7 @@ from jms_selector.syntax.tree import Node
 __all__ = ["MAX_NESTING", "Builder"]
 
 MAX_NESTING = 256
-"""Limit of nested parentheses, NOTs, signs and calls.
+"""Maximum depth of nested parentheses, NOTs, signs and calls.
 
 The parsers of Artemis and Classic recurse: 500 levels work, 1,000 cause a StackOverflowError in the broker
 (Artemis 2.55.0, Classic 6.3.1). This package also evaluates calculations by recursion.

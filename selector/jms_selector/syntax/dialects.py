@@ -1,7 +1,8 @@
 """The dialects of selectors as data: flags and names, used by the parser, the rules of ``meaning`` and the targets.
 
-Measured on the selector classes of Artemis 2.44 and 2.55, Classic 6.3 and 6.4; IBM MQ from its documentation. A dialect
-states where it differs from the specification (Jakarta Messaging 3.1 §3.8.1), which is :data:`SPEC`.
+The ActiveMQ dialects are measured on the selector classes of Artemis 2.44 and 2.55 and of Classic 6.3 and 6.4. The IBM
+MQ dialect follows the documentation of IBM MQ. A dialect states where it differs from the specification (Jakarta
+Messaging 3.1 §3.8.1), which is :data:`SPEC`.
 """
 
 from collections.abc import Mapping
@@ -32,10 +33,10 @@ CONVERT_PREFIX = "convert_string_expressions:"
 """ActiveMQ's request to compare strings that hold numbers as numbers, at the start of a selector."""
 
 HYPHENS_PREFIX = "hyphenated_props:"
-"""Artemis: names may have hyphens."""
+"""Artemis: after this prefix, names may have hyphens."""
 
 NO_PREFIX = "no_"
-"""Artemis: switches off the prefix that follows."""
+"""Artemis: this word switches off the prefix that follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,14 +46,14 @@ class Dialect:
     # --- reading -----------------------------------------------------------------------------
 
     unknown_broker: bool = False
-    """Nothing is known of how the broker evaluates selectors, so it gets none."""
+    """The broker's rules for selectors are unknown, so the reader sends no selector to the broker."""
 
     activemq: bool = False
     """The ActiveMQ grammar and rules.
 
-    In the grammar NOT binds tighter than comparison, and there are chains, ``%``, NULL, XPATH and ASCII names. ``<>``
-    on unlike types is TRUE. Two strings, or two booleans, may be compared with ``<`` in Java's order. ``/``, ``%`` and
-    all calculations with a float are done in double.
+    In the grammar, NOT binds tighter than comparison, comparisons may be chained (``a = 5 = TRUE``), names are ASCII,
+    and ``%``, NULL and XPATH exist. ``<>`` on unlike types is TRUE. Two strings, or two booleans, may be compared with
+    ``<`` in Java's order. ``/``, ``%`` and all calculations with a float are done in double.
     """
 
     prefixes: tuple[str, ...] = ()
@@ -79,7 +80,7 @@ class Dialect:
     """Floats compare by ``compareTo``: NaN equals NaN and is above all numbers, and -0.0 is below 0.0."""
 
     left_widens: bool = False
-    """Byte and short are widened on the left only; on the right they equal no wider number."""
+    """Byte and short are widened on the left only; on the right, they never equal a number of a wider type."""
 
     like_is_two_valued: bool = False
     """``5 NOT LIKE 'x'`` is TRUE: NOT LIKE is NOT applied to LIKE."""
@@ -88,10 +89,10 @@ class Dialect:
     """IN and NOT IN are unknown for a value that is not a string."""
 
     boolean_throws: bool = False
-    """With conversion, a boolean on the left of a string is a ClassCastException."""
+    """With conversion, a boolean on the left of a string causes a ClassCastException."""
 
     double_throws: bool = False
-    """A double on the left of a float is a ClassCastException."""
+    """A double on the left of a float causes a ClassCastException."""
 
     null_decides_between: bool = False
     """A NULL makes BETWEEN false and NOT BETWEEN true."""
@@ -121,7 +122,7 @@ class Dialect:
     """The broker's name of a header -> its JMS name."""
 
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Under an alias: the JMS word -> the broker's."""
+    """Alias -> (the JMS word of a value -> the broker's word)."""
 
     never_seen: frozenset[str] = frozenset()
     """Headers and properties that are NULL to this broker's selectors."""
@@ -135,22 +136,22 @@ class Dialect:
     zero_ids_match: bool = False
     """``JMSMessageID`` or ``JMSCorrelationID`` = 'ID:' and 48 zeros matches any message."""
 
-    # --- what a reader of frames knows ---------------------------------------------------------
+    # --- what delivered messages contain -------------------------------------------------------
 
     null_texts: frozenset[str] = frozenset()
-    """Texts in a frame that may represent a property with the value null."""
+    """Texts in a delivered message that may represent a property with the value null."""
 
     hidden: frozenset[str] = frozenset()
-    """Names with a value at the broker but in no frame: a reader cannot evaluate conditions on them."""
+    """Names with a value at the broker but in no delivered message: a reader cannot evaluate conditions on them."""
 
     hidden_prefixes: tuple[str, ...] = ()
     """Prefixes of further hidden names."""
 
     unknown_when_absent: frozenset[str] = frozenset()
-    """Headers that may have a value at the broker although the frame lacks them."""
+    """Headers that may have a value at the broker although the delivered message lacks them."""
 
     def shows(self, name: str) -> bool:
-        """Whether frames contain the value of ``name``."""
+        """Whether delivered messages contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
@@ -191,7 +192,7 @@ ARTEMIS = replace(
     never_seen=frozenset({"JMSDestination", "JMSRedelivered", "JMSXDeliveryCount", "JMSXGroupSeq", "JMSXUserID"}),
     null_without_jms_client=frozenset({"JMSMessageID"}),
     null_texts=frozenset({""}),
-    # SEND headers that Artemis stores as properties of the same name, and that a reader of frames ignores.
+    # SEND headers that Artemis stores as properties of the same name, and that a STOMP reader ignores.
     hidden=frozenset(
         {
             "AMQAddress",
@@ -244,8 +245,8 @@ CLASSIC = replace(
     hidden_prefixes=("JMSActiveMQ",),
 )
 
-# Over AMQP 1.0 the broker has the types that producers gave, and rows have them too. A message without a creation-time
-# has the time 0 to a selector. JMSReplyTo is spelled differently for each kind of producer, or NULL.
+# Over AMQP 1.0 the broker and the rows have the types that producers set. To a selector, a message without a
+# creation-time has the time 0, and JMSReplyTo is NULL or has a different spelling for each kind of producer.
 _NO_TIME = {"JMSTimestamp": Value(Kind.LONG, 0)}
 
 ARTEMIS_AMQP = replace(

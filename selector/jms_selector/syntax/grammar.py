@@ -15,7 +15,7 @@ __all__ = ["lark_tree"]
 
 
 def lark_tree(reading: Reading) -> Tree[Token] | Token:
-    """Parse a text. A syntax error is an ``InvalidSelectorError`` with a hint."""
+    """Parse a text. A syntax error raises an ``InvalidSelectorError`` with a hint."""
     body = reading.body
     try:
         return _lark(reading.dialect.activemq, reading.hyphens).parse(body)

@@ -48,7 +48,7 @@ def in_range(number: int, kind: Kind) -> bool:
 
 
 def integer_kind(number: int) -> Kind:
-    """INT, LONG or BIG: the smallest that holds the number."""
+    """INT, LONG or BIG: the smallest kind that holds the number."""
     if in_range(number, Kind.INT):
         return Kind.INT
     return Kind.LONG if in_range(number, Kind.LONG) else Kind.BIG

@@ -26,7 +26,7 @@ def compile_like(pattern: str, escape: str | None = None, *, activemq: bool = Fa
     r"""The pattern as runs of literal characters and wildcards.
 
     ``activemq`` reproduces a flaw: ActiveMQ writes an escaped escape character as ``\x`` and its hexadecimal digits
-    into a Java regex, which reads two digits. A character with one digit is a ValueError.
+    into a Java regex, which reads two digits. If Java would find only one digit, a ValueError is raised.
     """
     return tuple(_merge_runs(_tokenize(pattern, escape, activemq=activemq)))
 

@@ -48,7 +48,7 @@ _HYPHENATED_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
 def reserved_word(name: str, *, activemq: bool) -> str | None:
-    """The terminal of a reserved word in any case, or None for a name."""
+    """The terminal of a reserved word in upper or lower case, or None for a name."""
     if not name.isascii():
         return None
     return (_ACTIVEMQ_WORDS if activemq else _WORDS).get(name.upper())
@@ -121,7 +121,7 @@ _ACTIVEMQ_FLOATING = re.compile(
 )
 
 _MAX_DIGITS = 70
-"""A long has 64 binary digits; longer numbers are refused unread."""
+"""A long has 64 binary digits; longer numbers are refused before they are parsed."""
 
 LONG_RANGE = 1 << 63
 """One more than the largest long: valid only after a minus."""
@@ -159,7 +159,7 @@ def _java_floating(token: str, digits: str, suffix: str) -> Literal:
 
 
 def _activemq_number(token: str) -> Literal:
-    """``ConstantExpression``: decimals of any length without suffix, hex and octal numbers up to long."""
+    """``ConstantExpression``: decimals of any length, whose suffix is ignored; hex and octal numbers up to long."""
     if match := _ACTIVEMQ_INTEGER.fullmatch(token):
         base = next(name for name in ("decimal", "hex", "octal") if match[name] is not None)
         value = decimal(match[base]) if base == "decimal" else int(match[base], _BASES[base])

@@ -17,15 +17,15 @@ MAX_LENGTH = 1 << 18
 """Maximum characters of a selector: 3,000 terms of 80 characters. Brokers refuse far shorter STOMP headers."""
 
 CACHED = 256
-"""Parsed selectors in the cache: a query has one, a notebook a few."""
+"""Maximum number of parsed selectors in the cache. A query has one selector, and a notebook has a few."""
 
 
 def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec") -> Selector:
     """Parse a selector. An ``InvalidSelectorError`` has the position and the reason.
 
     By default the parser accepts every form that some broker accepts, with the specification's precedence.
-    ``strict`` accepts only what the specification and its test suite allow. Dialects artemis and classic
-    parse as the broker does: NOT binds tighter than comparison, and prefixes are recognised.
+    ``strict`` accepts only what the specification and its test suite allow. In the dialects
+    of ActiveMQ, the parser follows the broker: NOT binds tighter than comparison, and prefixes are recognised.
     """
     return _parse(text, strict, dialect_of(dialect).name)
 
@@ -56,7 +56,7 @@ def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - po
 
 
 def _cut_prefixes(text: str, dialect: Dialect) -> tuple[str, dict[str, bool]]:
-    """Remove the prefixes from the start of the text. The last one of a kind counts."""
+    """Remove the prefixes from the start of the text. Of several prefixes of a kind, the last one counts."""
     found: dict[str, bool] = {}
     many = len(dialect.prefixes) > 1
     while prefix := next((p for p in dialect.prefixes if text.startswith(p)), None):

@@ -15,7 +15,7 @@ class Reading:
     """The selector with its prefixes."""
 
     offset: int
-    """Length of the prefixes. Positions in lark's tree count from their end."""
+    """Length of the prefixes. Positions in lark's tree count from the end of the prefixes."""
 
     dialect: Dialect
     strict: bool

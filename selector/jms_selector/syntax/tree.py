@@ -257,7 +257,7 @@ def fold(
     visit: Callable[[Node, list[Result]], Result],
     below: Callable[[Node], tuple[Node, ...]] = all_children,
 ) -> Result:
-    """Visit bottom-up: ``visit`` takes a node and its results for the children."""
+    """Visit bottom-up: ``visit`` takes a node and the results of the node's children."""
     results: list[Result] = []
     for node in postorder(root, below):
         start = len(results) - len(below(node))
