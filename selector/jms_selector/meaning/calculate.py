@@ -8,7 +8,7 @@ __all__ = ["calculate", "compare", "to_kind", "utf16", "wrap"]
 
 
 def calculate(operator: str, left: float, right: float, kind: Kind) -> float | None:
-    """JLS §15.17 and §15.18 at ``kind``; None for an integer division by zero."""
+    """Calculate at ``kind`` as Java does (JLS §15.17, §15.18); None for an integer division by zero."""
     if kind in INTEGRAL:
         return _integer(operator, int(left), int(right), kind)
     result = _floating(operator, float(left), float(right))
@@ -54,7 +54,7 @@ def _quotient(left: float, right: float) -> float:
 
 
 def compare(operator: str, left: object, right: object, kind: Kind, *, total_order: bool) -> bool:
-    """Compare two values of one kind. ``total_order``: as ``compareTo`` does, where NaN equals NaN and -0.0 < 0.0."""
+    """Compare two values of one kind. ``total_order`` is the order of ``compareTo``: NaN equals NaN, and -0.0 < 0.0."""
     a, b = left, right
     if kind is Kind.STRING and operator not in {"=", "<>"}:
         a, b = utf16(a), utf16(b)
@@ -74,7 +74,7 @@ _OPERATORS = {
 
 
 def utf16(text: object) -> bytes:
-    """The sort key of ``String.compareTo``: UTF-16 units, which order astral planes before U+E000."""
+    """The sort key of ``String.compareTo``: UTF-16 units. Characters beyond U+FFFF sort before U+E000."""
     return str(text).encode("utf-16-be", "surrogatepass")
 
 
@@ -90,7 +90,7 @@ def _total_order_key(number: object) -> tuple[int, float, float]:
 
 
 def wrap(number: int, kind: Kind) -> int:
-    """Java integer arithmetic wraps (JLS §15.17, §15.18)."""
+    """Wrap a number to the range of ``kind``, as Java's integer arithmetic does (JLS §15.17, §15.18)."""
     half = 1 << (BITS[kind] - 1)
     return (number + half) % (2 * half) - half
 

@@ -147,7 +147,7 @@ def _scientific(number: float, kind: Kind) -> str:
 
 
 def java_text(value: Value) -> str:
-    """``String.valueOf`` of the value: the text that a broker writes into a frame."""
+    """``String.valueOf`` of the value: the text that a broker writes into a STOMP message."""
     match value.kind:
         case Kind.FLOAT | Kind.DOUBLE:
             return _scientific(value.value, value.kind)

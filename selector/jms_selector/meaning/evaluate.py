@@ -1,7 +1,8 @@
 """Evaluates a selector on one message, in three-valued logic. Tests compare every other target with this evaluator.
 
-One post-order pass over a stack of typed values. A condition is TRUE, FALSE, NULL (unknown) or a FAULT (the broker
-throws an exception). AND and OR evaluate their operands from left to right and stop where the broker stops.
+The evaluation is one post-order pass over a stack of typed values. A condition is TRUE, FALSE, NULL (unknown) or a
+FAULT (the broker throws an exception). AND and OR evaluate their operands from left to right and stop where the broker
+stops.
 """
 
 import re
@@ -119,7 +120,7 @@ class Evaluator:
             case Call():
                 return functions.call(node.function, operands)
             case Path():
-                return FALSE  # for a body that is not an XML document
+                return FALSE  # the result for a body that is not an XML document
         raise AssertionError(node)
 
     # --- operands --------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class Evaluator:
         return _boolean((operand.kind is Kind.NULL) != node.negated)
 
     def null_or_fault(self, operand: Value) -> Value:
-        """LIKE and IN on NULL (unknown) or on a fault (an exception at a broker, FALSE under the specification)."""
+        """The result of LIKE and IN on NULL (unknown) or a fault (broker: an exception; specification: FALSE)."""
         if operand.kind is Kind.NULL or self.dialect.faults_escape or self.dialect.faults_decide:
             return operand
         return FALSE
@@ -261,7 +262,7 @@ class Evaluator:
 
 
 def as_truth(value: Value) -> Value:
-    """A value used as a condition: a boolean is itself, NULL unknown, and any other type FALSE."""
+    """The value as a condition: a boolean or a fault does not change, NULL is unknown, and any other type is FALSE."""
     if value.kind is Kind.BOOLEAN:
         return TRUE if value.value else FALSE
     return value if value.kind in {Kind.NULL, Kind.FAULT} else FALSE
@@ -282,7 +283,7 @@ def narrowed(node: Literal) -> Kind:
 
 
 def as_number(value: Value) -> Value:
-    """``ArithmeticExpression.asNumber`` with conversion: a text with a point is a double, any other text a long."""
+    """``ArithmeticExpression.asNumber`` with conversion: a text with a point is a double, any other text is a long."""
     if value.kind is not Kind.STRING:
         return value
     if "." in value.value:

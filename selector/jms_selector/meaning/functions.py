@@ -1,7 +1,7 @@
 """ActiveMQ Classic's functions on typed values: REGEX, INLIST, MAKELIST, SPLIT, REPLACE.
 
-An argument on which the Java code throws (null, or a wrong type) yields a FAULT. Java's patterns are compiled by
-Python's ``re``, so only the syntax that both share works.
+An argument on which the Java code throws (null, or a wrong type) yields a FAULT. Python's ``re`` compiles
+Java's patterns, so only the syntax that Java and Python share works.
 """
 
 import re
@@ -43,7 +43,7 @@ def _make_list(arguments: Sequence[Value]) -> Value:
 
 
 def _split(arguments: Sequence[Value]) -> Value:
-    """``String.split``: without a limit, drops empty strings at the end."""
+    """``String.split``. Without a limit, the list has no empty strings at its end."""
     text, pattern, *rest = arguments
     if not _are_strings(arguments[:2]) or any(argument.kind is not Kind.INT for argument in rest):
         return Value(Kind.FAULT, "SPLIT takes two strings and an int")

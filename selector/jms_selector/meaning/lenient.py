@@ -28,7 +28,7 @@ from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, f
 __all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
 
 MAX_NAMES = 2
-"""Properties in one condition whose types are combined; with more properties, every outcome is possible."""
+"""Maximum number of properties in one condition whose types are combined. With more, every outcome is possible."""
 
 
 class Outcomes(NamedTuple):
@@ -54,10 +54,10 @@ class NameLocation:
     """For JMSDeliveryMode: the column's number -> the word that a selector compares with."""
 
     visible: bool
-    """False: the broker may have a value, but no frame contains it."""
+    """False: the broker may have a value, but no delivered message contains the value."""
 
     absent: tuple[Value, ...] | None
-    """Possible values if the row has none; None: any value."""
+    """The values that the broker may have if the row has none; None: any value."""
 
     may_be_null: bool
     """The name can be NULL in the broker's evaluation although the row has a value."""
@@ -139,7 +139,7 @@ def outcomes(
     *,
     convert: bool | None = None,
 ) -> Outcomes:
-    """The possible outcomes for one row of the schema (columns by name; ``properties`` a mapping)."""
+    """The possible outcomes for one row of the schema (columns by name; ``properties`` is a mapping)."""
     rules = lenient_dialect(dialect)
     selector = parse(selector) if isinstance(selector, str) else selector
     root = expand_selector(selector)
@@ -165,7 +165,11 @@ def negate_outcomes(one: Outcomes) -> Outcomes:
 
 
 def conjunction(operands: Iterable[Outcomes]) -> Outcomes:
-    """Kleene's AND on sets of outcomes: TRUE needs TRUE of all, FALSE one FALSE, unknown one unknown and no FALSE."""
+    """Kleene's AND on sets of outcomes.
+
+    TRUE is possible if every operand may be TRUE. FALSE is possible if at least one operand may be FALSE. Unknown is
+    possible if at least one operand may be unknown while each of the others is TRUE or unknown.
+    """
     result = Outcomes(true=True, false=False, unknown=False)
     for one in operands:
         unknown = (result.unknown and (one.true or one.unknown)) or (one.unknown and result.true)

@@ -37,7 +37,7 @@ class Message:
 
     @classmethod
     def of(cls, headers: Mapping[str, Any] | None = None, **properties: Any) -> Self:
-        """From plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``."""
+        """Create a message from plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``."""
         return cls(
             {name: _header(name, value) for name, value in (headers or {}).items()},
             {name: typed(value) for name, value in properties.items()},

@@ -1,8 +1,8 @@
 """A condition and the kinds of its properties -> the plan that a column engine computes.
 
-The kinds determine the comparison and its common kind, or a constant outcome; only the values are left to the engine.
-Arrow turns a plan into masks, Spark into an expression. After the rules are applied, byte, short and int behave
-alike, so most of the kinds that a text may have share one plan.
+The kinds determine the comparison and its common kind, or a constant outcome. The engine needs only the values. The
+Arrow target turns a plan into masks, the Spark target turns it into an expression. After the rules are applied, byte,
+short and int behave alike, so most of the kinds that a text may have share one plan.
 """
 
 from collections.abc import Mapping
@@ -128,7 +128,7 @@ class _NoPlanError(Exception):
 
 
 def expand_between(root: Node) -> Node:
-    """Replace BETWEEN by the two comparisons that define it (§3.8.1.1). Each has fewer properties."""
+    """Replace BETWEEN by the two comparisons that define it (§3.8.1.1). A comparison may have fewer properties."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
         match node:

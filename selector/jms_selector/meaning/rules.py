@@ -1,7 +1,7 @@
 """The result of an operator on two kinds of operand, in each dialect.
 
 Kinds -> a constant outcome, or the common kind at which the values are compared. The row evaluator passes the kinds
-of a message, the column targets every kind that a text may have.
+of a message. The column targets pass every kind that a text may have.
 """
 
 from enum import Enum
@@ -115,7 +115,7 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
 
 
 def arithmetic(dialect: Dialect, operator: str, left: Kind, right: Kind, *, convert: bool = False) -> Kind:
-    """The kind of the result. FAULT: none. STRING: concatenation. UNDECIDED: depends on the texts."""
+    """The kind of the result. FAULT: no result. STRING: concatenation. UNDECIDED: the kind depends on the texts."""
     if dialect.activemq:
         return _activemq_arithmetic(dialect, operator, left, right, convert=convert)
     if dialect.faults_decide and {left, right} & {Kind.NULL, Kind.FAULT}:
