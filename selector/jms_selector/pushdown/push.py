@@ -2,10 +2,11 @@
 
 Every condition becomes a :class:`_Part`: a tree for the broker, and a :class:`Trust` in the broker's result.
 
-* ``EXACT``: the broker's three-valued result is the selector's. The tree may stand anywhere, also under NOT.
-* ``TRUE_ONLY``: TRUE exactly where the selector is TRUE. The tree may stand under AND and OR.
-* ``WEAKER``: TRUE wherever the selector is TRUE, and perhaps elsewhere. The tree may stand under AND and OR, and the
-  condition is also part of the residual.
+* ``EXACT``: the broker's three-valued result equals the selector's result. The tree may stand anywhere, also under
+  NOT.
+* ``TRUE_ONLY``: the broker's result is TRUE exactly where the selector is TRUE. The tree may stand under AND and OR.
+* ``WEAKER``: the broker's result is TRUE wherever the selector is TRUE, and perhaps elsewhere. The tree may stand under
+  AND and OR, and the condition is also part of the residual.
 
 AND pushes every operand that can be pushed. OR is pushed if all its operands can be pushed. NOT moves to the conditions
 by De Morgan's laws, which hold in three-valued logic, so no weakened condition stands under a NOT.
@@ -49,10 +50,10 @@ class Pushdown:
     """The text of the ``selector`` header of SUBSCRIBE; None: no selector."""
 
     residual: Selector | None
-    """The conditions that the reader must evaluate, in the specification's dialect; None: nothing."""
+    """The conditions that the reader must evaluate, in the specification's dialect; None: no residual."""
 
     warnings: tuple[str, ...]
-    """Why a condition is not pushed, and unexpected behaviour of the broker."""
+    """The reasons why conditions are not pushed, and unexpected behaviour of the broker."""
 
     pushed: Selector | None
     """The tree of ``text``, for the reader's re-evaluation in the broker's dialect."""
@@ -125,7 +126,7 @@ def _make_pushdown(given: Selector, part: _Part, dialect: Dialect, *, convert: b
     warnings = (*part.reasons, *_warnings(part.node, dialect))
     if part.node is None or part.node == TRUE:
         return Pushdown(None, residual, warnings, None)
-    # Classic adds the prefix to STOMP selectors itself. A second prefix corrupts a cache of the whole broker.
+    # Classic adds the prefix to STOMP selectors itself. A second prefix corrupts a broker-wide cache.
     text = render(Selector("", part.node, convert and dialect.sends_prefix), dialect)
     return Pushdown(
         text, residual, warnings, Selector(text, translate(part.node, dialect), dialect.always_converts or convert)

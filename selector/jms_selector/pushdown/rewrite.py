@@ -79,7 +79,7 @@ class NotPushableError(Exception):
 
 
 def put_properties_left(root: Node) -> Node:
-    """Rewrite ``5 = x`` as ``x = 5``: only on the left do brokers widen a byte or short and treat NULL as unknown."""
+    """Rewrite ``5 = x`` as ``x = 5``: brokers widen byte and short, and treat NULL as unknown, only on the left."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
         match node:
@@ -184,7 +184,7 @@ def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, T
 
 
 def _widen_literal(node: Compare, *, convert: bool) -> Node:
-    """Compare with an integer literal as a double, too: with conversion '5.5' does not parse as an integer."""
+    """Compare with an integer literal and with its double: with conversion, '5.5' does not parse as an integer."""
     literal = node.right
     plain = isinstance(node.left, Property) and node.left.name not in HEADERS
     if not (convert and plain and isinstance(literal, Literal) and literal.kind in INTEGRAL):
@@ -200,10 +200,10 @@ def _widen_literal(node: Compare, *, convert: bool) -> Node:
 def avoid_exceptions(root: Node) -> Node:
     """Rewrite comparisons on which Classic would throw a ClassCastException.
 
-    For STOMP, Classic converts a string beside a boolean to a boolean, and throws if the boolean is on the left. It
-    throws, too, if a double is on the left of a float. The rewritten selector matches a string by LIKE, which is FALSE
-    for every other type. It compares two properties only if neither is a boolean, and floating-point numbers as
-    doubles.
+    For STOMP, Classic converts a string that is compared with a boolean to a boolean, and throws if the boolean is on
+    the left. Classic also throws if a double is on the left and a float is on the right. The rewritten selector matches
+    a string by LIKE, which is FALSE for every other type. The rewritten selector compares two properties only if
+    neither is a boolean, and compares floating-point numbers as doubles.
     """
 
     def visit(node: Node, operands: list[Node]) -> Node:
@@ -246,7 +246,7 @@ def _is_not_boolean(operand: Property) -> Node:
 
 
 def _is_floating(operand: Property) -> Node:
-    """Whether an operand that is not NULL is a float or a double: no string, and its text is 1.5, NaN or Infinity."""
+    """Whether an operand that is not NULL is a float or a double: no string, with a text like 1.5, NaN or Infinity."""
     text = Arithmetic(("+",), (Literal("", Kind.STRING), operand))
     return And((Not(Like(operand, "%")), Or(tuple(Like(text, f"%{mark}%") for mark in ".NI"))))
 

@@ -1,4 +1,4 @@
-"""Rewrites conditions on the texts of a reader into conditions that match all these messages at the broker.
+"""Rewrites a reader's conditions on texts into conditions that match at least the same messages at the broker.
 
 The reader compares ``properties['x']`` with texts, or casts it to a number. The producer may have set any type with
 that text, so the broker's condition matches every such type, and the reader evaluates its own condition again.
@@ -57,7 +57,7 @@ def _comparison(operator: str, operand: Property, right: Literal) -> tuple[Node,
 
 
 def _text_comparison(operator: str, operand: Property, text: str) -> tuple[Node, Trust]:
-    """Equal texts may be equal numbers. <> is TRUE for every other type, so it matches them all."""
+    """Compare with every typed value of the text. <> on a string is TRUE for every other type, so one <> is enough."""
     values = {_family(value.kind): value for value in readings(text)}
     if operator == "<>" or len(values) == 1:
         return Compare(operator, operand, Literal(text, Kind.STRING)), Trust.TRUE_ONLY if len(
