@@ -1,7 +1,7 @@
 """Tree -> text of a dialect, which every broker parses into the same tree.
 
 The operand of NOT has parentheses (in ActiveMQ NOT binds tighter than comparisons), integers are decimal, floats have a
-point, headers have the broker's names, and names with other characters are quoted.
+point, headers have the broker's names, and names that are not plain identifiers are quoted.
 """
 
 import math
@@ -185,7 +185,7 @@ def _needs_suffix(value: int, kind: Kind) -> bool:
 
 
 def translate(root: Node, dialect: Dialect) -> Node:
-    """Replace names and values of headers by the broker's, and escapes of patterns by portable ones."""
+    """Replace names and values of headers by those of the broker, and escapes of patterns by portable escapes."""
     names = {jms: own for own, jms in dialect.aliases.items()}
 
     def visit(node: Node, children: list[Node]) -> Node:

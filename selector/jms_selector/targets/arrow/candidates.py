@@ -32,7 +32,7 @@ class Candidates:
 
     size: int
     kinds: dict[Kind, tuple[Mask, Any]]
-    """Kind -> (mask of the distinct values that may have it, their data)."""
+    """Kind -> (mask of the distinct values that may have this kind, data of the distinct values)."""
 
     undecided: Mask | None = None
     """Mask of the distinct values for which every outcome is possible."""

@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class Masks(NamedTuple):
-    """The rows for which each outcome is possible. In a row without any, the broker throws."""
+    """The rows for which each outcome is possible. For a row in no mask, the broker throws an exception."""
 
     true: Mask
     false: Mask
@@ -198,7 +198,7 @@ class _BatchEvaluation:
             member = reduce(np.logical_or, members)
             undecided = plan is NOT_COMPUTABLE
             if undecided and self.exact:
-                raise UnsupportedSelectorError(f"Typed columns cannot be evaluated on {render(node)}.")
+                raise UnsupportedSelectorError(f"{render(node)} cannot be evaluated on typed columns.")
             outcomes = (
                 self._all_outcomes(size) if undecided else Masks(*vectors.evaluate_plan(plan, _operands(columns), size))
             )

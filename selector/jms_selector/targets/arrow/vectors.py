@@ -1,6 +1,6 @@
 """Evaluates a plan on arrays: Java's arithmetic, comparisons and LIKE. Numbers are numpy arrays, strings Arrow arrays.
 
-A result is three masks: true, false and unknown. A fault is in none of them.
+A result is three masks: true, false and unknown. A fault is in none of the masks.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ __all__ = ["data", "evaluate_plan", "take"]
 Mask = NDArray[np.bool_]
 Masks = tuple[Mask, Mask, Mask]
 Vector = tuple[Any, Mask | None]
-"""Data, and the mask of its nulls (after an integer division by zero), or None."""
+"""Data, and the mask of its nulls (after an integer division by zero), or None if there are no nulls."""
 
 _NUMPY = {
     Kind.BYTE: np.int64,
@@ -211,7 +211,7 @@ def _mask(texts: pa.Array, function: Any, *arguments: Any) -> Mask:
 
 
 def _match_pattern(texts: Any, tokens: tuple[Any, ...]) -> Mask:
-    """LIKE: equality without wildcards, prefix or suffix with one at an end, else a regular expression of RE2."""
+    """LIKE: equality without wildcards; prefix, suffix or substring if ``%`` is only at the ends; else an RE2 regex."""
     column = _texts(texts)
     match tokens:
         case ():

@@ -1,1 +1,1 @@
-"""Selector to a Spark column. The only importer of pyspark, with the first call."""
+"""Selector -> Spark column. Only this package imports pyspark, at the first call."""

@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CONDITIONS", "column"]
 
 MAX_CONDITIONS = 50
-"""Conditions in a selector that becomes a Spark expression.
+"""Maximum number of conditions in a selector that becomes a Spark expression.
 
-Spark's compiler fails at some hundreds, and its analyser recurses over the expression. An Arrow function evaluates a
-longer selector.
+Spark's compiler fails at some hundreds of conditions, and its analyser recurses over the expression. An Arrow function
+evaluates a longer selector.
 """
 
 
 MAX_OPERATORS, MAX_PRODUCTS = 4, 1
-"""Operators, and multiplications among them, in one condition of a selector that becomes a Spark expression.
+"""Maximum operators, and multiplications among them, in a condition of a selector that becomes a Spark expression.
 
 An operator that wraps as in Java repeats its operands, so the expression grows by a factor with each operator:
-``x * x * x * x > 0`` filled the driver's heap.
+``x * x * x * x > 0`` fills the driver's heap.
 """
 
 
@@ -210,7 +210,7 @@ class _Builder:
         return [form & fits for form in forms]
 
     def _match_texts_of_kinds(self, text: Any, kinds: frozenset[Kind]) -> list[Any]:
-        """Conditions on a text that may be the Java text of a value of ``kinds``. False without a text."""
+        """Conditions on a text that may be the Java text of a value of ``kinds``. Each is false if the text is null."""
         found = []
         integral = [kind for kind in BITS if kind in kinds]
         if integral:

@@ -58,7 +58,7 @@ class Expressions:
         return text.try_cast(_TYPES.get(kind, "bigint"))
 
     def test(self, plan: Plan, read: Read, outcome: str) -> Any:
-        """The rows in which the condition has the outcome; None if there are none."""
+        """The rows in which the condition has the outcome; None if there are no such rows."""
         if isinstance(plan, ConstantOutcome):
             wanted = Outcome.TRUE if outcome == "true" else Outcome.FALSE
             return F.lit(True) if plan.outcome is wanted else None  # noqa: FBT003
@@ -226,7 +226,7 @@ def _wrapped_difference(a: Any, b: Any) -> Any:
 
 
 def _wrapped_product(a: Any, b: Any) -> Any:
-    """The product, wrapped: from 16-bit digits of ``b``, whose shifts drop the bits that overflow."""
+    """The product, wrapped: a sum over the 16-bit digits of ``b``. The shifts drop the bits that overflow."""
     low = F.lit(0xFFFF).cast("bigint")
     parts = []
     for shift in (0, 16, 32, 48):
