@@ -1,4 +1,4 @@
-"""The public name of the Arrow target, :mod:`jms_selector.targets.arrow`. Importing it imports pyarrow."""
+"""The public name of the Arrow target, :mod:`jms_selector.targets.arrow`. Importing this module imports pyarrow."""
 
 from jms_selector.targets.arrow.masks import Masks, exact, keep, masks
 

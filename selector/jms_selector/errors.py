@@ -20,10 +20,10 @@ __all__ = [
 ]
 
 MAX_WORD_LENGTH = 40
-"""Characters of a word that an error text shows."""
+"""Maximum number of characters that an error text shows of one word."""
 
 CONTEXT_LENGTH = 60
-"""Characters of the selector that an error text shows on each side of the error's position."""
+"""Maximum number of characters that an error text shows of the selector, on each side of the error's position."""
 
 
 class SelectorError(Exception):
@@ -31,7 +31,7 @@ class SelectorError(Exception):
 
 
 class InvalidSelectorError(SelectorError):
-    """``InvalidSelectorException``: the position at which the text stops being a selector, and what is valid there."""
+    """The text is not a selector (``InvalidSelectorException``). The error has the position and what is valid there."""
 
     code = "JMS_INVALID_SELECTOR"
 

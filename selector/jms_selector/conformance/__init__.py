@@ -1,1 +1,1 @@
-"""Runners for files of test cases: the command ``jms-selector conformance``. Only the command imports them."""
+"""Runners for files of test cases: the command ``jms-selector conformance``. Only this command imports the runners."""

@@ -1,7 +1,8 @@
 """Test cases: a selector and the text to push for it. ``jms-selector conformance --pushdown FILE`` runs them.
 
 Two texts agree if the broker parses both into the same tree, or delivers the same messages for both. The second check
-uses every typed value that can distinguish the texts. It skips messages on which the stated text throws.
+uses every typed value that can distinguish the texts, and skips messages on which the broker would throw an
+exception for the stated text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from jms_selector.syntax.tree import In, Like, Literal, Selector, names, postord
 __all__ = ["run"]
 
 MAX_MESSAGES = 20_000
-"""Messages that are checked for one pair of texts."""
+"""Maximum number of messages on which one pair of texts is compared."""
 
 _KEYS = {"artemis": "artemis_stomp", "classic": "classic_stomp"}
 
@@ -41,7 +42,7 @@ def _check_case(case: Mapping[str, Any], dialect: str) -> Failure | None:
         return Failure(case["id"], dialect, case["selector"], expected, "error")
     found = pushed.text
     if expected is None:
-        # Nothing may be pushed. For push = "rewrite" without a stated text, our text must leave no residual.
+        # The case states no text, so no text may be pushed. For "rewrite", a text without residual agrees, too.
         agreed = found is None or (case["push"] == "rewrite" and pushed.residual is None)
     else:
         whole = case["push"] == "weaken" or pushed.residual is None
@@ -82,7 +83,7 @@ def _generate_messages(first: Selector, second: Selector, dialect: Dialect) -> I
 
 
 def _generate_values(*selectors: Selector) -> Iterator[Value]:
-    """NULL, both booleans, and for every literal the values and the texts around it."""
+    """NULL, both booleans, every typed value of the literals' texts, and the numbers at and next to each literal."""
     texts = {"", "x"}
     numbers = {0.0}
     for selector in selectors:

@@ -14,7 +14,7 @@ from jms_selector.syntax.parse import parse
 __all__ = ["parse_message", "run"]
 
 VERDICT_KEYS = ("artemis", "classic", "lenient")
-"""Keys of a case that hold the expected result of one dialect; ``expect`` holds that of the case's own dialect."""
+"""Keys of a case that hold the expected result of one dialect; ``expect`` holds the result for the case's dialect."""
 
 
 def run(path: str | Path, dialect: str | None = None) -> Report:
@@ -30,7 +30,7 @@ def check(case: Mapping[str, Any], only: str | None = None) -> Iterator[Failure 
 
 
 def verdicts(case: Mapping[str, Any], only: str | None) -> Iterator[tuple[str, Any]]:
-    """(dialect, expected result) of a case; for one dialect also a result that it shares with the specification."""
+    """(dialect, expected result) of a case. With ``only``, a broker without a key has the specification's result."""
     owner = case.get("spec_or_broker", "spec")
     if only is None:
         yield owner, case["expect"]
