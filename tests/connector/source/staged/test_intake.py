@@ -57,6 +57,19 @@ def test_full_blocks_are_sent_while_more_is_received(broker, queue, put, query, 
     await_value(lambda: broker.delivery_counts(queue), [])
 
 
+@pytest.mark.timeout(60)
+def test_a_flood_ends_when_its_sources_are_proven_to_be_empty(broker, queue, put, query, monkeypatch):
+    """Silence alone would end no batch here."""
+    monkeypatch.setattr("pyspark_jms.source.lingering._POURING_MESSAGES", 0)
+    monkeypatch.setattr("pyspark_jms.source.lingering._POURING_SECONDS", 1e9)
+    monkeypatch.setattr("pyspark_jms.source.lingering._POURING_QUIET_SECONDS", 1e9)
+    put(broker, queue, *numbered(5))
+    put(broker, f"{queue}.2", *numbered(5, 10))
+    running = query(queue=f'["{queue}", "{queue}.2"]')
+    assert sorted(running.texts(10)) == sorted(numbered(10))
+    await_value(lambda: broker.delivery_counts(queue), [])
+
+
 def test_no_block_is_sent_below_a_minimum(broker, queue, put, query, monkeypatch):
     monkeypatch.setattr("pyspark_jms.amqp.link.prefetch._BLOCK_MESSAGES", 1)
     put(broker, queue, *numbered(2))
