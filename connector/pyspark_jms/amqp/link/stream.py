@@ -146,10 +146,13 @@ class Stream:
             self._outgoing = self._outgoing[sent:]
 
     def _next_pieces(self) -> memoryview:
-        """Pieces joined for one write. All at once would be a copy of what a batch of the staging queue holds."""
+        """Pieces joined for one write. All at once would be a copy of what a batch of the staging queue holds.
+
+        A large piece is not copied.
+        """
         pieces: list[bytes | bytearray | memoryview] = []
         size = 0
         while self._waiting and size < _WRITE_BYTES:
             pieces.append(self._waiting.popleft())
             size += len(pieces[-1])
-        return memoryview(b"".join(pieces))
+        return memoryview(pieces[0] if len(pieces) == 1 else b"".join(pieces))
