@@ -88,7 +88,7 @@ dist: $(READY) ## build wheel and source distribution twice, compare them, and w
 sbom: $(READY) ## list what `pip install` of the wheel in dist/ installs: dist/pyspark-jms.cdx.json (CycloneDX)
 	$(BIN)/python tools/sbom.py dist
 
-bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 4 minutes
+bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 3 minutes
 	$(BIN)/python -m bench.quick
 
 bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soak" selects a part

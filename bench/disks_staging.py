@@ -75,7 +75,8 @@ def main() -> None:
             with _broker(folder, delay) as (broker, syncs):
                 for messages in _BATCHES:
                     seconds, count = _measured(broker, messages, syncs)
-                    print(f"{folder!s:20.20}  {messages:8,}  {delay:12g}  {count:5.0f}  {1e3 * seconds:10.1f}", flush=True)
+                    figures = f"{messages:8,}  {delay:12g}  {count:5.0f}  {1e3 * seconds:10.1f}"
+                    print(f"{folder!s:20.20}  {figures}", flush=True)
 
 
 @contextmanager

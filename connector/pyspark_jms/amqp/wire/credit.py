@@ -67,7 +67,7 @@ class CreditWindow:
     def has_helped(self, messages: int, *, at_once: bool) -> int:
         """So many messages have come. Returns how much credit turns out to be lost.
 
-        ``at_once``: right after ``try_more``. A peer that has lost all credit then sends no more than what it was granted
+        ``at_once``: right after ``try_more``. A peer that has lost all credit then sends no more than what was granted
         beside it.
         """
         found, self._extra = self._extra if at_once and messages <= self._extra else 0, 0
