@@ -131,7 +131,7 @@ class Transfers:
             self.oversized.append(large)
             self.total_messages += 1
             return True
-        kept = whole[: self._head_bytes]
+        kept = memoryview(whole)[: self._head_bytes]
         self._data += kept
         self.total_messages += 1
         self.total_bytes += len(kept)
