@@ -89,12 +89,12 @@ class Intake:
                     verdict is Verdict.NOTHING and self._admission.quiet >= self._patience
                 ):
                     return verdict
-                if waiting.messages and self._is_drained(lanes):
-                    return Verdict.CUT
-                if waiting.messages:
-                    time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
-                else:
+                if not waiting.messages:
                     self._arrivals.pause(_POLL_SECONDS)
+                elif self._is_drained(lanes):
+                    return Verdict.CUT
+                else:
+                    time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
         finally:
             for lane in lanes:
                 lane.pause()
