@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_transactions
 from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.link.senders import Senders, await_credit
 from pyspark_jms.amqp.source import AmqpSourceLink
-from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.values import decode
@@ -38,7 +38,7 @@ class AmqpMover(AmqpSourceLink):
         super().__init__(settings, arrivals)
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
-        self._senders: dict[str, Sender] = {}
+        self._senders = Senders(self.connection, "moving")
 
     def require_movable(self) -> None:
         require_transactions(self.dialect)
@@ -92,21 +92,13 @@ class AmqpMover(AmqpSourceLink):
             self.prefetch.released(len(ids))
 
     def _sender(self, destination: Destination) -> Sender:
-        sender = self._senders.get(destination.name)
-        if sender is None:
-            address = self.dialect.send.address(destination.kind, destination.name)
-            with self.connection.core() as session:
-                sender = session.link(Sender, f"moving-{uuid.uuid4().hex}")
-                sender.attach_to(Target(address=address, capabilities=(str(destination.kind),)))
-            self.connection.await_attached(sender)
-            self._senders[destination.name] = sender
-        return sender
+        address = self.dialect.send.address(destination.kind, destination.name)
+        return self._senders.attached(address, str(destination.kind))
 
     def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:
         following = 0
         while following < len(block):
-            self.connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
-            self.connection.check_link(sender)
+            await_credit(self.connection, sender, "messages")
             with self.connection.core():
                 following = sender.send(block, following, len(block), txn_id=txn_id)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
@@ -74,8 +75,7 @@ class AmqpManagementLink(ManagementLink):
         reply_to = self.words.reply_address or (source.address if source is not None else None)
         message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [reply_to, correlation]))
         message += encode(Described(APPLICATION_PROPERTIES, dict(headers))) + encode(Described(VALUE, body))
-        self._connection.await_(lambda: self._sender.sendable or not self._sender.is_attached, "credit for requests")
-        self._connection.check_link(self._sender)
+        await_credit(self._connection, self._sender, "requests")
         with self._connection.core():
             self._replies.grant(_CREDIT)
             self._sender.send(MessageBlock(message, ends=index_of(np.array([len(message)]))), 0, 1, settled=False)

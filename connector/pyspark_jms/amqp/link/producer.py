@@ -10,6 +10,7 @@ from typing import Any, Self
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock
@@ -72,8 +73,7 @@ class Producer:
         sender, following = self._sender, 0
         assert sender is not None
         while following < len(block):
-            self.connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
-            self.connection.check_link(sender)
+            await_credit(self.connection, sender, "messages")
             with self.connection.core():
                 if txn_id is not None:
                     self.transactions.require_open(txn_id)

@@ -1,12 +1,11 @@
 """Messages that are sent and accepted in the open transaction of a connection, to several addresses."""
 
-import uuid
 from collections.abc import Iterable, Sequence
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.senders import Senders, await_credit
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
@@ -21,17 +20,14 @@ class Transacted:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._transactions = Transactions(connection)
-        self._senders: dict[str, Sender] = {}
+        self._senders = Senders(connection, "staging")
 
     def attach(self, address: str, capability: str) -> None:
         """Optional, before the first message: raises why the broker refuses it."""
-        self._sender(address, capability)
+        self._senders.attached(address, capability)
 
     def send(self, address: str, capability: str, block: MessageBlock) -> None:
-        """Presettled: the discharge tells whether the broker took them.
-
-        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
-        """
+        """Presettled: the discharge tells whether the broker took them."""
         following = 0
         while following < len(block):
             sender, txn_id = self._sendable(address, capability)
@@ -48,19 +44,9 @@ class Transacted:
 
     def _sendable(self, address: str, capability: str) -> tuple[Sender, bytes]:
         """A sender that has credit, and the open transaction."""
-        sender, txn_id = self._sender(address, capability), self._transactions.begin()
-        self._connection.await_(lambda: sender.sendable or not sender.is_attached, "credit for messages")
-        self._connection.check_link(sender)
+        sender, txn_id = self._senders.attached(address, capability), self._transactions.begin()
+        await_credit(self._connection, sender, "messages")
         return sender, txn_id
-
-    def _sender(self, address: str, capability: str) -> Sender:
-        sender = self._senders.get(address)
-        if sender is None or not sender.is_attached:
-            with self._connection.core() as session:
-                sender = self._senders[address] = session.link(Sender, f"staging-{uuid.uuid4().hex}")
-                sender.attach_to(Target(address=address, capabilities=(capability,)))
-            self._connection.await_attached(sender)
-        return sender
 
     def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes]]]) -> None:
         txn_id = self._transactions.begin()

@@ -1,0 +1,36 @@
+"""The sending links of one connection, by address."""
+
+import uuid
+
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.sender import Sender
+
+__all__ = ["Senders", "await_credit"]
+
+
+class Senders:
+    def __init__(self, connection: Connection, prefix: str) -> None:
+        """``prefix``: of the links' names."""
+        self._connection = connection
+        self._prefix = prefix
+        self._senders: dict[str, Sender] = {}
+
+    def attached(self, address: str, capability: str) -> Sender:
+        """The sender of an address; the error of a refusal.
+
+        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
+        """
+        sender = self._senders.get(address)
+        if sender is None or not sender.is_attached:
+            with self._connection.core() as session:
+                sender = self._senders[address] = session.link(Sender, f"{self._prefix}-{uuid.uuid4().hex}")
+                sender.attach_to(Target(address=address, capabilities=(capability,)))
+            self._connection.await_attached(sender)
+        return sender
+
+
+def await_credit(connection: Connection, sender: Sender, what: str) -> None:
+    """Wait until a message can be sent; the error that ended the link. ``what`` the credit is for."""
+    connection.await_(lambda: sender.sendable or not sender.is_attached, f"credit for {what}")
+    connection.check_link(sender)
