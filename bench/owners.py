@@ -26,20 +26,13 @@ from bench.rounds import TASKS, Stage, base_job
 from bench.spark_rate import rate_query
 from bench.spark_read import Reading
 from bench.spark_session import SparkSide, last_batch, until
-from bench.spark_write import Writing, message_columns
+from bench.spark_write import PROPERTIES, Writing, message_columns
 from bench.stacks import shares
 
 _IDLE_SECONDS = 75
 """Spark looks every ten seconds for Python workers that were idle for a minute."""
 
 _SMALL_BATCHES = 12
-_PROPERTIES = {
-    "customer": "concat('C', id % 1000)",
-    "region": "elt(id % 4 + 1, 'north', 'south', 'east', 'west')",
-    "amount": "concat(id * 7 % 100000, '.50')",
-    "created": "concat('2026-01-01T12.', id % 60)",
-    "note": "concat('path ', id)",
-}
 
 
 def main() -> None:
@@ -82,16 +75,12 @@ def _measured(side: SparkSide, act: Callable[[], object]) -> Measured:
 # --- what Spark lets a user choose for a write ----------------------------------------------------------
 
 
-def _property_columns() -> list[Any]:
-    return [f.expr(expression).alias(name) for name, expression in _PROPERTIES.items()]
-
-
 def _without_properties(job: Job) -> list[Any]:
     return message_columns(job)[:1]
 
 
 def _with_columns(job: Job) -> list[Any]:
-    return [*_without_properties(job), *_property_columns()]
+    return [*_without_properties(job), *(f.expr(value).alias(name) for name, value in PROPERTIES.items())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +105,7 @@ class _Variant:
 
 _VARIANTS = {
     "map of properties": _Variant(),
-    "property columns": _Variant(columns=_with_columns, options={"propertyColumns": ",".join(_PROPERTIES)}),
+    "property columns": _Variant(columns=_with_columns, options={"propertyColumns": ",".join(PROPERTIES)}),
     "no properties": _Variant(columns=_without_properties),
     "2,000 rows a record batch": _Variant(conf={"spark.sql.execution.arrow.maxRecordsPerBatch": "2000"}),
     "1 MB a record batch": _Variant(conf={"spark.sql.execution.arrow.maxBytesPerBatch": "1m"}),

@@ -16,7 +16,7 @@ from bench.processes import Meter
 from bench.spark_read import noting, trigger_time
 from bench.spark_session import SparkSide, last_batch, until
 
-__all__ = ["Writing", "message_columns"]
+__all__ = ["PROPERTIES", "Writing", "message_columns"]
 
 _WARM_UP = 20_000
 
@@ -99,13 +99,20 @@ class Writing:
         self._side.broker.purge(self.job.queue)
 
 
+PROPERTIES = {
+    "customer": "concat('C', id % 1000)",
+    "region": "elt(id % 4 + 1, 'north', 'south', 'east', 'west')",
+    "amount": "concat(id * 7 % 100000, '.50')",
+    "created": "concat('2026-01-01T12.', id % 60)",
+    "note": "concat('path ', id)",
+}
+"""Name → Spark's expression for ``Job.properties_of``."""
+
+
 def message_columns(job: Job) -> list[Any]:
     """The messages of ``Job.text_of`` and ``Job.properties_of``, as columns computed from ``id``."""
+    entries = ", ".join(f"'{name}', {value}" for name, value in PROPERTIES.items())
     return [
         f.expr(f"concat(lpad(id, 12, '0'), '{'x' * (job.body_bytes - 12)}')").alias("text"),
-        f.expr(
-            "map('customer', concat('C', id % 1000), 'region', elt(id % 4 + 1, 'north', 'south', 'east', 'west'),"
-            " 'amount', concat(id * 7 % 100000, '.50'), 'created', concat('2026-01-01T12.', id % 60),"
-            " 'note', concat('path ', id))"
-        ).alias("properties"),
+        f.expr(f"map({entries})").alias("properties"),
     ]
