@@ -10,6 +10,8 @@ import jakarta.jms.Session;
 import jakarta.jms.TextMessage;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.activemq.artemis.api.jms.ActiveMQJMSConstants;
@@ -26,13 +28,16 @@ import org.apache.qpid.jms.JmsConnectionFactory;
 public final class JavaClient {
     private static final int CONNECTIONS = 2;
     private static final int TRANSACTED = 1000;
+    private static final int DIFFERENT = 256;
     private static final String[] REGIONS = {"north", "south", "east", "west"};
 
     private final ConnectionFactory factory;
+    private final String orders;
     private final BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     private long seen;
 
-    private JavaClient(String url, String user, String password) {
+    private JavaClient(String url, String user, String password, String orders) {
+        this.orders = orders;
         if (url.startsWith("amqp")) {
             factory = new JmsConnectionFactory(user, password, url);
         } else {
@@ -43,7 +48,8 @@ public final class JavaClient {
     }
 
     public static void main(String[] arguments) throws Exception {
-        new JavaClient(arguments[0], arguments[1], System.getenv("JAVA_CLIENT_PASSWORD")).serve();
+        String orders = Files.readString(Path.of(arguments[2]));
+        new JavaClient(arguments[0], arguments[1], System.getenv("JAVA_CLIENT_PASSWORD"), orders).serve();
     }
 
     private void serve() throws Exception {
@@ -143,10 +149,9 @@ public final class JavaClient {
 
     private void sendShare(Session session, MessageProducer producer, int share, int messages, int perTransaction,
             int bodyBytes) throws JMSException {
-        String filling = "x".repeat(bodyBytes - 12);
         for (int first = share * perTransaction; first < messages; first += CONNECTIONS * perTransaction) {
             for (int i = first; i < Math.min(messages, first + perTransaction); i++) {
-                TextMessage message = session.createTextMessage(String.format("%012d", i) + filling);
+                TextMessage message = session.createTextMessage(String.format("%012d", i) + textAt(i, bodyBytes - 12));
                 message.setStringProperty("customer", "C" + i % 1000);
                 message.setStringProperty("region", REGIONS[i % 4]);
                 message.setStringProperty("amount", (long) i * 7 % 100_000 + ".50");
@@ -156,5 +161,14 @@ public final class JavaClient {
             }
             session.commit();
         }
+    }
+
+    /** As bench/orders.py. */
+    private String textAt(int number, int size) {
+        int at = number % DIFFERENT * (orders.length() / DIFFERENT);
+        if (at + size <= orders.length()) {
+            return orders.substring(at, at + size);
+        }
+        return (orders.substring(at) + orders.repeat(size / orders.length() + 1)).substring(0, size);
     }
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from bench.job import Job, Measured
+from bench.orders import orders
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
 from pyspark_jms.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve
@@ -70,9 +71,20 @@ class JavaSide:
             raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{ended.stderr}")
 
     def _start(self, classpath: str) -> subprocess.Popen[str]:
+        texts = self._folder / "orders"
+        texts.write_text(orders())
         with (self._folder / "log").open("w") as log:
             return subprocess.Popen(
-                [find_java(), "-Xmx1g", "-classpath", classpath, "JavaClient", self._url, self._broker.user],
+                [
+                    find_java(),
+                    "-Xmx1g",
+                    "-classpath",
+                    classpath,
+                    "JavaClient",
+                    self._url,
+                    self._broker.user,
+                    str(texts),
+                ],
                 env=os.environ | {"JAVA_CLIENT_PASSWORD": self._broker.password},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

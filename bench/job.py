@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from bench.orders import text_at
+
 __all__ = ["TIME_LIMIT", "Job", "Measured"]
 
 TIME_LIMIT = 120.0
@@ -46,7 +48,7 @@ class Job:
         return dict(list((named | more).items())[: self.properties])
 
     def text_of(self, i: int) -> str:
-        return f"{i:012d}" + "x" * (self.body_bytes - 12)
+        return f"{i:012d}" + text_at(i, self.body_bytes - 12)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.job import Job, Measured
+from bench.orders import DIFFERENT, text_at
 from bench.processes import Meter
 from bench.spark_read import noting, trigger_time
 from bench.spark_session import SparkSide, last_batch, until
@@ -111,8 +112,9 @@ PROPERTIES = {
 
 def message_columns(job: Job) -> list[Any]:
     """The messages of ``Job.text_of`` and ``Job.properties_of``, as columns computed from ``id``."""
+    texts = f.lit([text_at(number, job.body_bytes - 12) for number in range(DIFFERENT)])
     entries = ", ".join(f"'{name}', {value}" for name, value in PROPERTIES.items())
     return [
-        f.expr(f"concat(lpad(id, 12, '0'), '{'x' * (job.body_bytes - 12)}')").alias("text"),
+        f.concat(f.expr("lpad(id, 12, '0')"), f.element_at(texts, f.expr(f"int(id % {DIFFERENT} + 1)"))).alias("text"),
         f.expr(f"map({entries})").alias("properties"),
     ]

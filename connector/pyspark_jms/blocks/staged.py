@@ -1,30 +1,36 @@
-"""A part of a block ↔ bytes that another message can carry: whole messages, and where they came from. Pure.
+"""Messages of a block ↔ bytes that other messages can carry: whole messages, and where they came from. Pure.
 
 The bytes are the number of messages, the size of each, the names of the source and of the dialect, and the messages as
-they came. What is decoded is the block that was encoded, without the ids by which it was acknowledged.
+they came, compressed if that saves a quarter. What is decoded is the block that was encoded, without the ids by which
+it was acknowledged.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of, positions_of
+from pyspark_jms.blocks.compression import compress, compressed_share, decompress
 from pyspark_jms.blocks.fit import cuts
 
-__all__ = ["STAGED_BYTES", "Packed", "StagedBlock", "pack", "pieces_of", "unpack"]
+__all__ = ["STAGED_BYTES", "Packed", "StagedBlock", "pack", "pack_all", "pieces_of", "unpack"]
 
 STAGED_BYTES = 80_000
-"""Messages of one staged block, if there is more than one. With their sizes the block stays below 100 KiB, from which
-on Artemis keeps a message in a file of its own (amqpMinLargeMessageSize).
+"""Bytes of the messages of one staged block, if there is more than one. With their sizes the block stays below 100 KiB,
+from which on Artemis keeps a message in a file of its own (amqpMinLargeMessageSize).
 """
+_MOST_BYTES = 4 * STAGED_BYTES
+"""Of the messages of a compressed block, before they are compressed: what a reader makes of it has a limit."""
+_MAX_SHARE = 0.75
 _MAX_MESSAGES = 4_000
 
 Packed: TypeAlias = tuple[bytes, ByteArray]
 """A staged block in two pieces: what precedes the messages, and the bytes of the messages, which are not copied."""
 
-_MAGIC = b"jms1"
+_PLAIN, _COMPRESSED = b"jms1", b"jmsz"
 _HEAD = struct.Struct(">4sIHH")
 _SIZE_TYPE = np.dtype(">u4")
 
@@ -43,9 +49,38 @@ class StagedBlock:
         return len(self.messages)
 
 
-def pieces_of(block: MessageBlock) -> list[tuple[int, int]]:
-    """The parts of a block that are staged as one message each. A large message is a part of its own."""
-    begins = [0, *cuts(block.ends, STAGED_BYTES)]
+def pack_all(block: MessageBlock, *, source: str, dialect: str) -> Iterator[tuple[int, int, Packed]]:
+    """The staged blocks of all messages: the first message, the one after the last, the bytes.
+
+    The first messages decide whether all are compressed, and how many a block then has. The bytes of the messages must
+    not change until the blocks are sent.
+    """
+    share = compressed_share(memoryview(block.data)[:STAGED_BYTES])
+    if share > _MAX_SHARE:
+        for first, last in pieces_of(block, STAGED_BYTES):
+            yield first, last, pack(block, first, last, source=source, dialect=dialect)
+    else:
+        for first, last in pieces_of(block, min(_MOST_BYTES, int(_MAX_SHARE * STAGED_BYTES / share))):
+            yield from _pack_compressed(block, first, last, source, dialect)
+
+
+def _pack_compressed(
+    block: MessageBlock, first: int, last: int, source: str, dialect: str
+) -> Iterator[tuple[int, int, Packed]]:
+    """In halves, if there is less to save than the first messages promised."""
+    size = block.start(last) - block.start(first)
+    packed = pack(block, first, last, source=source, dialect=dialect, compressed=size <= _MOST_BYTES)
+    if last - first == 1 or len(packed[1]) <= STAGED_BYTES:
+        yield first, last, packed
+        return
+    middle = (first + last) // 2
+    yield from _pack_compressed(block, first, middle, source, dialect)
+    yield from _pack_compressed(block, middle, last, source, dialect)
+
+
+def pieces_of(block: MessageBlock, size: int) -> list[tuple[int, int]]:
+    """The parts of a block that have at most so many bytes. A larger message is a part of its own."""
+    begins = [0, *cuts(block.ends, size)]
     ends = [*begins[1:], len(block)]
     return [
         (at, min(at + _MAX_MESSAGES, end))
@@ -54,13 +89,13 @@ def pieces_of(block: MessageBlock) -> list[tuple[int, int]]:
     ]
 
 
-def pack(block: MessageBlock, first: int, last: int, *, source: str, dialect: str) -> Packed:
-    """Messages ``first`` to ``last`` (not included): their bytes must not change until the block is sent."""
+def pack(block: MessageBlock, first: int, last: int, *, source: str, dialect: str, compressed: bool = False) -> Packed:
+    """One staged block of the messages ``first`` to ``last`` (not included)."""
     part = block.slice(first, last)
     names = source.encode(), dialect.encode()
     sizes = np.diff(positions_of(part.ends), prepend=0).astype(_SIZE_TYPE)
-    head = _HEAD.pack(_MAGIC, len(part), *map(len, names))
-    return b"".join((head, *names, sizes.tobytes())), part.data
+    head = _HEAD.pack(_COMPRESSED if compressed else _PLAIN, len(part), *map(len, names))
+    return b"".join((head, *names, sizes.tobytes())), compress(part.data) if compressed else part.data
 
 
 def unpack(data: ByteArray) -> StagedBlock:
@@ -71,14 +106,25 @@ def unpack(data: ByteArray) -> StagedBlock:
         raise ValueError("the bytes are too few") from None
     begin = _HEAD.size + source_bytes + dialect_bytes
     view, sizes_end = memoryview(data), begin + count * _SIZE_TYPE.itemsize
-    if magic != _MAGIC or len(view) < sizes_end:
+    if magic not in {_PLAIN, _COMPRESSED} or len(view) < sizes_end:
         raise ValueError("the bytes do not begin as a staged block does")
     ends = np.cumsum(np.frombuffer(view[begin:sizes_end], _SIZE_TYPE).astype(np.int64))
-    if len(view) - sizes_end != (int(ends[-1]) if count else 0):
-        raise ValueError("the messages have another size than the block states")
     names = bytes(view[_HEAD.size : begin])
     return StagedBlock(
         source=names[:source_bytes].decode(),
         dialect=names[source_bytes:].decode(),
-        messages=MessageBlock(view[sizes_end:], ends=index_of(ends)),
+        messages=MessageBlock(
+            _messages(view[sizes_end:], int(ends[-1]) if count else 0, compressed=magic == _COMPRESSED),
+            ends=index_of(ends),
+        ),
     )
+
+
+def _messages(data: memoryview, size: int, *, compressed: bool) -> ByteArray:
+    if compressed:
+        if size > _MOST_BYTES:
+            raise ValueError("the messages of a compressed block are larger than such a block may be")
+        return decompress(data, size)
+    if len(data) != size:
+        raise ValueError("the messages have another size than the block states")
+    return data

@@ -2,7 +2,7 @@
 
 import time
 
-from pyspark_jms.blocks.staged import pack, pieces_of
+from pyspark_jms.blocks.staged import pack_all
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.source.staged.links import StagedLink
 from pyspark_jms.source.staged.memory import Run
@@ -33,7 +33,8 @@ class Move:
         dialect = self._link.dialect.name
         source, part = str(self._link.lanes[span.lane].subscription.destination), span.messages()
         self._link.send_blocks(
-            (self.end + a, b - a, pack(part, a, b, source=source, dialect=dialect)) for a, b in pieces_of(part)
+            (self.end + first, last - first, packed)
+            for first, last, packed in pack_all(part, source=source, dialect=dialect)
         )
         self.runs.append(Run(self.end, source, dialect, part, int(time.time() * 1000)))
         self.accepted.append((span.lane, [each for each in span.ids if each is not None]))
