@@ -55,6 +55,7 @@ QUICK = (
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
 JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 
+_WARMED = {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms", "read.amqp.once", "read.amqp.core.jms"}
 _SLOWER = 4
 """The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
 _AMQP_QUEUE = "bench.amqp.clients"
@@ -289,7 +290,7 @@ def _drained(reading: Reading, fill: Callable[[str], Job]) -> Measured:
 
 def warm_up(variant: Variant, *, seconds: float) -> None:
     """Run the connector's cases while Spark's JVM compiles code, which takes minutes. A real query runs for longer."""
-    ours = [case for case in variant.cases if case in {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms"}]
+    ours = [case for case in variant.cases if case in _WARMED]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         for case in ours:

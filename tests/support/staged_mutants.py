@@ -20,7 +20,7 @@ class MovesAtOnce(Mutant):
     def _answer_created(self):
         if self._start().id is None:
             self._set(phase=Phase.RECEIVING)
-            return Receive(self._first())
+            return Receive(self._first(), self._finished())
         return super()._answer_created()
 
     def _plan(self, plan):

@@ -65,12 +65,21 @@ class Pull:
             self.receiver.transfers = Transfers(limits, head_bytes)
             self.receiver.attach_to(source)
         connection.await_attached(self.receiver)
+        self._asked = 0
+        """Messages that ``exactly`` need not ask for."""
+
+    def ask(self, count: int) -> None:
+        """Let the broker send the ``count`` messages that ``exactly`` will receive."""
+        if count > self._asked:
+            with self._connection.core():
+                self.receiver.grant(count - len(self.receiver.transfers))
+            self._asked = count
 
     def exactly(self, count: int, seconds: float) -> MessageBlock:
-        """The next ``count`` messages, or those that came before the time was over. One round trip."""
+        """The next ``count`` messages, or those that came before the time was over. At most one round trip."""
         receiver = self.receiver
-        with self._connection.core():
-            receiver.grant(count)
+        self.ask(count)
+        self._asked = 0
         try:
             self._connection.await_(
                 lambda: len(receiver.transfers) >= count or not receiver.is_attached, "messages", seconds

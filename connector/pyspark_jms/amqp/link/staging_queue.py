@@ -178,6 +178,11 @@ class StagingQueue:
         self._known_blocks = [block.end for block in found] if len(found) == len(every) else None
         return found
 
+    def ask_finished(self, below: int) -> None:
+        """Ask for the blocks that ``take_finished`` will receive, if they are known."""
+        if self._known_blocks is not None and self._lock is not None:
+            self._lock.ask(_count(self._known_blocks, below))
+
     def take_finished(self, below: int) -> int:
         """Receive the blocks that lie wholly below a number; they are deleted by the next commit. Returns how many."""
         pull, known = self._lock, self._known_blocks
@@ -185,7 +190,7 @@ class StagingQueue:
         if known is None:
             block = pull.everything()
         else:
-            count = sum(end <= below for end in known)
+            count = _count(known, below)
             block = pull.exactly(count, _TAKE_SECONDS) if count else MessageBlock()
         ends = [stated(block.message(index), self.names.stream)[1] for index in range(len(block))]
         kept = [each for each, end in zip(block.ids, ends, strict=True) if end > below and each is not None]
@@ -259,6 +264,11 @@ class StagingQueue:
     def drop(self) -> None:
         """Close the connection without a word to the broker: it gives everything back."""
         self.connection.drop()
+
+
+def _count(ends: Sequence[int], below: int) -> int:
+    """Of the blocks that lie wholly below a number."""
+    return sum(end <= below for end in ends)
 
 
 def block_of(*messages: bytes) -> MessageBlock:

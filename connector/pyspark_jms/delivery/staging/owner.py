@@ -164,7 +164,7 @@ class SourceOwner(OwnerSteps):
         if token.next > start.seq:
             return self._browse(start.seq, token.next)
         self._set(phase=Phase.RECEIVING)
-        return Receive(self._first())
+        return Receive(self._first(), self._finished())
 
     def _received(self, received: Received) -> OwnerCommand:
         if received.deliveries >= MAX_SOURCE_DELIVERIES:

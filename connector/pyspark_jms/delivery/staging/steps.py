@@ -98,10 +98,12 @@ class TakeTokens:
 class Receive:
     """Receive messages of the sources, as many as Spark's limits allow, without accepting them → ``Received``.
 
-    Their blocks may be sent meanwhile, numbered from ``first`` on, in the transaction that ``Commit`` ends.
+    Their blocks may be sent meanwhile, numbered from ``first`` on, in the transaction that ``Commit`` ends. Once one is
+    sent, the broker may be asked for the blocks below ``finished``: ``TakeFinished`` follows.
     """
 
     first: int
+    finished: int
 
 
 @dataclass(frozen=True, slots=True)

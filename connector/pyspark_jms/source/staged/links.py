@@ -109,6 +109,9 @@ class StagedLink(Protocol):
 
     def take_tokens(self) -> Sequence[str]: ...
 
+    def ask_finished(self, below: int) -> None:
+        """Optional, before ``take_finished`` of the same number, which then waits for less."""
+
     def take_finished(self, below: int) -> int:
         """Returns how many blocks."""
 

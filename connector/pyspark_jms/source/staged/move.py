@@ -13,8 +13,8 @@ __all__ = ["Move"]
 class Move:
     """``len`` is the number of its messages. They are not accepted, and nothing is visible before the commit."""
 
-    def __init__(self, link: StagedLink, first: int) -> None:
-        """``first``: the number of the first message."""
+    def __init__(self, link: StagedLink, first: int, finished: int = 0) -> None:
+        """``first``: the number of the first message. ``finished``: the blocks below are deleted with the move."""
         self.first = self.end = first
         self.size = 0
         """Bytes of its messages."""
@@ -24,12 +24,19 @@ class Move:
         self.accepted: list[tuple[int, list[bytes]]] = []
         """Numbers of lanes, and ids of their messages."""
         self._link = link
+        self._finished = finished
 
     def __len__(self) -> int:
         return self.end - self.first
 
     def add(self, span: Span) -> None:
-        """Send a block for each piece of the span, in the open transaction."""
+        """Send a block for each piece of the span, in the open transaction.
+
+        The broker sends the finished blocks meanwhile.
+        """
+        if self._finished:
+            self._link.ask_finished(self._finished)
+            self._finished = 0
         dialect = self._link.dialect.name
         source, part = str(self._link.lanes[span.lane].subscription.destination), span.messages()
         self._link.send_blocks(

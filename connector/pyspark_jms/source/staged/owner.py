@@ -159,7 +159,7 @@ class StreamOwner:
                 self._open.renew_token(command.token.text())
                 return Renewed()
             case Receive():
-                return self._receive(command.first)
+                return self._receive(command)
             case TakeTokens():
                 self._floor = 0 if self.token is None else self.token.floor
                 return TokensTaken(tuple(map(_token, self._open.take_tokens())))
@@ -253,8 +253,8 @@ class StreamOwner:
 
     # --- the move ------------------------------------------------------------------------------
 
-    def _receive(self, first: int) -> Received:
-        move = self._move = Move(self._open, first)
+    def _receive(self, command: Receive) -> Received:
+        move = self._move = Move(self._open, command.first, command.finished)
         self._intake.receive(self._open, move)
         return Received(len(move), move.deliveries)
 

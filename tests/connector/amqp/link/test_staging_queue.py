@@ -82,8 +82,9 @@ def _locks(queue):
     return True
 
 
+@pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("browsed", [True, False])
-def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, browsed):
+def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, browsed, asked):
     queue = owner(staging)
     queue.create_token("a")
     queue.take_tokens()
@@ -95,6 +96,10 @@ def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, bro
         queue.close()
         queue = owner(staging)
         queue.tokens()
+    if asked:
+        queue.ask_finished(15)
+    if asked and browsed:
+        wait_until(lambda: len(queue._lock.receiver.transfers) == 2)
     queue.take_tokens()
     assert queue.take_finished(15) == 2
     queue.commit("c")

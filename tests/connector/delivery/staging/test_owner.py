@@ -252,7 +252,7 @@ def test_r3_a_plan_for_another_token_reads_the_tokens_again():
 @pytest.mark.parametrize("taken", [(), (SourceToken(id="s", name="t", next=6, floor=3),)])
 def test_r4_another_token_than_the_one_that_was_read_is_a_reason_to_lock_again(taken):
     machine = owning()
-    assert machine.next(Plan(START)) == Receive(5)
+    assert machine.next(Plan(START)) == Receive(5, 5)
     assert machine.next(Received(2)) == TakeTokens()
     assert machine.next(TokensTaken(taken)) == Drop()
 
@@ -299,7 +299,7 @@ def test_r12_a_token_behind_spark_is_a_loss():
     ahead = Plan(Offset(id="s", token="t", seq=8))
     assert looking(ahead)[1] == Stop(Loss(((5, 8),), 5, 8))
     machine, command = looking(ahead, fail_on_data_loss=False)
-    assert command == Receive(8)
+    assert command == Receive(8, 8)
     machine.next(Received(1))
     machine.next(TokensTaken((TOKEN,)))
     assert machine.next(FinishedTaken()) == Commit(SourceToken(id="s", name="t", next=9, floor=8), 8)
@@ -313,7 +313,7 @@ def test_a_message_near_its_limit_is_given_back():
 
 @pytest.mark.parametrize(
     ("request_", "after"),
-    [(Plan(START), Receive(5)), (Read(Offset(id="s", token="t", seq=3), START), BrowseBlocks("s", 3, 5))],
+    [(Plan(START), Receive(5, 5)), (Read(Offset(id="s", token="t", seq=3), START), BrowseBlocks("s", 3, 5))],
 )
 def test_a_worn_token_is_renewed_before_anything_else(request_, after):
     machine, command = looking(request_, deliveries=MAX_TOKEN_DELIVERIES)
