@@ -30,7 +30,7 @@ _MAX_MESSAGES = 4_000
 Packed: TypeAlias = tuple[bytes, ByteArray]
 """A staged block in two pieces: what precedes the messages, and the bytes of the messages, which are not copied."""
 
-_PLAIN, _COMPRESSED = b"jms1", b"jmsz"
+_PLAIN, _COMPRESSED = b"jms1", b"jms2"
 _HEAD = struct.Struct(">4sIHH")
 _SIZE_TYPE = np.dtype(">u4")
 

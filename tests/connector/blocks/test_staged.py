@@ -112,3 +112,20 @@ def test_a_compressed_block_has_a_limit():
     packed = b"".join(pack(block_of(messages), 0, 1_000, source="queue://q", dialect="a", compressed=True))
     with pytest.raises(ValueError, match="larger than such a block may be"):
         unpack(packed)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b"jms1\0\0\0\2\0\x09\0\7queue://qartemis\0\0\0\x50\0\0\0\x50" + b"one " * 20 + b"two " * 20,
+        bytes.fromhex(
+            "6a6d7332000000020009000771756575653a2f2f71617274656d6973000000500000005004224d18604082"
+            "150000004f6f6e65200400393f74776f040035502074776f2000000000"
+        ),
+    ],
+    ids=["plain", "compressed"],
+)
+def test_what_an_earlier_release_left_is_read(stored):
+    staged = unpack(stored)
+    assert (staged.source, staged.dialect, len(staged)) == ("queue://q", "artemis", 2)
+    assert [staged.messages.message(index) for index in range(2)] == [b"one " * 20, b"two " * 20]
