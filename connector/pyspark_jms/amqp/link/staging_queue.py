@@ -178,11 +178,6 @@ class StagingQueue:
         self._known_blocks = [block.end for block in found] if len(found) == len(every) else None
         return found
 
-    def ask_finished(self, below: int) -> None:
-        """Ask for the blocks that ``take_finished`` will receive, if they are known."""
-        if self._known_blocks is not None and self._lock is not None:
-            self._lock.ask(_count(self._known_blocks, below))
-
     def take_finished(self, below: int) -> int:
         """Receive the blocks that lie wholly below a number; they are deleted by the next commit. Returns how many."""
         pull, known = self._lock, self._known_blocks
@@ -218,8 +213,14 @@ class StagingQueue:
         self._sent_blocks = []
         self._taken_tokens, self._finished = MessageBlock(), MessageBlock()
 
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
-        """In the open transaction: first number, count, what ``pack`` made of the messages."""
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:
+        """In the open transaction: first number, count, what ``pack`` made of the messages.
+
+        Meanwhile the broker sends the blocks that ``take_finished`` of the number ``finished`` will receive, if they
+        are known.
+        """
+        if self._known_blocks is not None and self._lock is not None:
+            self._lock.ask(_count(self._known_blocks, finished))
         now = int(time.time() * 1000)
         for first, count, packed in blocks:
             message = block_message(packed, stream=self.names.stream, first=first, count=count, now_ms=now)

@@ -109,16 +109,16 @@ class StagedLink(Protocol):
 
     def take_tokens(self) -> Sequence[str]: ...
 
-    def ask_finished(self, below: int) -> None:
-        """Optional, before ``take_finished`` of the same number, which then waits for less."""
-
     def take_finished(self, below: int) -> int:
         """Returns how many blocks."""
 
     def blocks(self) -> Sequence[Stretch]: ...
 
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
-        """First numbers, counts and messages, in the transaction of the next ``move``."""
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:
+        """First numbers, counts and messages, in the transaction of the next ``move``.
+
+        ``finished``: ``take_finished`` of this number will follow, so the broker may send its blocks meanwhile.
+        """
 
     def move(self, token: str, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
         """Ends the transaction. ``accepted``: numbers of lanes, and ids of their messages."""

@@ -30,18 +30,12 @@ class Move:
         return self.end - self.first
 
     def add(self, span: Span) -> None:
-        """Send a block for each piece of the span, in the open transaction.
-
-        The broker sends the finished blocks meanwhile.
-        """
-        if self._finished:
-            self._link.ask_finished(self._finished)
-            self._finished = 0
+        """Send the messages in blocks, in the open transaction. The broker sends the finished blocks meanwhile."""
         dialect = self._link.dialect.name
         source, part = str(self._link.lanes[span.lane].subscription.destination), span.messages()
+        packed = pack_all(part, source=source, dialect=dialect)
         self._link.send_blocks(
-            (self.end + first, last - first, packed)
-            for first, last, packed in pack_all(part, source=source, dialect=dialect)
+            ((self.end + first, last - first, block) for first, last, block in packed), finished=self._finished
         )
         self.runs.append(Run(self.end, source, dialect, part, int(time.time() * 1000)))
         self.accepted.append((span.lane, [each for each in span.ids if each is not None]))

@@ -97,7 +97,7 @@ def test_finished_blocks_are_deleted_with_the_commit(broker, staging, names, bro
         queue = owner(staging)
         queue.tokens()
     if asked:
-        queue.ask_finished(15)
+        queue.send_blocks([], finished=15)
     if asked and browsed:
         wait_until(lambda: len(queue._lock.receiver.transfers) == 2)
     queue.take_tokens()

@@ -25,7 +25,8 @@ class Link:
         self.lanes = [Lane("a"), Lane("b")]
         self.sent = []
 
-    def send_blocks(self, blocks):
+    def send_blocks(self, blocks, *, finished):
+        self.finished = finished
         self.sent += [(first, count, unpack(b"".join(packed))) for first, count, packed in blocks]
 
 
@@ -36,7 +37,7 @@ def block_of(*messages):
 
 def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     link, block = Link(), block_of(b"zero", b"one", b"two", b"three")
-    move = Move(link, 7)
+    move = Move(link, 7, finished=5)
     move.add(Span(1, block, 1, 3))
     large = random.Random(1).randbytes(90_000)
     move.add(Span(0, block_of(large, b"y"), 0, 2))
@@ -48,6 +49,7 @@ def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     assert [link.sent[0][2].messages.message(index) for index in range(2)] == [b"one", b"two"]
     assert [(run.first, run.end, run.source) for run in move.runs] == [(7, 9, "queue://b"), (9, 11, "queue://a")]
     assert move.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
+    assert link.finished == 5
     assert (len(move), move.first, move.end, move.size) == (4, 7, 11, 6 + 90_001)
 
 
