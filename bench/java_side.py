@@ -74,17 +74,9 @@ class JavaSide:
         texts = self._folder / "orders"
         texts.write_text(orders())
         with (self._folder / "log").open("w") as log:
+            java = [find_java(), "-Xmx1g", "-classpath", classpath, "JavaClient"]
             return subprocess.Popen(
-                [
-                    find_java(),
-                    "-Xmx1g",
-                    "-classpath",
-                    classpath,
-                    "JavaClient",
-                    self._url,
-                    self._broker.user,
-                    str(texts),
-                ],
+                [*java, self._url, self._broker.user, str(texts)],
                 env=os.environ | {"JAVA_CLIENT_PASSWORD": self._broker.password},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

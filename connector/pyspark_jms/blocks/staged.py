@@ -28,7 +28,7 @@ _MAX_SHARE = 0.75
 _MAX_MESSAGES = 4_000
 
 Packed: TypeAlias = tuple[bytes, ByteArray]
-"""A staged block in two pieces: what precedes the messages, and the bytes of the messages, which are not copied."""
+"""A staged block in two pieces: what precedes the messages, and their bytes, which are compressed or not copied."""
 
 _PLAIN, _COMPRESSED = b"jms1", b"jms2"
 _HEAD = struct.Struct(">4sIHH")

@@ -65,21 +65,18 @@ class Pull:
             self.receiver.transfers = Transfers(limits, head_bytes)
             self.receiver.attach_to(source)
         connection.await_attached(self.receiver)
-        self._asked = 0
-        """Messages that ``exactly`` need not ask for."""
 
     def ask(self, count: int) -> None:
         """Let the broker send the ``count`` messages that ``exactly`` will receive."""
-        if count > self._asked:
-            with self._connection.core():
-                self.receiver.grant(count - len(self.receiver.transfers))
-            self._asked = count
+        receiver = self.receiver
+        with self._connection.core():
+            if (missing := count - len(receiver.transfers)) > receiver.credit:
+                receiver.grant(missing)
 
     def exactly(self, count: int, seconds: float) -> MessageBlock:
         """The next ``count`` messages, or those that came before the time was over. At most one round trip."""
         receiver = self.receiver
         self.ask(count)
-        self._asked = 0
         try:
             self._connection.await_(
                 lambda: len(receiver.transfers) >= count or not receiver.is_attached, "messages", seconds
