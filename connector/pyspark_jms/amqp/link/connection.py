@@ -247,6 +247,7 @@ class Connection:
             self._last_quiet = now
             with self.changed:
                 self.on_quiet()
+            return 0.0  # what it queued is written before the next wait
         peer = self._core.peer.idle_seconds if self._core.peer else None
         often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
         if now - self._last_sent >= often:

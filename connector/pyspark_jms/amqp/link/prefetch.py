@@ -77,11 +77,13 @@ class Prefetch:
 
         Artemis takes credit for a message that it then cannot convert, moves the message to its dead-letter queue, and
         sends no notice. It delivers again when it is granted more than it has lost. The longer nothing arrives, the
-        less often this is tried: a message that happens to arrive right after a try looks like lost credit.
+        less often this is tried: a message that happens to arrive right after a try looks like lost credit. After such
+        a message the next try comes later, so that messages at regular intervals arrive without a try.
         """
         receiver = self.receiver
         self._quiet_periods += 1
-        if self._quiet_periods & (self._quiet_periods - 1):
+        periods = self._quiet_periods - self._window.helped
+        if periods < 1 or periods & (periods - 1):
             return  # not 1, 2, 4, 8, …
         if receiver.credit and receiver.is_ready and not receiver.is_draining:
             self._window.try_more()
@@ -89,7 +91,9 @@ class Prefetch:
             receiver.grant(self._window.credit())
 
     def _note_lost_credit(self, arrived: int) -> None:
-        lost = self._window.has_helped(arrived, at_once=time.monotonic() - self._tried < _AT_ONCE_SECONDS)
+        at_once = time.monotonic() - self._tried < _AT_ONCE_SECONDS
+        left = 0 if self.receiver.is_draining else self.receiver.credit
+        lost = self._window.has_helped(arrived, at_once=at_once, left=left)
         if lost and not self._warned:
             self._warned = True
             _log.warning(

@@ -12,6 +12,8 @@ not written for each write. With a credit of 100,000 it wrote nothing for second
 """
 _MAX_LOST = 100_000
 """What is granted beside it for credit that a broker has lost."""
+_SURE = 3
+"""After so many times in a row credit is taken for lost: once, a message may come right after a try by chance."""
 
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4
@@ -34,6 +36,10 @@ class CreditWindow:
     """Credit that the peer does not have any more, and sent no message for. It is granted beside the rest."""
     _extra: int = 0
     """Granted for a moment, to see whether messages come that lost credit has held back."""
+    helped: int = 0
+    """How many tries in a row were followed by messages at once, while none came without a try."""
+    _rest: int = 0
+    """How many more messages may come of the try that has helped."""
     _seen_messages: int = 0
     _seen_bytes: int = 0
 
@@ -64,13 +70,21 @@ class CreditWindow:
         """Nothing comes although there is credit: grant more for a moment, twice as much as the last time."""
         self._extra = min(max(1, 2 * self._extra), MAX_CREDIT)
 
-    def has_helped(self, messages: int, *, at_once: bool) -> int:
+    def has_helped(self, messages: int, *, at_once: bool, left: int) -> int:
         """So many messages have come. Returns how much credit turns out to be lost.
 
         ``at_once``: right after ``try_more``. A peer that has lost all credit then sends no more than what was granted
-        beside it.
+        beside it, and sends nothing without a try. ``left``: the credit of the link, which no peer has lost that sends.
         """
-        found, self._extra = self._extra if at_once and messages <= self._extra else 0, 0
+        extra, self._extra = self._extra, 0
+        if left:
+            self.lost = min(self.lost, left)
+        if not extra and at_once and messages <= self._rest:
+            self._rest -= messages
+            return 0
+        has_helped = at_once and messages <= extra
+        self.helped, self._rest = (self.helped + 1, extra - messages) if has_helped else (0, 0)
+        found = extra if self.helped >= _SURE else 0
         self.lost = min(self.lost + found, _MAX_LOST)
         return found
 

@@ -119,3 +119,16 @@ def test_more_is_tried_less_often_the_longer_nothing_arrives(broker, queue, put,
             link.prefetch.try_more()
             granted.append(link.prefetch.receiver.credit)
     assert granted == [11, 12, 12, 14, 14, 14, 14, 18]
+
+
+def test_messages_that_arrive_right_after_a_try_by_chance_cost_no_credit(
+    broker, queue, put, subscription_to, consume, caplog
+):
+    link = consume(broker, subscription_to(queue, window_messages=10))
+    for n in range(1, 9):
+        with link.connection.core():
+            link.prefetch.try_more()
+        put(broker, queue, str(n))
+        wait_until(lambda n=n: link.waiting()[0] == n)
+    assert link.prefetch.lost_credit == 0
+    assert "used up credit" not in caplog.text

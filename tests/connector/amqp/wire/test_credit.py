@@ -72,23 +72,55 @@ def test_a_flow_is_sent_when_it_is_worth_a_frame(in_flight, credit, left, worth)
     assert window.is_worth_a_flow(credit, left) is worth
 
 
-def test_lost_credit_is_granted_beside_the_rest():
+def tried(window, messages, *, extra=1, at_once=True, left=0):
+    """Try ``extra`` times, and then so many messages come."""
+    for _ in range(extra.bit_length()):
+        window.try_more()
+    return window.has_helped(messages, at_once=at_once, left=left)
+
+
+def test_credit_is_lost_if_messages_come_only_after_a_try():
     window = CreditWindow(1 << 20, 10)
-    assert window.credit() == 10
-    window.try_more()
-    window.try_more()
-    assert window.credit() == 12
-    assert window.has_helped(2, at_once=True) == 2
-    assert window.credit() == 12
-    window.try_more()
-    assert window.has_helped(1, at_once=False) == 0
+    assert [tried(window, 2, extra=2) for _ in range(3)] == [0, 0, 2]
+    assert (window.lost, window.credit()) == (2, 12)
+    assert tried(window, 1, at_once=False) == 0
     assert window.credit() == 12
     window.received(10, 1_000)
     assert window.credit() == 0
 
 
-def test_no_credit_is_lost_if_more_comes_than_was_granted_to_find_out():
+@pytest.mark.parametrize(
+    ("messages", "at_once"),
+    [pytest.param(2, True, id="more than was granted to find out"), pytest.param(1, False, id="not right after a try")],
+)
+def test_no_credit_is_lost_if_messages_come_anyway(messages, at_once):
     window = CreditWindow(1 << 20, 10)
-    window.try_more()
-    assert window.has_helped(2, at_once=True) == 0
-    assert window.credit() == 10
+    for _ in range(3):
+        assert tried(window, 1) == tried(window, 1) == 0
+        assert tried(window, messages, at_once=at_once) == 0
+    assert (window.helped, window.credit()) == (0, 10)
+
+
+def test_the_messages_of_one_try_may_come_one_by_one():
+    window = CreditWindow(1 << 20, 10)
+    for _ in range(2):
+        assert tried(window, 1, extra=2) == window.has_helped(1, at_once=True, left=0) == 0
+    assert window.helped == 2
+    assert tried(window, 1, extra=2) == 2
+    assert window.has_helped(1, at_once=True, left=0) == 0
+    assert window.helped == 3
+    window.has_helped(1, at_once=True, left=0)
+    assert window.helped == 0
+
+
+def test_credit_that_turns_out_not_to_be_lost_is_not_granted_any_more():
+    window = CreditWindow(1 << 20, 10)
+    for _ in range(5):
+        tried(window, 1)
+    assert window.lost == 3
+    window.has_helped(1, at_once=False, left=4)
+    assert window.lost == 3
+    window.has_helped(2, at_once=False, left=2)
+    assert (window.lost, window.credit()) == (2, 12)
+    window.has_helped(2, at_once=False, left=0)  # the end of all credit, or it was taken back: no proof
+    assert window.lost == 2
