@@ -3,6 +3,7 @@
 The rows are numbers in small files, and Spark's own code turns them into messages: the source with the least CPU.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -86,6 +87,7 @@ class Writing:
         with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
+        shutil.rmtree(arrived)  # of more than 32 folders Spark makes a job to list them, at each trigger
         if self._sink == "jms":
             self._empty(messages)
         return trigger_time(meter, noted, messages)
