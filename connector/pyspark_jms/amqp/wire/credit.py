@@ -13,7 +13,7 @@ not written for each write. With a credit of 100,000 it wrote nothing for second
 _MAX_LOST = 100_000
 """What is granted beside it for credit that a broker has lost."""
 _SURE = 3
-"""After so many times in a row credit is taken for lost: once, a message may come right after a try by chance."""
+"""After so many tries in a row that helped, credit is taken for lost: after one, a message may come by chance."""
 
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4
@@ -79,14 +79,18 @@ class CreditWindow:
         extra, self._extra = self._extra, 0
         if left:
             self.lost = min(self.lost, left)
-        if not extra and at_once and messages <= self._rest:
+        if at_once and not extra and messages <= self._rest:
             self._rest -= messages
             return 0
-        has_helped = at_once and messages <= extra
-        self.helped, self._rest = (self.helped + 1, extra - messages) if has_helped else (0, 0)
-        found = extra if self.helped >= _SURE else 0
-        self.lost = min(self.lost + found, _MAX_LOST)
-        return found
+        if not at_once or messages > extra:
+            self.helped = self._rest = 0
+            return 0
+        self.helped += 1
+        self._rest = extra - messages
+        if self.helped < _SURE:
+            return 0
+        self.lost = min(self.lost + extra, _MAX_LOST)
+        return extra
 
     def is_worth_a_flow(self, credit: int, left: int) -> bool:
         """``left``: what remains of the credit granted before. A lower credit is always worth a frame."""

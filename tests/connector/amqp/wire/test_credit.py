@@ -73,10 +73,20 @@ def test_a_flow_is_sent_when_it_is_worth_a_frame(in_flight, credit, left, worth)
 
 
 def tried(window, messages, *, extra=1, at_once=True, left=0):
-    """Try ``extra`` times, and then so many messages come."""
+    """Try until ``extra`` (a power of two) is granted, and then so many messages come."""
     for _ in range(extra.bit_length()):
         window.try_more()
     return window.has_helped(messages, at_once=at_once, left=left)
+
+
+def test_a_try_grants_more_until_messages_come():
+    window = CreditWindow(1 << 20, 10)
+    assert window.credit() == 10
+    window.try_more()
+    window.try_more()
+    assert window.credit() == 12
+    window.has_helped(1, at_once=False, left=0)
+    assert window.credit() == 10
 
 
 def test_credit_is_lost_if_messages_come_only_after_a_try():
