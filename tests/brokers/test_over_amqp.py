@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from contextlib import closing
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
@@ -10,6 +11,11 @@ from streaming import batches_done, run_available
 from waiting import await_count, wait_until
 
 from pyspark_jms import cli
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.silence import Silence
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -89,6 +95,21 @@ def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark,
     wait_until(lambda: set(numbers_in(spark, tmp_path / "out")) == {*range(COUNT)}, seconds=150, what="all messages")
     wait_until(lambda: stage.broker.message_count(queue) == 0, what="the last acknowledgement")
     query.stop()
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(60)
+def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
+    """So a flood that stops is a batch at once."""
+    stage.put(queue, 3)
+    options, source, silence = SourceOptions.parse(stage.access | {"queue": queue}), AmqpSource(), Silence()
+    with closing(source.connect(options.connection, source.arrivals())) as link:
+        link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
+        wait_until(lambda: link.waiting()[0] == 3)
+        for come in range(3):
+            wait_until(lambda come=come: silence.is_end([link], come))
+        link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
+    await_count(stage.broker, queue, 0)
 
 
 @pytest.mark.deep

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.lingering import Linger
+from pyspark_jms.source.lingering import LINGER_SECONDS, Linger
 
 __all__ = ["IDLE_SECONDS", "Admission", "Verdict", "Waiting"]
 
@@ -26,12 +26,13 @@ class Waiting(NamedTuple):
 class Verdict(Enum):
     CUT = "cut a batch from what waits"
     WAIT = "poll again soon"
+    ASK = "as WAIT: much has come and nothing for a moment, so cut a batch if the brokers prove to have no more"
     NONE_YET = "too little waits: no batch for now"
     NOTHING = "nothing waits"
 
 
 class Admission:
-    """Call ``begin`` at the start of each poll for a batch, then ``verdict`` until it is not WAIT."""
+    """Call ``begin`` at the start of each poll for a batch, then ``verdict`` until it is not WAIT or ASK."""
 
     def __init__(self, options: SourceOptions, clock: Callable[[], float], *, draining: bool) -> None:
         self._options = options
@@ -44,7 +45,7 @@ class Admission:
         """``activity``: anything that changes while messages arrive."""
         self._began = self._last_change = self._clock()
         self._activity: object = ((0, 0), activity)
-        self._linger = Linger()
+        self._linger = Linger(self._last_batch)
 
     @property
     def waited(self) -> float:
@@ -65,13 +66,13 @@ class Admission:
         lingered = self._linger.should_cut(now, waiting.messages, waiting.size, changed=self._last_change)
         if self._enough(waiting, lingered=lingered):
             return Verdict.CUT
-        if now - self._began >= IDLE_SECONDS and self._below_minimum(waiting):
-            return Verdict.NONE_YET
-        return Verdict.WAIT
+        if self._below_minimum(waiting):
+            return Verdict.NONE_YET if now - self._began >= IDLE_SECONDS else Verdict.WAIT
+        return Verdict.ASK if self.quiet >= LINGER_SECONDS else Verdict.WAIT
 
     def restart(self) -> None:
         """All messages that were taken were duplicates."""
-        self._linger = Linger()
+        self._linger = Linger(self._last_batch)
 
     def note_batch(self) -> None:
         """A batch was cut."""

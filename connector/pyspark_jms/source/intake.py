@@ -10,6 +10,7 @@ from pyspark_jms.source.admission import Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.silence import Silence
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.source.upkeep import Upkeep
 
@@ -42,6 +43,7 @@ class Intake:
         self._diverter = diverter
         self._counts = counts
         self._drain = drain
+        self._silence = Silence()
 
     # --- what waits ----------------------------------------------------------------------------
 
@@ -57,6 +59,11 @@ class Intake:
         """Changes while messages arrive, on the lanes that are read: a large message on its way is no silence."""
         links = self._subscriptions.links
         return self._ledger.recognised, sum(links[lane].received_bytes for lane in self._open_lanes())
+
+    def has_all(self, waiting: Waiting) -> bool:
+        """In a silence: whether the brokers have answered since ``waiting`` came, so that they have no more for now."""
+        come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
+        return self._silence.is_end((self._subscriptions.links[lane] for lane in self._open_lanes()), come)
 
     @property
     def journal_is_full(self) -> bool:

@@ -22,6 +22,8 @@ _POURING_SECONDS, _POURING_QUIET_SECONDS = 1.0, 0.1
 class Linger:
     """Of one batch. Call ``should_cut`` from the first message that waits on, until it returns True."""
 
+    last_cut: float
+    """When the batch before was cut: what waits at the first call came after it."""
     _began: float = 0.0
     _at_first: tuple[int, int] | None = None
 
@@ -30,10 +32,18 @@ class Linger:
         if self._at_first is None:
             self._began, self._at_first = now, (messages, size)
         age, quiet = now - self._began, now - max(changed, self._began)
-        if self._pouring(age, messages - self._at_first[0], size - self._at_first[1]):
+        if self._pours(now, messages, size):
             return quiet >= _POURING_QUIET_SECONDS or age >= _POURING_SECONDS
         return quiet >= LINGER_SECONDS or age >= _LONGEST_SECONDS
 
-    def _pouring(self, age: float, messages: int, size: int) -> bool:
-        """Average rate of what came since the first poll; what waited then may have come at any time."""
-        return age > 0 and (messages >= _POURING_MESSAGES * age or size >= _POURING_BYTES * age)
+    def _pours(self, now: float, messages: int, size: int) -> bool:
+        """On average since the last batch, or since the first call: a flood can begin after a while of silence."""
+        assert self._at_first is not None
+        messages_then, size_then = self._at_first
+        return _is_flood(now - self.last_cut, messages, size) or _is_flood(
+            now - self._began, messages - messages_then, size - size_then
+        )
+
+
+def _is_flood(seconds: float, messages: int, size: int) -> bool:
+    return seconds > 0 and (messages >= _POURING_MESSAGES * seconds or size >= _POURING_BYTES * seconds)

@@ -176,6 +176,12 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
 
     def await_receipt(self, receipt: str) -> None: ...
 
+    def ping(self) -> str | None:
+        """Request a receipt, as a sign of life. It changes nothing, and the call waits for nothing.
+
+        None: not now, or never from this broker.
+        """
+
     def probe(self) -> str:
         """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 

@@ -151,7 +151,7 @@ class Receiver:
             intake.check()
             waiting = intake.waiting()
             verdict = admission.verdict(waiting, intake.activity())
-            if verdict is Verdict.CUT:
+            if verdict is Verdict.CUT or (verdict is Verdict.ASK and intake.has_all(waiting)):
                 intake.take_all()
                 if self._ledger.waiting_messages:
                     break

@@ -90,6 +90,17 @@ def test_the_delay_counts_from_the_last_batch():
     assert verdicts(admission, clock, *looks) == [Verdict.NONE_YET, Verdict.NONE_YET, Verdict.CUT]
 
 
+@pytest.mark.parametrize(("since", "verdict"), [(1.0, Verdict.ASK), (3.0, Verdict.CUT)])
+def test_a_flood_counts_from_the_last_batch(since, verdict):
+    clock = Clock()
+    admission = begun(clock)
+    clock.now = 5.0
+    admission.note_batch()
+    clock.now = at = 5.0 + since
+    admission.begin(0)
+    assert verdicts(admission, clock, (at, 20_000, 200, False), (at + 0.02, 20_000, 200, False))[-1] is verdict
+
+
 def test_redelivered_messages_begin_the_wait_anew():
     clock = Clock()
     admission = begun(clock)

@@ -9,9 +9,12 @@ BYTES_PER_MS = 100_000
 """How fast the bytes of a message come."""
 
 
-def cut_at(arrivals, until=5000):
+LONG_AGO_MS = -60_000
+
+
+def cut_at(arrivals, last_cut=LONG_AGO_MS, until=5000):
     """``arrivals``: bytes of each message by the millisecond in which it comes. When the batch is cut, in ms."""
-    linger = Linger()
+    linger = Linger(last_cut / 1000)
     for step in range(int(until / STEP_MS)):
         now = step * STEP_MS
         here = [(at, size) for at, size in arrivals if at <= now]
@@ -33,7 +36,7 @@ def paced(per_second, until_ms, size=100):
     [
         pytest.param([(0, 100)], 5, id="one message"),
         pytest.param([(40, 100)], 45, id="its time begins when it comes"),
-        pytest.param([(0, 100)] * 50_000, 5, id="what waited says nothing of a pace"),
+        pytest.param([(0, 100)] * 50_000, 5, id="what waited after a long time says nothing of a pace"),
         pytest.param([(0, 100), (4, 100)], 10, id="a second one"),
         pytest.param(paced(300, 1000), 15, id="300 a second: never quiet"),
         pytest.param(paced(9_000, 3000), 15, id="9,000 a second"),
@@ -51,3 +54,20 @@ def paced(per_second, until_ms, size=100):
 )
 def test_a_batch_is_cut_when_little_follows(arrivals, expected):
     assert cut_at(arrivals) == pytest.approx(expected, abs=STEP_MS)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        pytest.param([(0, 100)] * 10_200, 20, id="a flood until now that ends: average falls below 10,000 a second"),
+        pytest.param([(0, 100)] * 20_000, 100, id="a large one"),
+        pytest.param([(0, 100)] * 9_000, 5, id="9,000 a second"),
+        pytest.param([(0, 1 << 20)] * 20, 100, id="20 MB a second"),
+        pytest.param(
+            [(0, 100)] * 20_000 + [(at + 90, size) for at, size in paced(20_000, 300)], 490, id="a pause at first"
+        ),
+        pytest.param([(0, 100)] * 20_000 + paced(5_000, 3000), 1000, id="slower, and fast on average"),
+    ],
+)
+def test_what_waited_counts_from_the_last_batch(arrivals, expected):
+    assert cut_at(arrivals, last_cut=-1000) == pytest.approx(expected, abs=STEP_MS)

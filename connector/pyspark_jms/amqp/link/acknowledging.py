@@ -65,6 +65,11 @@ class Acknowledger:
         """Whether the broker confirms acknowledgements."""
         return self._coordinator is not None
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
+        return self._declared is not None and self._declared.done
+
     def acknowledge(self, ids: Sequence[bytes], send: Callable[[bytes], None] | None = None) -> Acknowledgement:
         """``send``: called with the transaction, before the messages are accepted in it; needs transactions."""
         ranges = ranges_of(ids)

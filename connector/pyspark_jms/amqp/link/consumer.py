@@ -99,6 +99,13 @@ class Consumer:
             self.prefetch.released(acknowledgement.messages)
         return self._receipt(acknowledgement)
 
+    def ping(self) -> str | None:
+        """Commit an empty transaction, to see that the broker answers. None: it has not begun one, or has none."""
+        self.connection.check()
+        if self._acknowledger is None or not self._acknowledger.is_ready:
+            return None
+        return self._receipt(self._acknowledger.acknowledge(()))
+
     def probe(self) -> str:
         """Ask whether the queue is empty for this link. The receipt is there when that is proven, or when a message
         has arrived.

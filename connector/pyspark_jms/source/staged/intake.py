@@ -91,7 +91,7 @@ class Intake:
                     return verdict
                 if not waiting.messages:
                     self._arrivals.pause(_POLL_SECONDS)
-                elif self._is_drained(lanes):
+                elif verdict is Verdict.ASK and self._is_drained(lanes):
                     return Verdict.CUT
                 else:
                     time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
@@ -101,7 +101,7 @@ class Intake:
 
     def _is_drained(self, lanes: Sequence[StagedLane]) -> bool:
         """In a flood that has stopped: whether the sources are proven to have no more. Silence would take longer."""
-        if self._options.min_messages is not None or self._admission.quiet < LINGER_SECONDS:
+        if self._options.min_messages is not None:
             return False
         for lane in lanes:
             lane.pause()

@@ -115,7 +115,7 @@ class Consumer:
     def await_receipt(self, receipt: str) -> None:
         self.connection.await_receipt(receipt)
 
-    def probe(self) -> str:
+    def ping(self) -> str:
         """Request a receipt, to see that the broker answers: begin and abort an empty transaction.
 
         It is not a barrier: on Artemis the receipt can overtake messages that are in flight.
@@ -124,6 +124,10 @@ class Consumer:
         self.connection.frame("BEGIN", {"transaction": receipt, "receipt": receipt})
         self.connection.frame("ABORT", {"transaction": receipt})
         return receipt
+
+    def probe(self) -> str:
+        """As ``ping``: STOMP has no question whether a queue is empty."""
+        return self.ping()
 
     def close(self) -> None:
         """UNSUBSCRIBE, then DISCONNECT. Never raises.

@@ -1,0 +1,48 @@
+"""Whether a silence is the end of what the brokers can send now: they answer, and nothing has come meanwhile.
+
+A broker that collects its garbage is silent too, and sends more afterwards.
+"""
+
+from collections.abc import Hashable, Iterable
+from weakref import WeakKeyDictionary
+
+from pyspark_jms.errors import JMSError
+from pyspark_jms.source.links import SourceLink
+
+__all__ = ["Silence"]
+
+
+class Silence:
+    """A link has at most one question without an answer, and forgets it with its connection."""
+
+    def __init__(self) -> None:
+        self._asked: WeakKeyDictionary[SourceLink, tuple[str, Hashable]] = WeakKeyDictionary()
+        """The receipt, and what had come when it was requested."""
+        self._answered: WeakKeyDictionary[SourceLink, Hashable] = WeakKeyDictionary()
+
+    def is_end(self, links: Iterable[SourceLink], come: Hashable) -> bool:
+        """Call it again and again while nothing comes. ``come``: a value that no earlier or later moment has in which
+        more or less had come.
+
+        A broker that gives no sign of life never proves an end.
+        """
+        links = list(links)
+        try:
+            for link in links:
+                self._look(link, come)
+        except JMSError as error:
+            if not error.transient:
+                raise
+            return False  # a connection that was lost this moment is replaced before the next poll
+        return all(self._answered.get(link) == come for link in links)
+
+    def _look(self, link: SourceLink, come: Hashable) -> None:
+        if link in self._asked:
+            asked, had_come = self._asked[link]
+            if not link.has_receipt(asked):
+                return
+            link.await_receipt(asked)
+            del self._asked[link]
+            self._answered[link] = had_come
+        if self._answered.get(link) != come and (receipt := link.ping()) is not None:
+            self._asked[link] = receipt, come
