@@ -11,7 +11,7 @@ from bench.figures import cases_of, followed
 from bench.job import Job
 from bench.latency import latencies
 from bench.machine import load_average
-from bench.rounds import AMQP, AMQP_PEERS, AXIS, BASE, JOURNAL, Stage, Variant, base_job, measure, warm_up
+from bench.rounds import AXIS, JOURNAL, OURS, PEERS, Stage, Variant, base_job, measure, warm_up
 from bench.small_costs import idle_percent, start_seconds, task_ms
 
 _AXIS_ROUNDS = 3
@@ -27,7 +27,7 @@ def main() -> None:
     document = fixed_costs(turns=options.turns) | {"warm_up_seconds": _WARM_UP * options.seconds}
     with Stage.built(java=True) as stage:
         job = base_job(stage.broker, options.messages)
-        with Variant(stage, job, (*BASE, *AMQP, *AMQP_PEERS)) as variant:
+        with Variant(stage, job, (*OURS, *PEERS)) as variant:
             warm_up(variant, seconds=document["warm_up_seconds"])
             figures = measure(variant, rounds=options.rounds)
         document |= followed(figures) | {"cases": cases_of(figures), "skipped": stage.skipped}
