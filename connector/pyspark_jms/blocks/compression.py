@@ -21,6 +21,8 @@ def compressed_share(sample: ByteArray) -> float:
 
 def decompress(data: ByteArray, size: int) -> bytes:
     """``ValueError`` for bytes that are not the frame of so many bytes. Never makes many more than these."""
+    if not len(data):
+        raise ValueError("the bytes are not an LZ4 frame: there are none")  # a stream takes them for one of no bytes
     try:
         # As a stream: the codec's own function does not tell how many bytes there were.
         with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "lz4") as stream:

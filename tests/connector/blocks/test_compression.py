@@ -31,3 +31,9 @@ def test_the_share_tells_what_is_worth_it():
     assert compressed_share(b"customer=1;" * 1_000) < 0.1
     assert 0.99 < compressed_share(os.urandom(10_000)) < 1.01
     assert compressed_share(b"") == 1.0
+
+
+def test_no_bytes_are_no_frame():
+    assert decompress(compress(b""), 0) == b""
+    with pytest.raises(ValueError, match="frame"):
+        decompress(b"", 0)
