@@ -64,11 +64,14 @@ class Admission:
         if not waiting.messages:
             return Verdict.NOTHING
         lingered = self._linger.should_cut(now, waiting.messages, waiting.size, changed=self._last_change)
-        if self._enough(waiting, lingered=lingered):
+        if self._is_full_batch(waiting):
             return Verdict.CUT
         if self._below_minimum(waiting):
             return Verdict.NONE_YET if now - self._began >= IDLE_SECONDS else Verdict.WAIT
-        return Verdict.ASK if self.quiet >= LINGER_SECONDS else Verdict.WAIT
+        # What is done was acknowledged before, so a full window holds only what waits.
+        if lingered or waiting.no_room or waiting.size >= self._options.window_bytes:
+            return Verdict.CUT
+        return Verdict.ASK if now - self._last_change >= LINGER_SECONDS else Verdict.WAIT
 
     def restart(self) -> None:
         """All messages that were taken were duplicates."""
@@ -78,14 +81,9 @@ class Admission:
         """A batch was cut."""
         self._last_batch = self._clock()
 
-    def _enough(self, waiting: Waiting, *, lingered: bool) -> bool:
+    def _is_full_batch(self, waiting: Waiting) -> bool:
         most = self._options.max_messages
-        if waiting.size >= self._options.max_bytes or (most is not None and waiting.messages >= most):
-            return True
-        if self._below_minimum(waiting):
-            return False
-        # What is done was acknowledged before, so a full window holds only what waits.
-        return lingered or waiting.no_room or waiting.size >= self._options.window_bytes
+        return waiting.size >= self._options.max_bytes or (most is not None and waiting.messages >= most)
 
     def _below_minimum(self, waiting: Waiting) -> bool:
         """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""

@@ -63,7 +63,7 @@ class Intake:
     def has_all(self, waiting: Waiting) -> bool:
         """In a silence: whether the brokers have answered since ``waiting`` came, so that they have no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._silence.is_end((self._subscriptions.links[lane] for lane in self._open_lanes()), come)
+        return self._silence.is_end([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
 
     @property
     def journal_is_full(self) -> bool:

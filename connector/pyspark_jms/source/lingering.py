@@ -23,7 +23,7 @@ class Linger:
     """Of one batch. Call ``should_cut`` from the first message that waits on, until it returns True."""
 
     last_cut: float
-    """When the batch before was cut: what waits at the first call came after it."""
+    """When the batch before was cut. What waits at the first call came after it, or was left by that batch's limit."""
     _began: float = 0.0
     _at_first: tuple[int, int] | None = None
 

@@ -3,7 +3,7 @@
 A broker that collects its garbage is silent too, and sends more afterwards.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from weakref import WeakKeyDictionary
 
 from pyspark_jms.errors import JMSError
@@ -20,13 +20,12 @@ class Silence:
         """The receipt, and what had come when it was requested."""
         self._answered: WeakKeyDictionary[SourceLink, Hashable] = WeakKeyDictionary()
 
-    def is_end(self, links: Iterable[SourceLink], come: Hashable) -> bool:
+    def is_end(self, links: Sequence[SourceLink], come: Hashable) -> bool:
         """Call it again and again while nothing comes. ``come``: a value that no earlier or later moment has in which
         more or less had come.
 
         A broker that gives no sign of life never proves an end.
         """
-        links = list(links)
         try:
             for link in links:
                 self._look(link, come)
