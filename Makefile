@@ -6,6 +6,8 @@ READY  := $(VENV)/.ready
 SHARED := $(VENV)/spark.jsa
 # Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
 WORKERS := -n 3 --dist worksteal
+# CI sets another command: tools/retry_failed.py.
+PYTEST := $(BIN)/python -m pytest
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
@@ -52,17 +54,17 @@ format: $(READY) ## format the code
 	$(BIN)/ruff format .
 
 test: check $(SHARED) ## test every guarantee once, on a real broker and a real Spark; a change must pass this
-	$(BIN)/python -m pytest $(WORKERS) -m 'not deep and not container and not slow'
+	$(PYTEST) $(WORKERS) -m 'not deep and not container and not slow'
 
 test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more crashes, containers
-	$(BIN)/python -m pytest $(WORKERS) -m 'deep and not container and not slow'
-	$(BIN)/python -m pytest -m 'container and not slow'
+	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow'
+	$(PYTEST) -m 'container and not slow'
 
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker
-	EXAMPLES=4 $(BIN)/python -m pytest
+	EXAMPLES=4 $(PYTEST)
 
 unit: $(READY) ## run the tests that need neither broker nor Spark
-	$(BIN)/python -m pytest -m 'not broker and not spark'
+	$(PYTEST) -m 'not broker and not spark'
 
 faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)
