@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -21,12 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     shown = "(default: %(default)s)"
     add("--dir", default="artemis-data", help=f"folder for messages, configuration and broker.log {shown}")
-    add(
-        "--host",
-        default="127.0.0.1",
-        help=f"address to listen on; 0.0.0.0 accepts connections from other machines {shown}",
-    )
-    add("--port", default=61613, type=int, help=f"STOMP port; 0 selects a free port {shown}")
+    _add_address(parser)
     add(
         "--user",
         default=os.environ.get("JMS_BROKER_USER", "artemis"),
@@ -53,9 +49,27 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    shown = "(default: %(default)s)"
+    add(
+        "--host",
+        default="127.0.0.1",
+        help=f"address to listen on; 0.0.0.0 accepts connections from other machines {shown}",
+    )
+    add("--port", default=61613, type=int, help=f"port for STOMP and AMQP; 0 selects a free port {shown}")
+    add(
+        "--amqp-port",
+        type=int,
+        metavar="PORT",
+        help="another port for AMQP; 0 selects a free port. Without this argument it is 5672, with --tls-cert 5671. If"
+        " that port is in use, or with --port 0, AMQP clients use --port",
+    )
+
+
 def _add_tls(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--tls-cert", metavar="PEM", help="certificate; --port then accepts TLS only")
+    add("--tls-cert", metavar="PEM", help="certificate; --port and --amqp-port then accept TLS only")
     add("--tls-key", metavar="PEM", help="key of the certificate, if it is in another file")
     add("--tls-client-ca", metavar="PEM", help="require client certificates of this authority")
     add("--plain-port", type=int, metavar="PORT", help="with --tls-cert: a second port without TLS")
@@ -68,6 +82,7 @@ def _run(options: argparse.Namespace) -> int:
         raise EmbeddedBrokerError("--tls-key, --tls-client-ca and --plain-port need TLS.", "Add --tls-cert.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tls = options.tls_cert and Tls(cert=options.tls_cert, key=options.tls_key, client_ca=options.tls_client_ca)
+    amqp_port = options.amqp_port if options.amqp_port is not None else _usual_amqp_port(options)
     password = options.password or os.environ.get("JMS_BROKER_PASSWORD", _DEFAULT_PASSWORD)
     began = time.monotonic()
     try:
@@ -79,15 +94,40 @@ def _run(options: argparse.Namespace) -> int:
             host=options.host,
             tls=tls,
             plain_port=options.plain_port,
+            amqp_port=amqp_port,
             max_delivery_attempts=options.max_delivery_attempts,
             heap=options.heap,
             benchmark=options.benchmark,
         ) as broker:
+            if amqp_port is None and options.port != 0:
+                print(_shared_port_note(broker, options), file=sys.stderr, flush=True)
             print(_ready_line(broker, time.monotonic() - began), flush=True)
             broker.wait()
             raise EmbeddedBrokerError("The broker ended unexpectedly.", f"See its log {broker.log}.")
     except KeyboardInterrupt:
         return 0
+
+
+def _usual_amqp_port(options: argparse.Namespace) -> int | None:
+    """Return the port that AMQP clients try first, or None if another program or --plain-port uses it."""
+    from pyspark_jms.testing.ports import is_free
+
+    usual = _default_amqp_port(options)
+    # Several brokers with --port 0 run side by side, so none of them takes a fixed port.
+    if options.port == 0 or usual == options.plain_port:
+        return None
+    return usual if usual == options.port or is_free(options.host, usual) else None
+
+
+def _default_amqp_port(options: argparse.Namespace) -> int:
+    return 5671 if options.tls_cert else 5672
+
+
+def _shared_port_note(broker: "EmbeddedArtemis", options: argparse.Namespace) -> str:
+    return (
+        f"Port {_default_amqp_port(options)} of {broker.host} is in use:"
+        f" AMQP clients connect to port {broker.amqp_port}."
+    )
 
 
 def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:

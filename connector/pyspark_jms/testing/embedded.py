@@ -31,7 +31,8 @@ class EmbeddedArtemis(JavaBroker, Broker):
 
     ``directory`` stores the data (None: a temporary folder, removed at the end). ``port`` 0 selects a free port, which
     stays the same after restarts. With ``tls`` that port accepts TLS, and ``plain_port`` opens a second port without
-    TLS. ``benchmark`` uses a server's collector and compiler and needs a ``heap`` of a gigabyte or more.
+    TLS. ``port`` accepts AMQP clients too; ``amqp_port`` opens another port for them. ``benchmark`` uses a server's
+    collector and compiler and needs a ``heap`` of a gigabyte or more.
     ``acceptor_options`` are options of Artemis (``{"connectionTtl": "5000"}``).
     """
 
@@ -45,6 +46,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         host: str = "127.0.0.1",
         tls: Tls | None = None,
         plain_port: int | None = None,
+        amqp_port: int | None = None,
         users: Sequence[User] = (),
         max_delivery_attempts: int = 10,
         address_settings: Sequence[AddressSettings] = (),
@@ -57,6 +59,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         if tls is not None and tls.client_ca is not None and plain_port is None:
             plain_port = 0  # the readiness probe has no client certificate
         self.plain_port = free_port(host) if plain_port == 0 else plain_port
+        self.amqp_port = (free_port(host) if amqp_port == 0 else amqp_port) or self.port
         self._tls = tls
         self._users = (User(user, password), *users)
         self._address_settings = (_general_settings(max_delivery_attempts), *address_settings)
@@ -71,8 +74,10 @@ class EmbeddedArtemis(JavaBroker, Broker):
 
     @property
     def amqp_url(self) -> str:
-        """The same port for AMQP 1.0 clients: Artemis finds out which protocol a client speaks."""
-        return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.port}"
+        """The URL for AMQP 1.0 clients. Without an ``amqp_port`` it has the port of ``url``: on each port Artemis finds
+        out which protocol a client speaks.
+        """
+        return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.amqp_port}"
 
     @property
     def plain_url(self) -> str | None:
@@ -96,7 +101,8 @@ class EmbeddedArtemis(JavaBroker, Broker):
         return broker_classpath()
 
     def _ports(self) -> tuple[int, ...]:
-        return (self.port, self.plain_port) if self.plain_port else (self.port,)
+        ports = [self.port] if self.amqp_port == self.port else [self.port, self.amqp_port]
+        return (*ports, self.plain_port) if self.plain_port else tuple(ports)
 
     def _configure(self) -> None:
         super()._configure()
@@ -105,13 +111,16 @@ class EmbeddedArtemis(JavaBroker, Broker):
 
     def _acceptors(self) -> list[Acceptor]:
         options = {"protocols": "STOMP,CORE,AMQP", **self._acceptor_options}
-        if self._tls is None:
-            return [Acceptor(name="stomp", host=self.host, port=self.port, options=options)]
-        tls = options | {"sslEnabled": "true"} | _tls_options(self._tls, self.directory)
-        acceptors = [Acceptor(name="stomp-tls", host=self.host, port=self.port, options=tls)]
-        if self.plain_port:
-            acceptors.append(Acceptor(name="stomp", host=self.host, port=self.plain_port, options=options))
+        tls = {"sslEnabled": "true"} | _tls_options(self._tls, self.directory) if self._tls else {}
+        acceptors = [self._acceptor("stomp-tls" if tls else "stomp", self.port, options | tls)]
+        if self.amqp_port != self.port:
+            acceptors.append(self._acceptor("amqp", self.amqp_port, options | {"protocols": "AMQP"} | tls))
+        if tls and self.plain_port:
+            acceptors.append(self._acceptor("stomp", self.plain_port, options))
         return acceptors
+
+    def _acceptor(self, name: str, port: int, options: Mapping[str, str]) -> Acceptor:
+        return Acceptor(name=name, host=self.host, port=port, options=options)
 
     def _boot(self, jvm: Any) -> None:
         artemis = jvm.org.apache.activemq.artemis

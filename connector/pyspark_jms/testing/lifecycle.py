@@ -254,6 +254,10 @@ def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:
         raise EmbeddedBrokerError(
             f"Another broker runs in {directory}.", "Stop it, or choose another directory."
         ) from None
+    if len(set(ports)) < len(ports):
+        lock.close()
+        fact = f"Two of the ports {', '.join(map(str, ports))} are equal."
+        raise EmbeddedBrokerError(fact, "Choose different ports.")
     taken = [port for port in ports if not is_free(host, port)]
     if taken:
         lock.close()

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from pyspark_jms import cli
+from pyspark_jms.testing.ports import free_port, is_free
 
 
 @pytest.fixture
@@ -56,6 +57,54 @@ def test_broker_runs_until_sigterm(run_broker, tmp_path):
     assert process.communicate(timeout=30) == ("", "")
     assert process.returncode == 0
     assert (tmp_path / "journal").is_dir()
+
+
+_AMQP = bytes.fromhex("414d515003010000")
+"""The AMQP header that asks for SASL. A port that accepts AMQP answers with the same bytes."""
+
+
+def _speaks_amqp(host, port):
+    with socket.create_connection((host, port), timeout=10) as link:
+        link.sendall(_AMQP)
+        return link.recv(8) == _AMQP
+
+
+@pytest.mark.broker
+def test_the_default_is_a_port_for_each_protocol_and_a_second_broker_says_that_the_amqp_port_is_in_use(
+    run_broker, tmp_path
+):
+    host = "127.0.61.13"  # an address of the loopback interface on which no other program listens by its name
+    if not is_free(host, 5672):
+        pytest.skip("another program listens on port 5672 of all addresses")
+    ports = free_port(host), free_port(host)
+    _, line = run_broker("--host", host, "--port", str(ports[0]))
+    assert line.startswith(f"stomp://{host}:{ports[0]} amqp://{host}:5672 user=artemis")
+    assert _speaks_amqp(host, 5672)
+    assert _speaks_amqp(host, ports[0])
+
+    second, line = run_broker("--host", host, "--port", str(ports[1]), "--dir", str(tmp_path / "second"))
+    assert line.startswith(f"stomp://{host}:{ports[1]} amqp://{host}:{ports[1]} user=artemis")
+    assert _speaks_amqp(host, ports[1])
+    second.terminate()
+    note = f"Port 5672 of {host} is in use: AMQP clients connect to port {ports[1]}.\n"
+    assert second.communicate(timeout=30) == ("", note)
+
+
+@pytest.mark.broker
+def test_an_amqp_port_that_was_asked_for_and_is_in_use_is_an_error(capsys, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        command = ["broker", "--dir", str(tmp_path), "--port", "0", "--amqp-port", str(port)]
+        assert cli.main(command) == 1
+    assert f"[JMS_EMBEDDED_BROKER] Port {port} of 127.0.0.1 is in use." in capsys.readouterr().err
+
+
+@pytest.mark.broker
+def test_two_equal_ports_are_an_error(capsys, tmp_path):
+    port = str(free_port("127.0.0.1"))
+    certificate = ["--tls-cert", "cert.pem", "--amqp-port", port, "--plain-port", port]
+    assert cli.main(["broker", "--dir", str(tmp_path), "--port", "0", *certificate]) == 1
+    assert f"{port} are equal. Choose different ports." in capsys.readouterr().err
 
 
 @pytest.mark.broker

@@ -171,10 +171,18 @@ def test_new_address_without_type_is_multicast_as_in_production(broker, connect,
 def test_tls_alone_from_one_file(fresh_broker, connect, certificates, tmp_path):
     both = tmp_path / "both.pem"
     both.write_text("".join(Path(file).read_text() for file in (certificates.cert, certificates.key)))
-    broker = fresh_broker(tls=Tls(cert=both))
+    broker = fresh_broker(tls=Tls(cert=both), amqp_port=0)
     assert broker.plain_url is None
     _, answer = connect(broker, context=certificates.context())
     assert answer.startswith("CONNECTED")
+    assert broker.amqp_url == f"amqps://127.0.0.1:{broker.amqp_port}"
+    assert broker.amqp_port != broker.port
+    with (
+        socket.create_connection(("127.0.0.1", broker.amqp_port), timeout=10) as link,
+        certificates.context().wrap_socket(link, server_hostname="localhost") as amqp,
+    ):
+        amqp.sendall(b"AMQP\3\1\0\0")
+        assert amqp.recv(8) == b"AMQP\3\1\0\0"
 
 
 def test_tls_with_client_certificates_and_plain_at_once(fresh_broker, connect, certificates):
