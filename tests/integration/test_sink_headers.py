@@ -113,12 +113,17 @@ def test_when_it_expires(send, java, queue):
     at = soon(hours=3)
     before = time.time() * 1000
     send({"text": "at", "JMSExpiration": at}, {"text": "in", "time_to_live": 60_000}, {"text": "never"})
-    send({"text": "by default"}, timeToLive="2m")
+    send({"text": "by default"}, {"text": "never", "time_to_live": 0}, timeToLive="2m")
     after = time.time() * 1000
-    expirations = [java.receive(queue).expiration for _ in range(4)]
-    assert (expirations[0], expirations[2]) == (in_ms(at), 0)
+    expirations = [java.receive(queue).expiration for _ in range(5)]
+    assert (expirations[0], expirations[2], expirations[4]) == (in_ms(at), 0, 0)
     assert before - 1 <= expirations[1] - 60_000 <= after
     assert before - 1 <= expirations[3] - 120_000 <= after
+
+
+def test_a_row_overrides_the_default_delay(send, java, queue):
+    send({"text": "now", "delivery_delay": 0}, {"text": "in an hour"}, deliveryDelay="1h")
+    assert (java.receive(queue).body, java.receive(queue, timeout=0.2)) == ("now", None)
 
 
 def test_a_row_that_has_expired_is_sent_and_expires(send, java, broker, queue):

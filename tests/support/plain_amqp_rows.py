@@ -28,10 +28,8 @@ def expected_row(row, number, *, now_ms, prefix, defaults=None):
     """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
     options = DEFAULTS | (defaults or {})
     get = row.get
-    expires = _instant(get("JMSExpiration")) if not get("time_to_live") else now_ms + get("time_to_live")
-    expires = expires or (now_ms + options["ttl"] if options["ttl"] else 0)
-    delivered = _instant(get("JMSDeliveryTime")) if not get("delivery_delay") else now_ms + get("delivery_delay")
-    delivered = delivered or (now_ms + options["delay"] if options["delay"] else 0)
+    expires = _time(get("time_to_live"), get("JMSExpiration"), options["ttl"], now_ms)
+    delivered = _time(get("delivery_delay"), get("JMSDeliveryTime"), options["delay"], now_ms)
     properties = _properties(row)
     found = {
         "JMSMessageID": f"{prefix}{number:012}",
@@ -52,10 +50,18 @@ def expected_row(row, number, *, now_ms, prefix, defaults=None):
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _time(length, instant, default, now_ms):
+    """The instant by a row's length of time, else its instant, else the default length; a length of 0 is no instant."""
+    if length is None and instant is not None:
+        return _instant(instant)
+    length = default if length is None else length
+    return now_ms + length if length else 0
+
+
 def time_to_live(row, now_ms):
     """``ttl`` of section ``header``."""
     life = row.get("time_to_live")
-    if not life and row.get("JMSExpiration") is not None:
+    if life is None and row.get("JMSExpiration") is not None:
         life = max(_instant(row["JMSExpiration"]) - now_ms, 1)
     return life if life and life < 2**32 else None
 

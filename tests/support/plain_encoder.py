@@ -77,8 +77,8 @@ def _destination(text):
 
 def _times(row, reason, now_ms):
     expires = row.get("JMSExpiration")
-    if row.get("time_to_live"):
-        expires = now_ms + row["time_to_live"]
+    if row.get("time_to_live") is not None:
+        expires = now_ms + row["time_to_live"] if row["time_to_live"] else None
     elif expires is not None:
         expires = max(expires, 1)
     elif reason["ttl"]:
@@ -86,8 +86,9 @@ def _times(row, reason, now_ms):
     if expires is not None:
         yield "expires", str(expires)
     at = row.get("JMSDeliveryTime")
-    if row.get("delivery_delay"):
-        yield "AMQ_SCHEDULED_DELAY", str(row["delivery_delay"])
+    if row.get("delivery_delay") is not None:
+        if row["delivery_delay"]:
+            yield "AMQ_SCHEDULED_DELAY", str(row["delivery_delay"])
     elif at is not None:
         yield "AMQ_SCHEDULED_TIME", str(max(at, 1))
     elif reason["delay"]:

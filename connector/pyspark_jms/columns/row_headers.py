@@ -1,11 +1,11 @@
 """The columns of headers and the sink's defaults → numbers for each row: mode and priority, and times.
 
-Durations and instants are milliseconds; 0 stands for none. Does not know protocols.
+Durations and instants are milliseconds; an instant of 0 is none. Does not know protocols.
 """
 
 import numpy as np
 
-from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.ragged import Int64s, Mask
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.jms.model import DeliveryMode
@@ -36,33 +36,46 @@ def _or_default(rows: Rows, name: str, default: int) -> Int64s:
 
 
 def expiration_of(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
-    """The instant by ``time_to_live``, else ``JMSExpiration``, else the default: for each row, or one for all."""
-    default = np.array([defaults.time_to_live_ms])
-    own = first_given(from_now(now_ms, _length(rows, "time_to_live")), _instant(rows, "JMSExpiration"))
-    return first_given(own, from_now(now_ms, default))
+    """The instant by ``time_to_live``, else ``JMSExpiration``, else the default: for each row, or one for all.
+
+    A time to live of 0 is a value, "never", and not the absence of one: so it also comes before the default.
+    """
+    default = from_now(now_ms, np.array([defaults.time_to_live_ms]))
+    lives, has_life = _length(rows, "time_to_live")
+    times, has_time = _instant(rows, "JMSExpiration")
+    return np.where(has_life, from_now(now_ms, lives), np.where(has_time, times, default))
 
 
 def delivery_of(rows: Rows, defaults: SendDefaults) -> tuple[Int64s, Int64s]:
-    """The delay by ``delivery_delay``, or else the instant by ``JMSDeliveryTime``, or else the default delay."""
-    delays, times = _length(rows, "delivery_delay"), _instant(rows, "JMSDeliveryTime")
-    times = np.where(delays > 0, 0, times)
-    return np.where((delays == 0) & (times == 0), defaults.delivery_delay_ms, delays), times
+    """The delay by ``delivery_delay``, or else the instant by ``JMSDeliveryTime``, or else the default delay.
+
+    A delay of 0 is a value, "now".
+    """
+    delays, has_delay = _length(rows, "delivery_delay")
+    times, has_time = _instant(rows, "JMSDeliveryTime")
+    delays = np.where(has_delay | has_time, delays, defaults.delivery_delay_ms)
+    return delays, np.where(has_delay, 0, times)
 
 
-def _length(rows: Rows, column: str) -> Int64s:
-    """A duration in milliseconds for each row, 0 for a null."""
-    lengths = _or_default(rows, column, 0)
+def _length(rows: Rows, column: str) -> tuple[Int64s, Mask]:
+    """A duration in milliseconds for each row, 0 for a null; and which are given."""
+    found = rows.integers(column)
+    if found is None:
+        return np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    lengths, given = np.where(found[1], found[0], 0), found[1]
     rows.refuse_any(lengths < 0, f"has a negative {column}", "Use 0 or more milliseconds.")
-    return lengths
+    return lengths, given
 
 
-def _instant(rows: Rows, column: str) -> Int64s:
-    """Milliseconds since the epoch for each row, 0 for a null.
+def _instant(rows: Rows, column: str) -> tuple[Int64s, Mask]:
+    """Milliseconds since the epoch for each row, 0 for a null; and which are given.
 
     0 means "never" in a header, so a time before the epoch is sent as the first millisecond after it.
     """
     found = rows.integers(column)
-    return np.zeros(1, np.int64) if found is None else np.where(found[1], np.maximum(found[0], 1), 0)
+    if found is None:
+        return np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    return np.where(found[1], np.maximum(found[0], 1), 0), found[1]
 
 
 def from_now(now_ms: int, lengths: Int64s) -> Int64s:

@@ -297,9 +297,11 @@ OPTIONS: tuple[Option, ...] = (
            " without JMSDeliveryMode"),
     Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),
     Option("timeToLive", "sink", "0", _milliseconds, "Time until a message expires; 0 means never; a plain number is"
-           " milliseconds. Default for rows without time_to_live"),
+           " milliseconds. Default for rows without time_to_live"
+           " and JMSExpiration"),
     Option("deliveryDelay", "sink", "0", _milliseconds, "Time before the broker delivers a message; a plain number is"
-           " milliseconds. Default for rows without delivery_delay"),
+           " milliseconds. Default for rows without delivery_delay"
+           " and JMSDeliveryTime"),
     Option("transaction", "sink", "task", _transaction, "task: one transaction for each task, so all of its rows are"
            " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
            " the end"),

@@ -40,8 +40,21 @@ def test_mode_and_priority_have_ranges(column, value):
 
 
 def test_a_time_to_live_comes_before_an_instant_and_both_before_the_default():
-    rows = rows_of(time_to_live=ints(5, None, 0, None), JMSExpiration=times(7, 7, None, -7))
+    rows = rows_of(time_to_live=ints(5, None, None, None), JMSExpiration=times(7, 7, None, -7))
     assert expiration_of(rows, replace(DEFAULTS, time_to_live_ms=9), NOW).tolist() == [NOW + 5, 7, NOW + 9, 1]
+
+
+def test_a_time_to_live_of_0_is_a_value_and_means_never():
+    rows = rows_of(time_to_live=ints(0, 0, 5, None), JMSExpiration=times(None, 7, 7, None))
+    assert expiration_of(rows, replace(DEFAULTS, time_to_live_ms=9), NOW).tolist() == [0, 0, NOW + 5, NOW + 9]
+    rows = rows_of(time_to_live=ints(0, 0))
+    assert expiration_of(rows, replace(DEFAULTS, time_to_live_ms=9), NOW).tolist() == [0, 0]
+
+
+def test_a_delivery_delay_of_0_is_a_value_and_means_now():
+    rows = rows_of(delivery_delay=ints(0, 0, 5, None), JMSDeliveryTime=times(None, 7, 7, None))
+    delays, instants = delivery_of(rows, replace(DEFAULTS, delivery_delay_ms=9))
+    assert (delays.tolist(), instants.tolist()) == ([0, 0, 5, 9], [0, 0, 0, 0])
 
 
 def test_nothing_expires():

@@ -252,7 +252,8 @@ def test_defaults_of_the_options_fill_nulls():
         time_to_live_ms=5000,
         delivery_delay_ms=700,
     )
-    rows = [{"text": "a"}, {"text": "b", "JMSPriority": 0, "time_to_live": 1, "delivery_delay": 1, "destination": "q"}]
+    own = {"text": "b", "JMSPriority": 0, "time_to_live": 1, "delivery_delay": 1, "destination": "q"}
+    rows = [{"text": "a"}, own, own | {"time_to_live": 0, "delivery_delay": 0}]
     wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX, defaults=defaults) for i, row in enumerate(rows)]
     assert [plainly_read(message) for message in messages_of(rows, defaults=given)] == wanted
 

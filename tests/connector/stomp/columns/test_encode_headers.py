@@ -25,6 +25,7 @@ TYPES = {
 }
 RELATIVE = replace(ARTEMIS, send_headers=replace(ARTEMIS.send_headers, delivery_time=None))
 ABSOLUTE = replace(ARTEMIS, send_headers=replace(ARTEMIS.send_headers, delivery_delay=None))
+LENGTHS = replace(ARTEMIS, send_headers=replace(ARTEMIS.send_headers, expiration=None, time_to_live="expiration"))
 BARE = replace(
     ARTEMIS,
     send_headers=replace(
@@ -187,16 +188,16 @@ def test_reply_to_is_written_as_the_dialect_spells_it():
 
 
 def test_what_a_row_says_of_its_end_goes_before_the_default():
-    columns = {"time_to_live": [None, 0, 5, 5, None], "JMSExpiration": [None, 77, None, 77, -3]}
-    wanted = ["", "\nexpires:77", "\nexpires:1000005", "\nexpires:1000005", "\nexpires:1"]
+    columns = {"time_to_live": [None, 0, None, 5, 5, None], "JMSExpiration": [None, 77, 77, None, 77, -3]}
+    wanted = ["", "", "\nexpires:77", "\nexpires:1000005", "\nexpires:1000005", "\nexpires:1"]
     assert headers_of(columns) == wanted
     assert headers_of(columns, time_to_live_ms=9) == ["\nexpires:1000009", *wanted[1:]]
     assert headers_of({"sequence": [1]}, time_to_live_ms=9) == ["\nexpires:1000009"]
 
 
 def test_what_a_row_says_of_its_delivery_goes_before_the_default():
-    columns = {"delivery_delay": [None, 0, 5, 5, None], "JMSDeliveryTime": [None, 77, None, 77, -3]}
-    wanted = ["", "\nAMQ_SCHEDULED_TIME:77", *["\nAMQ_SCHEDULED_DELAY:5"] * 2, "\nAMQ_SCHEDULED_TIME:1"]
+    columns = {"delivery_delay": [None, 0, None, 5, 5, None], "JMSDeliveryTime": [None, 77, 77, None, 77, -3]}
+    wanted = ["", "", "\nAMQ_SCHEDULED_TIME:77", *["\nAMQ_SCHEDULED_DELAY:5"] * 2, "\nAMQ_SCHEDULED_TIME:1"]
     assert headers_of(columns) == wanted
     assert headers_of(columns, delivery_delay_ms=9) == ["\nAMQ_SCHEDULED_DELAY:9", *wanted[1:]]
 
@@ -207,6 +208,12 @@ def test_a_broker_with_one_header_for_delivery_gets_the_other_converted():
     absolute = [f"\nAMQ_SCHEDULED_TIME:{NOW_MS + ms}" for ms in (5, 7, -7)]
     assert headers_of(columns, dialect=RELATIVE) == relative
     assert headers_of(columns, dialect=ABSOLUTE) == absolute
+
+
+@pytest.mark.parametrize("dialect", [ARTEMIS, RELATIVE, ABSOLUTE, BARE, LENGTHS])
+def test_a_row_without_delay_and_end_has_neither_header_whatever_the_defaults_are(dialect):
+    columns = {"time_to_live": [0, 0], "delivery_delay": [0, 0]}
+    assert headers_of(columns, dialect=dialect, time_to_live_ms=9, delivery_delay_ms=9) == ["", ""]
 
 
 @pytest.mark.parametrize("column", ["time_to_live", "delivery_delay"])
