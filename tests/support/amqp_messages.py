@@ -243,7 +243,7 @@ class Messages:
         fields = [
             self.maybe(lambda: r.choice([TRUE, FALSE, b"\x56\x01"])),
             self.maybe(lambda: ubyte(r.randrange(10)), 0.3),
-            self.maybe(lambda: uint(1000), 0.1),
+            self.maybe(lambda: uint(r.choice([0, 5, 1000, 2**32 - 1])), 0.3),
             self.maybe(lambda: TRUE, 0.1),
             self.maybe(lambda: uint(r.choice([0, 1, 3, 2**31, 2**32 - 1, 300])), 0.3),
         ]
@@ -282,7 +282,7 @@ class Messages:
             self.maybe(lambda: symbol(r.choice(_TYPES)), 0.4),
             self.maybe(lambda: symbol("gzip"), 0.1),
             self.maybe(lambda: timestamp(r.choice([0, NOW_MS, 2**63 - 1, -1, 253_402_300_800_000])), 0.3),
-            self.maybe(lambda: timestamp(NOW_MS + r.randrange(10**6)), 0.8),
+            self.maybe(lambda: timestamp(r.choice([NOW_MS + r.randrange(10**6), 0, -1, 2**63 - 1])), 0.8),
             self.maybe(self.text, 0.2),
             self.maybe(lambda: uint(r.choice([0, 1, 2**31, 2**32 - 1])), 0.2),
             self.maybe(self.text, 0.1),

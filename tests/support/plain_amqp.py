@@ -269,6 +269,8 @@ class Reader:
     def row(self):
         earlier = self.header(4, 0x70, 0x52, 0x43) or 0
         priority = self.header(1, 0x50)
+        life = self.header(2, 0x70, 0x52, 0x43)
+        created = self.property(9, integer, 0x83)
         row = {
             "JMSDeliveryMode": 2 if self.header(0, 0x41, 0x42, 0x56) else 1,
             "JMSPriority": 4 if priority is None else priority,
@@ -277,8 +279,8 @@ class Reader:
             "JMSType": self.property(3, text),
             "JMSCorrelationID": self.property(5, identifier),
             "content_type": self.property(6, text, SYMBOL),
-            "JMSExpiration": moment(self.property(8, integer, 0x83)),
-            "JMSTimestamp": moment(self.property(9, integer, 0x83)),
+            "JMSExpiration": moment(self.property(8, integer, 0x83) or (life and created and created + life)),
+            "JMSTimestamp": moment(created),
             "JMSDeliveryTime": moment(self.annotation(b"x-opt-delivery-time", 0x81, 0x55, 0x83)),
             "JMSDestination": self.destination(self.property(2, text)),
             "JMSReplyTo": self.reply_to(self.property(4, text)),

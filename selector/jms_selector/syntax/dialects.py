@@ -255,6 +255,8 @@ ARTEMIS_AMQP = replace(
     null_texts=frozenset(),
     defaults=MappingProxyType(_NO_TIME),
     never_seen=ARTEMIS.never_seen | {"JMSReplyTo"},
+    # The broker adds a ttl to the time of arrival, which no message contains.
+    hidden=ARTEMIS.hidden | {"AMQExpiration", "JMSExpiration"},
     unknown_when_absent=frozenset({"JMSMessageID"}),
 )
 

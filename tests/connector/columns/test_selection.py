@@ -100,6 +100,15 @@ def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
     assert "journal" in caught.value.fact
 
 
+def test_a_time_of_expiration_over_amqp_is_the_brokers_own():
+    """Artemis counts a time to live from the arrival, and the row from the time of sending."""
+    chosen = selection(Selector("JMSExpiration > 5"), "artemis", "artemis-amqp")
+    assert chosen.text == "AMQExpiration > 5"
+    assert sequences(chosen.apply(rows({}), QUEUE)) == [0]
+    with pytest.raises(SelectorIgnoredError):
+        selection(Selector("JMSExpiration > 5"), "artemis", "artemis").apply(rows({}), QUEUE)
+
+
 def test_the_check_can_be_left_out():
     chosen = selection(Selector("color = 'red'", check=False), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]

@@ -70,6 +70,8 @@ class _Row:
     columns: dict[str, Any] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     properties: dict[str, tuple[ValueType, str | None]] = field(default_factory=dict)
+    time_to_live: int = 0
+    """``ttl`` of the header, in milliseconds."""
 
     def read(self, name: str, read: Callable[[bytes, int], Any], message: bytes, at: int) -> Any:
         """The value at a position; None and a fault if ``read`` raises ``Unreadable``."""
@@ -175,6 +177,7 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
 
     durable = of(0, "durable", _BOOLEANS, "boolean", 0)
     earlier = of(4, "delivery-count", _UINTS, "uint", 0)
+    row.time_to_live = of(2, "ttl", _UINTS, "uint", 0)
     row.columns |= {
         "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
         "JMSPriority": of(1, "priority", _UBYTE, "ubyte", _DEFAULT_PRIORITY),
@@ -190,6 +193,9 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading)
 
     prefixes = reading.dialect.destination_prefixes
     to, reply_to = of(2, "to", string), of(4, "reply-to", string)
+    expiry, created = of(8, "absolute-expiry-time", _time), of(9, "creation-time", _time)
+    if not expiry and created and row.time_to_live:
+        expiry = created + row.time_to_live
     row.columns |= {
         "JMSMessageID": of(0, "message-id", _id),
         "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, prefixes),
@@ -197,8 +203,8 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading)
         "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), prefixes),
         "JMSCorrelationID": of(5, "correlation-id", _id),
         "content_type": of(6, "content-type", symbol),
-        "JMSExpiration": _micros(of(8, "absolute-expiry-time", _time)),
-        "JMSTimestamp": _micros(of(9, "creation-time", _time)),
+        "JMSExpiration": _micros(expiry),
+        "JMSTimestamp": _micros(created),
         "JMSDeliveryTime": _micros(_annotation(message, parts, b"x-opt-delivery-time", _TIMES)),
     }
     given = {

@@ -29,6 +29,7 @@ _EMPTY, _TRUE = pa.scalar(0, pa.int32()), pa.scalar(value=True, type=pa.bool_())
 _DELIVERY_TIME = {**TIME, 0x81: None, 0x55: None}
 _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
 _EXPIRY, _CREATED = 8, 9
+_TTL = 2
 
 
 def columns_of(reader: ByteReader, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Ints]:
@@ -55,8 +56,8 @@ class _Rows:
             "JMSCorrelationID": self._ids(_CORRELATION_ID),
             "JMSDestination": self._destinations(),
             "JMSReplyTo": self._reply_tos(),
-            "JMSTimestamp": self._time(_CREATED),
-            "JMSExpiration": self._time(_EXPIRY),
+            "JMSTimestamp": times(self._time(_CREATED)),
+            "JMSExpiration": self._expirations(),
             "JMSDeliveryTime": self._delivery_times(),
             "JMSDeliveryMode": self._delivery_modes(),
             "JMSPriority": self._priorities(),
@@ -103,11 +104,18 @@ class _Rows:
     def _ids(self, number: int) -> pa.Array:
         return ids(self._reader, field_at(self._parts.properties, number), len(self._parts), self._refusals)
 
-    def _time(self, number: int) -> pa.Array:
+    def _time(self, number: int) -> Ints:
         field = field_at(self._parts.properties, number)
-        if field is None:
-            return times(np.zeros(len(self._parts), np.int64))
-        return times(numbers(self._reader, field, len(self._parts), TIME, absent=0, refusals=self._refusals))
+        return numbers(self._reader, field, len(self._parts), TIME, absent=0, refusals=self._refusals)
+
+    def _expirations(self) -> pa.Array:
+        """``absolute-expiry-time``; without one, ``creation-time`` and ``ttl``."""
+        expiry, life = self._time(_EXPIRY), self._header(_TTL, UINT, absent=0)
+        if life.any():
+            created = self._time(_CREATED)
+            # A sum that is too large for int64 lies outside of the years that Spark has, before and after it wraps.
+            expiry = np.where((expiry == 0) & (created != 0) & (life != 0), created + life, expiry)
+        return times(expiry)
 
     def _delivery_times(self) -> pa.Array:
         found = self._annotations.numbers("x-opt-delivery-time", _DELIVERY_TIME)

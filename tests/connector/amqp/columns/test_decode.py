@@ -162,6 +162,28 @@ def test_classic_names_destinations_by_prefixes():
     assert (row["JMSDestination"], row["JMSReplyTo"]) == ("queue://orders", "topic://t")
 
 
+@pytest.mark.parametrize(
+    ("ttl", "created", "expiry", "expected"),
+    [
+        (uint(1000), timestamp(NOW_MS), NULL, NOW_MS + 1000),
+        (uint(2**32 - 1), timestamp(NOW_MS), NULL, NOW_MS + 2**32 - 1),
+        (uint(1000), timestamp(NOW_MS), timestamp(NOW_MS + 7), NOW_MS + 7),
+        (uint(1000), timestamp(NOW_MS), timestamp(0), NOW_MS + 1000),
+        (uint(0), timestamp(NOW_MS), NULL, None),
+        (uint(1000), NULL, NULL, None),
+        (uint(1000), timestamp(0), NULL, None),
+        (uint(1000), timestamp(2**63 - 1), NULL, None),
+        (uint(1000), timestamp(NOW_MS), timestamp(2**63 - 1), None),
+    ],
+)
+def test_a_time_to_live_counts_from_the_creation_time(ttl, created, expiry, expected):
+    """proton, rhea and Azure's clients send no absolute-expiry-time. In a block of its own, and among others."""
+    message = section(0x70, list_(NULL, NULL, ttl)) + properties(creation_time=created, absolute_expiry_time=expiry)
+    for others in ([], [text_message(), properties(message_id=string("1"))]):
+        found = check([message, *others])[0]["JMSExpiration"]
+        assert found == (expected and dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=expected))
+
+
 def test_no_messages():
     assert read([]) == []
 
