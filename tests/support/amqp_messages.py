@@ -294,6 +294,9 @@ class Messages:
         found = [(self.any_value() if self.odd() else string(name), self.value()) for name in names]
         if found and self.odd():
             found.append(found[0])
+        if self.chance(0.05):
+            size = self.random.choice([long(0), long(2), long(300), uint(2), NULL])
+            found += [(string("_AMQ_LARGE_COMPRESSED"), self.value()), (string("_AMQ_LARGE_SIZE"), size)]
         return found
 
     def body(self):

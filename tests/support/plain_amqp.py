@@ -340,6 +340,8 @@ class Reader:
     def body(self, content_type):
         shape, content = self.shape()
         kind = self.body_kind(shape, content_type)
+        if shape == "data" and self.annotation(b"x-opt-jms-msg-type", 0x51) != 1 and self.is_cut(len(content)):
+            raise NotJmsError
         if kind in {"bytes", "object"}:
             if shape == "string" and self.body_type == "bytes":
                 return {"body_type": kind, "bytes": text((0xA1, content)).encode()}
@@ -358,6 +360,14 @@ class Reader:
             elements = [typed(value, element=True) for value in content or []]
             return {"body_type": kind, "stream": [{"type": k, "value": v} for k, v in elements]}
         raise NotJmsError
+
+    def is_cut(self, size):
+        named = {k[1]: v for k, v in self.parts["application"] if k[0] in STRING}
+        code, content = named.get(b"_AMQ_LARGE_COMPRESSED", (0x42, b""))
+        if code not in {0x41, 0x56} or content in {b"\0", *(bytes([n]) for n in range(2, 256))}:
+            return False
+        size_code, number = named.get(b"_AMQ_LARGE_SIZE", (0x40, b""))
+        return size_code not in {0x55, 0x81} or int.from_bytes(number, "big", signed=True) != size
 
     def shape(self):
         bodies = self.parts["bodies"]

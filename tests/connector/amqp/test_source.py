@@ -13,6 +13,7 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.testing import JmsClient
@@ -172,6 +173,35 @@ def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put,
         wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)
         assert receiver.progress()["deadLetters"] == 1
     await_count(broker, f"{queue}.dead", 1)
+
+
+def test_a_compressed_body_arrives_whole_or_is_an_error(broker, queue):
+    """A CORE client compressed it. Artemis cuts a BytesMessage, and only that."""
+    factory = broker.connection_factory()
+    factory.setMinLargeMessageSize(10_240)
+    factory.setCompressLargeMessage(True)
+    connection = factory.createConnection(broker.user, broker.password)
+    session = connection.createSession(False, 1)
+    made = [session.createTextMessage("é" * 50_000), session.createBytesMessage(), session.createMapMessage()]
+    made += [session.createStreamMessage(), session.createObjectMessage("o" * 50_000)]
+    made[1].writeBytes(bytes(50_000))
+    made[2].setString("k", "m" * 50_000)
+    made[3].writeString("s" * 50_000)
+    producer = session.createProducer(session.createQueue(queue))
+    for message in made:
+        producer.send(message)
+    connection.close()
+    text, cut, map_, stream, object_ = peeked(broker, queue)
+    assert text["text"] == "é" * 50_000
+    assert "of 50,000 bytes, as Artemis sends it over AMQP" in cut["body_error"]
+    assert map_["map"] == [("k", {"type": "string", "value": "m" * 50_000})]
+    assert stream["stream"] == [{"type": "string", "value": "s" * 50_000}]
+    assert object_["bytes"].endswith(b"o" * 50_000)
+
+
+def peeked(broker, queue):
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
+    return [row for batch in peek(options, AmqpSource()) for row in batch.to_pylist()]
 
 
 def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queue, put):

@@ -54,6 +54,8 @@ class BodyFacts:
     annotation: int | None
     content_type: str | None
     choice: BodyChoice
+    size_before_compression: int | None = None
+    """None: the producer did not compress the body. -1: it did, and the size is not known."""
 
 
 def is_text_type(content_type: str) -> bool:
@@ -68,6 +70,7 @@ def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:
     shape = _shape(message, facts.sections)
     kind = _type_of(shape, facts)
     places = [at for _, at in facts.sections]
+    _require_whole(message, places, shape, facts)
     match kind:
         case BodyType.TEXT:
             return {"body_type": kind.value, "text": _text(message, places, shape)}
@@ -96,6 +99,20 @@ def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
     if found is None:
         raise Unreadable("is of a type that JMS does not have")
     return found
+
+
+def _require_whole(message: bytes, places: list[int], shape: str, facts: BodyFacts) -> None:
+    """Refuse the body of a BytesMessage that Artemis has cut (``dialects.base.COMPRESSED_PROPERTY``)."""
+    size = facts.size_before_compression
+    if size is None or shape != "data" or facts.annotation == BY_ANNOTATION.index(BodyType.OBJECT):
+        return
+    found = len(_joined(message, places))
+    if found != size:
+        known = f"{size:,}" if size >= 0 else "an unknown number of"
+        raise Unreadable(
+            f"was compressed by its producer and is not whole: it has {found:,} of {known} bytes, as Artemis sends it"
+            " over AMQP"
+        )
 
 
 def _type_of(shape: str, facts: BodyFacts) -> BodyType:

@@ -11,6 +11,7 @@ from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_t
 from pyspark_jms.amqp.columns.one_body import BodyFacts, read_body
 from pyspark_jms.amqp.columns.one_value import (
     NULL,
+    STRINGS,
     SYMBOLS,
     Unreadable,
     binary,
@@ -20,7 +21,7 @@ from pyspark_jms.amqp.columns.one_value import (
     symbol,
     typed_text,
 )
-from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, Dialect
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -49,7 +50,7 @@ MAX_FAULTS_SHOWN = 10
 _MAX_NAME_SHOWN = 60
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _BOOLEANS, _UBYTE, _UINTS, _BYTE, _TIMESTAMP = b"\x41\x42\x56", b"\x50", b"\x70\x52\x43", b"\x51", b"\x83"
-_TIMES = b"\x81\x55\x83"
+_LONGS, _TIMES = b"\x81\x55", b"\x81\x55\x83"
 _DEFAULT_PRIORITY = 4
 _MAX_INT = (1 << 31) - 1
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
@@ -289,8 +290,20 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
 
 def _read_body(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
     kind = _annotation(message, parts, b"x-opt-jms-msg-type", _BYTE)
-    facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type)
+    size = _size_before_compression(message, parts)
+    facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type, size)
     try:
         row.columns |= read_body(message, facts)
     except Unreadable as unreadable:
         row.faults.append(f"the body {unreadable}")
+
+
+def _size_before_compression(message: bytes, parts: _Parts) -> int | None:
+    """The bytes that the body had before its producer compressed it; None if it did not, -1 if that is not known."""
+    found = {content(message, key): value for key, value in parts.application_properties if message[key] in STRINGS}
+    compressed = found.get(COMPRESSED_PROPERTY.encode())
+    if compressed is None or not number(message, compressed, _BOOLEANS):
+        return None
+    at = found.get(SIZE_PROPERTY.encode())
+    size = None if at is None else number(message, at, _LONGS)
+    return -1 if size is None else size

@@ -9,6 +9,7 @@ from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 __all__ = [
     "JMS_TYPES",
     "NULL",
+    "STRINGS",
     "SYMBOLS",
     "Unreadable",
     "binary",
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 NULL = 0x40
-_STRINGS, _BINARIES, SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
+STRINGS, _BINARIES, SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
 _BOOLEAN_BYTE, _CHAR = 0x56, 0x73
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHAR = 0xFFFF
@@ -93,7 +94,7 @@ def number(message: Buffer, at: int, codes: bytes) -> int | None:
 
 
 def string(message: Buffer, at: int) -> str:
-    if message[at] not in _STRINGS:
+    if message[at] not in STRINGS:
         raise Unreadable("is not a string")
     return _utf8(content(message, at))
 

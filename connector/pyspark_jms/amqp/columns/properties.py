@@ -12,7 +12,7 @@ from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
 from pyspark_jms.amqp.columns.walk import Entries, Parts
-from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
 from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.jms.rules import PROPERTY_TYPES
 
@@ -51,7 +51,7 @@ def property_columns(
 def _of_producer(
     entries: Entries, names: Names, dialect: Dialect, from_stomp: Mask, refusals: Refusals
 ) -> tuple[list[Field], list[Code]]:
-    """The entries that become properties. A row with a name of ``_OWN`` is refused: another section may have it."""
+    """The entries that become properties. A row with a name that concerns another section is refused."""
     number_of = names.numbers
     ignored = np.zeros(len(names), np.bool_)
     stomp, own = ignored.copy(), ignored.copy()
@@ -60,7 +60,7 @@ def _of_producer(
             name == _COUNT or name in dialect.ignored_properties or name.startswith(dialect.ignored_property_prefixes)
         )
         stomp[number] = name in dialect.ignored_stomp_headers
-        own[number] = name in _OWN
+        own[number] = name in _OWN or name == COMPRESSED_PROPERTY
     found: list[Field] = []
     codes: list[Code] = []
     for entry, code in zip(entries, names.codes, strict=True):

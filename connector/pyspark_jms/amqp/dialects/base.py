@@ -8,13 +8,20 @@ from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.words import Management
 
-__all__ = ["IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "Dialect"]
+__all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
 
 IGNORED_PROPERTIES = frozenset({"JMSXDeliveryCount"})
 """Application properties that a broker adds when it converts a message, without a meaning of their own."""
 
 IGNORED_PROPERTY_PREFIXES = ("_AMQ_",)
 """Beginnings of further such names."""
+
+COMPRESSED_PROPERTY, SIZE_PROPERTY = "_AMQ_LARGE_COMPRESSED", "_AMQ_LARGE_SIZE"
+"""Whether a CORE client has compressed the body, and the bytes of the body before that.
+
+Artemis decompresses such a body when it converts the message, and takes as many bytes of a BytesMessage as the
+compressed body had. The bodies of other messages contain their lengths, and arrive whole.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

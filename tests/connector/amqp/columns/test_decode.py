@@ -6,6 +6,7 @@ from array import array
 
 import pytest
 from amqp_messages import (
+    FALSE,
     NOW_MS,
     NULL,
     TRUE,
@@ -160,6 +161,32 @@ def test_classic_names_destinations_by_prefixes():
     message = properties(to=string("queue://orders"), reply_to=string("temp-topic://t")) + section(0x77, string("hi"))
     (row,) = check([message], dialect=CLASSIC, source=SOURCES[1])
     assert (row["JMSDestination"], row["JMSReplyTo"]) == ("queue://orders", "topic://t")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "compressed", "size", "whole"),
+    [
+        (3, section(0x75, binary(b"ab")), TRUE, long(2), True),
+        (3, section(0x75, binary(b"ab")), TRUE, long(300_000), False),
+        (3, section(0x75, binary(b"abcd")), TRUE, long(2), False),
+        (3, section(0x75, binary(b"a")) * 2, TRUE, long(2), True),
+        (3, section(0x75, binary(b"ab")), TRUE, NULL, False),
+        (3, section(0x75, binary(b"ab")), FALSE, long(300_000), True),
+        (1, section(0x75, binary(b"\xac\xed")), TRUE, long(6), True),
+        (5, section(0x77, string("ab")), TRUE, long(9), True),
+        (2, section(0x77, map_([(string("k"), int_(5))])), TRUE, long(9), True),
+        (4, section(0x77, list_(int_(5))), TRUE, long(9), True),
+    ],
+)
+@pytest.mark.parametrize("body_type", ["auto", "text"])
+def test_a_compressed_body_that_the_broker_has_cut_is_an_error(kind, body, compressed, size, whole, body_type):
+    sizes = application_properties(_AMQ_LARGE_COMPRESSED=compressed, _AMQ_LARGE_SIZE=size, n=int_(1))
+    message = annotations(jms_msg_type=byte(kind)) + properties(message_id=string("1")) + sizes + body
+    row, *_ = check([message, text_message(), text_message()], body_type=body_type)
+    if body_type == "auto" or not whole:
+        assert (row["body_error"] is None) == whole
+    assert whole or "was compressed by its producer and is not whole" in row["body_error"]
+    assert row["properties"] == {"n": "1", "JMSXDeliveryCount": "1"}
 
 
 @pytest.mark.parametrize(
