@@ -39,7 +39,7 @@ def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     from pyspark_jms.spark.protocols import source_protocol
 
     parsed = source_options(options, queue=options.queue, selector=options.selector, maxMessages=str(options.max))
-    for batch in peek(parsed, source_protocol(parsed)):
+    for batch in peek(parsed, source_protocol(parsed), limits="--max"):
         yield from map(json_of, batch.to_pylist())
 
 

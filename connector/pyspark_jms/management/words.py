@@ -42,6 +42,12 @@ class QueueAttributes:
     filter: str | None = None
     """The selector of the queue itself. None: the broker does not show it."""
 
+    routing_type: str | None = None
+    """Whether the queue is of a queue or of a topic subscription. None: its name is its address."""
+
+    multicast: str = ""
+    """That value for a topic subscription."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerList:
@@ -213,6 +219,8 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         paused="paused",
         address="address",
         filter="filter",
+        routing_type="routingType",
+        multicast="MULTICAST",
     ),
     queue_names="queueNames",
     delete_queue="destroyQueue",

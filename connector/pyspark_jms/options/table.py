@@ -266,9 +266,10 @@ OPTIONS: tuple[Option, ...] = (
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
-    Option("maxMessages", "source", "10000", _number(1), "Maximum number of messages of a batch read"),
-    Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read. At least one message is"
-           " read, whatever its size"),
+    Option("maxMessages", "source", "10000", _number(1), "Maximum number of messages of a batch read. A"
+           " warning in the log says if the queue has more"),
+    Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
+           " least one message is read, whatever its size"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`): exactly-once into Spark. See reading.md for where it may be"),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"

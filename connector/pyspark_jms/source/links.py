@@ -3,7 +3,7 @@
 The engine knows nothing else of a protocol. ``stomp.source`` implements both for STOMP.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -11,6 +11,7 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice, Subscription
+from pyspark_jms.management.missing_queues import FoundQueue
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -223,6 +224,9 @@ class SourceProtocol(Protocol):
         """Of each stored message, the value of ``Recognition.fingerprint`` for its redelivery."""
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object: ...
+
+    def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> Mapping[str, FoundQueue]:
+        """What the broker has under each name, without those of which it is not known."""
 
     def watch(
         self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]

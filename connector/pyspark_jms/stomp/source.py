@@ -9,7 +9,7 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import BodyChoice
-from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues, warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
@@ -164,6 +164,9 @@ class StompSource:
 
     def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
         return warn_of_missing_queues(StompManagementLink, settings, queues)
+
+    def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> dict[str, FoundQueue]:
+        return look_up_queues(StompManagementLink, settings, queues)
 
     def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
         return QueueWatch(StompManagementLink, settings, queues, in_flight)

@@ -23,6 +23,10 @@ _IN_USE_REMEDY = (
     "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"
     " connection when its idle time-out is over."
 )
+_KIND_REMEDY = (
+    "Use option topic for a topic and option queue for a queue. The queue of a durable subscription is named"
+    " TOPIC::QUEUE."
+)
 _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
     # Error class, conditions, parts of the description (Artemis, Classic), remedy.
     (
@@ -43,6 +47,12 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         ("amqp:not-found",),
         ("AMQ229216", "AMQ119002"),
         "Create the address and queue on the broker, or let it create them (auto-create).",
+    ),
+    (
+        InvalidDestinationError,
+        (),
+        ("Incorrect Routing Type", "is not configured for"),
+        _KIND_REMEDY,
     ),
     (
         ConnectionLostError,

@@ -52,4 +52,7 @@ _IN_USE_REMEDY = (
     " connection when heart-beats are missing."
 )
 _SEND_REMEDY = "This user may not send to the destination, or its address is full: see the broker's log."
-_DESTINATION_REMEDY = "Create the address and queue on the broker, or let it create them (auto-create)."
+_DESTINATION_REMEDY = (
+    "Create the address and queue on the broker, or let it create them (auto-create). The queue of a durable"
+    " subscription is named TOPIC::QUEUE."
+)

@@ -21,7 +21,7 @@ SAID = [
     ("AMQ229032 User lim does not have permission='CREATE_ADDRESS' on address x", JMSSecurityError, "Check user"),
     ('Invalid selector "a = 1 OR"', InvalidSelectorError, "Check the selector"),
     ("Selector cannot be empty", InvalidSelectorError, "Check the selector"),
-    ("AMQ339001 Destination does not exist x", InvalidDestinationError, "Create the address"),
+    ("AMQ339001 Destination does not exist x", InvalidDestinationError, "is named TOPIC::QUEUE"),
     (
         "AMQ229014: Did not receive data from x within the 60000ms connection TTL",
         ConnectionLostError,
