@@ -44,10 +44,16 @@ def _is_typed_list(found: pa.DataType) -> bool:
     return (pa.types.is_list(found) or pa.types.is_large_list(found)) and _is_typed(found.value_type)
 
 
+def _is_instant(found: pa.DataType) -> bool:
+    """Spark gives each timestamp a time zone. A TIMESTAMP_NTZ has none, so it names no instant."""
+    return pa.types.is_timestamp(found) and found.tz is not None
+
+
 _Accepts = tuple[str, Callable[[pa.DataType], bool]]
 _STRING: _Accepts = ("string", is_text)
 _INTEGER: _Accepts = ("tinyint, smallint, int or bigint", pa.types.is_signed_integer)
-_TIMESTAMP: _Accepts = ("timestamp", pa.types.is_timestamp)
+_TIMESTAMP: _Accepts = ("timestamp", _is_instant)
+_MILLISECONDS: _Accepts = ("tinyint, smallint, int or bigint, in milliseconds", pa.types.is_signed_integer)
 _PROPERTIES: _Accepts = ("map<string,string>", _is_text_map)
 
 _ACCEPTS: dict[str, _Accepts] = {
@@ -59,8 +65,8 @@ _ACCEPTS: dict[str, _Accepts] = {
     "JMSPriority": _INTEGER,
     "JMSExpiration": _TIMESTAMP,
     "JMSDeliveryTime": _TIMESTAMP,
-    "time_to_live": _INTEGER,
-    "delivery_delay": _INTEGER,
+    "time_to_live": _MILLISECONDS,
+    "delivery_delay": _MILLISECONDS,
     "properties": _PROPERTIES,
     "property_types": _PROPERTIES,
     "body_type": _STRING,
@@ -114,7 +120,7 @@ def column_keys(property_columns: Collection[str] = ()) -> dict[str, str]:
 def _check_property_type(field: pa.Field) -> None:
     if not pa.types.is_null(field.type) and value_type(field.type) is None:
         raise SchemaError(
-            f"Column {field.name} of propertyColumns has the type {field.type}, which no JMS property has.",
+            f"Column {field.name} of propertyColumns has the type {_shown(field.type)}, which no JMS property has.",
             "Cast it to boolean, tinyint, smallint, int, bigint, float, double or string.",
         )
 
@@ -134,4 +140,16 @@ def _known(found: str) -> str:
 def _check_type(name: str, found: pa.DataType) -> None:
     wanted, accepts = _ACCEPTS[name]
     if not pa.types.is_null(found) and not accepts(found):
-        raise SchemaError(f"Column {name} has the type {found}; the jms sink takes {wanted}.", f"Cast it to {wanted}.")
+        shown = _shown(found)
+        raise SchemaError(f"Column {name} has the type {shown}; the jms sink takes {wanted}.", _remedy(found, wanted))
+
+
+def _shown(found: pa.DataType) -> str:
+    """Arrow's name of a type, except for TIMESTAMP_NTZ: in Arrow's name only the missing time zone shows it."""
+    return "timestamp_ntz" if pa.types.is_timestamp(found) and found.tz is None else str(found)
+
+
+def _remedy(found: pa.DataType, wanted: str) -> str:
+    if pa.types.is_timestamp(found) and wanted == _TIMESTAMP[0]:
+        return "Cast it to timestamp: Spark then takes it for a time in the session's time zone."
+    return f"Cast it to {wanted}."

@@ -8,7 +8,16 @@ import pyspark
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CharType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
 from pyspark_jms.errors import SchemaError, UnsupportedError
@@ -78,12 +87,29 @@ def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
 
 def _arrow_field(field: StructField) -> pa.Field:
     try:
-        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"))
+        return pa.field(field.name, to_arrow_type(_of_any_length(field.dataType), timezone="UTC"))
     except PySparkTypeError:
         raise SchemaError(
             f"Column {field.name} has the type {field.dataType.simpleString()}, which Arrow does not have.",
             "Cast or drop the column.",
         ) from None
+
+
+def _of_any_length(found: DataType) -> DataType:
+    """The same type with strings for CHAR and VARCHAR, as tasks get them.
+
+    Spark names CHAR and VARCHAR in a plan if spark.sql.preserveCharVarcharTypeInfo is set.
+    """
+    match found:
+        case CharType() | VarcharType():
+            return StringType()
+        case ArrayType():
+            return ArrayType(_of_any_length(found.elementType))
+        case MapType():
+            return MapType(_of_any_length(found.keyType), _of_any_length(found.valueType))
+        case StructType():
+            return StructType([StructField(field.name, _of_any_length(field.dataType)) for field in found])
+    return found
 
 
 def _require_ours(schema: StructType) -> None:

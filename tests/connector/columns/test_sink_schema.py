@@ -30,7 +30,7 @@ def test_the_columns_only_the_sink_has_are_taken():
         ("Bytes", pa.large_binary()),
         ("JMSPriority", pa.int8()),
         ("JMSDeliveryMode", pa.int64()),
-        ("JMSExpiration", pa.timestamp("ns")),
+        ("JMSExpiration", pa.timestamp("ns", tz="UTC")),
         ("JMSDeliveryTime", pa.timestamp("s", tz="Europe/Berlin")),
         ("properties", TEXT_MAP),
         ("properties", pa.map_(pa.large_string(), pa.large_string())),
@@ -53,6 +53,8 @@ def test_takes_what_spark_hands_over(name, found):
         ("JMSPriority", pa.float64(), "int"),
         ("JMSExpiration", pa.int64(), "timestamp"),
         ("JMSExpiration", pa.date32(), "timestamp"),
+        ("time_to_live", pa.duration("us"), "in milliseconds"),
+        ("delivery_delay", pa.timestamp("us", tz="UTC"), "in milliseconds"),
         ("properties", pa.map_(pa.string(), pa.int32()), "map<string,string>"),
         ("properties", pa.list_(pa.string()), "map<string,string>"),
         ("map", TEXT_MAP, "map<string,struct<type:string,value:string>>"),
@@ -64,6 +66,14 @@ def test_a_wrong_type_is_named_with_the_right_one(name, found, wanted):
     with pytest.raises(SchemaError) as caught:
         check_columns(schema(**{name: found}))
     assert all(part in str(caught.value) for part in ("[JMS_SCHEMA]", name, str(found), wanted))
+
+
+@pytest.mark.parametrize("name", ["JMSExpiration", "JMSDeliveryTime"])
+def test_a_time_without_a_time_zone_is_no_instant(name):
+    with pytest.raises(SchemaError, match=f"Column {name} has the type timestamp_ntz;.* session's time zone"):
+        check_columns(schema(**{name: pa.timestamp("us")}))
+    with pytest.raises(SchemaError, match="Column Until of propertyColumns has the type timestamp_ntz"):
+        check_columns(schema(Until=pa.timestamp("us")), ["until"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,16 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQueryException
-from pyspark.sql.types import CalendarIntervalType, MapType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    CharType,
+    DayTimeIntervalType,
+    MapType,
+    StringType,
+    StructType,
+    VarcharType,
+)
 
 from pyspark_jms import DefaultSource
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
@@ -79,6 +88,7 @@ def test_the_schema_is_compared_whole():
 
 # --- the sink ----------------------------------------------------------------------------------------
 
+INTERVALS = {"calendarinterval": CalendarIntervalType(), "day-time": DayTimeIntervalType()}
 TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
 
 
@@ -90,6 +100,8 @@ TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
         (TO, "text binary", r"\[JMS_SCHEMA\] Column text has the type binary; .*string"),
         (TO | {"propertyColumns": "price"}, "price decimal(10,2)", r"\[JMS_SCHEMA\] Column price .*boolean"),
         (TO | {"propertyColumns": "price"}, "text string", r"\[JMS_SCHEMA\] .*'price'"),
+        (TO, "JMSExpiration timestamp_ntz", r"\[JMS_SCHEMA\] Column JMSExpiration has .*timestamp_ntz; .*session"),
+        (TO, "time_to_live day-time", r"\[JMS_SCHEMA\] Column time_to_live .*Cast it to .*bigint, in milliseconds"),
         (TO, "text calendarinterval", r"\[JMS_SCHEMA\] Column text has the type interval, .*Cast"),
         ({"brokerUrl": "stomp://localhost:1"}, "text string", r"\[JMS_INVALID_DESTINATION\] .*option queue or topic"),
         (TO | {"propertyColumns": "text"}, "text string", r"\[JMS_INVALID_OPTION\] Option propertyColumns"),
@@ -99,7 +111,7 @@ def test_columns_are_checked_where_the_plan_is_made(make, options, columns, reas
     schema = StructType()
     for column in columns.split(", "):
         name, kind = column.split(" ")
-        schema.add(name, CalendarIntervalType() if kind == "calendarinterval" else kind)
+        schema.add(name, INTERVALS.get(kind, kind))
     with pytest.raises(JMSError, match=reason):
         make(JmsDataSource(options), schema, False)
 
@@ -111,3 +123,11 @@ def test_columns_that_fit_are_taken(make):
     )
     make(JmsDataSource(TO | {"propertyColumns": "price"}), schema, False)
     make(JmsDataSource({"brokerUrl": "stomp://h:1"}), StructType().add("Destination", "string"), False)
+
+
+def test_strings_of_a_stated_length_are_strings_also_inside_of_others():
+    named = MapType(CharType(4), VarcharType(8))
+    element = StructType().add("type", VarcharType(8)).add("value", CharType(4))
+    schema = StructType().add("text", CharType(3)).add("properties", named).add("stream", ArrayType(element))
+    schema = schema.add("code", VarcharType(3)).add("map", MapType(CharType(1), element))
+    JmsDataSource(TO | {"propertyColumns": "code"}).writer(schema, False)

@@ -130,7 +130,9 @@ def test_several_blocks_of_one_batch_are_all_counted():
 )
 def test_knows_which_frames_hold_a_time_counted_from_now(columns, defaults, counts):
     values = {"delivery_delay": 5_000, "time_to_live": 5_000, "Time_To_Live": 5_000}
-    times = {name: pa.array([10**15] * 2, pa.timestamp("us")) for name in ("JMSExpiration", "JMSDeliveryTime")}
+    times = {
+        name: pa.array([10**15] * 2, pa.timestamp("us", tz="UTC")) for name in ("JMSExpiration", "JMSDeliveryTime")
+    }
     rows = pa.record_batch({name: times.get(name, pa.array([values.get(name, "x")] * 2)) for name in columns})
     reason = SendDefaults(**{name: getattr(DEFAULTS, name) for name in DEFAULTS.__slots__} | defaults)
     assert counts_from_now(rows.schema, ARTEMIS, reason) is counts
