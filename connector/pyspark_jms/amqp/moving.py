@@ -49,8 +49,13 @@ class AmqpMover(AmqpSourceLink):
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         """None also where the queue's name is not its address's: a subscription to a topic."""
-        named = {str(value) for name, value in _broker_facts(block.message(index)) if name in self.dialect.origin_names}
-        return Destination(DestinationKind.QUEUE, named.pop()) if len(named) == 1 else None
+        for facts in _annotations_and_properties(block.message(index)):
+            if named := {str(facts[name]) for name in self.dialect.origin_names if name in facts}:
+                return Destination(DestinationKind.QUEUE, named.pop()) if len(named) == 1 else None
+        return None
+
+    def check_target(self, name: str) -> None:
+        self.dialect.send.check_name(name, by_row=True)
 
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         return encode(
@@ -103,14 +108,18 @@ class AmqpMover(AmqpSourceLink):
                 following = sender.send(block, following, len(block), txn_id=txn_id)
 
 
-def _broker_facts(message: bytes) -> Iterator[tuple[str, Any]]:
-    """What a broker adds to a message as an annotation, or, if the message came over another protocol, a property."""
+def _annotations_and_properties(message: bytes) -> Iterator[Mapping[Any, Any]]:
+    """What a broker adds to a message as an annotation, or, if the message came over another protocol, a property.
+
+    The annotations come first (AMQP 1.0 part 3 §3.2): a producer's properties do not replace them.
+    """
     begin = 0
     try:
         for section in sections(message):
             if section.code in {MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES}:
                 value = decode(message, begin, section.end)[0].value
-                yield from value.items() if isinstance(value, Mapping) else ()
+                if isinstance(value, Mapping):
+                    yield value
             begin = section.end
     except (MalformedFrameError, MalformedMessageError):
         return

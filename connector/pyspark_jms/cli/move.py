@@ -25,6 +25,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_access(parser)
     add("--queue", required=True, metavar="NAME", help="queue to take the messages from, usually a dead-letter queue")
     add("--to", metavar="NAME", help="queue to send them to; without it, each goes to the queue that it came from")
+    add(
+        "--yes",
+        action="store_true",
+        help="where the broker does not note the queue, follow property spark_jms_source, which any producer can set",
+    )
     add("--selector", metavar="TEXT", help="move only messages that match this JMS selector")
     add("--max", type=int, metavar="N", help="maximum messages to move; without it, all")
     add(
@@ -57,6 +62,7 @@ def _run(options: argparse.Namespace) -> int:
             to=to,
             limit=options.max,
             on_moved=progress.show,
+            accept_claims=options.yes,
         )
     _print(moved, options)
     return int(bool(moved.left))
@@ -104,7 +110,12 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
 
 def _print(moved: "Moved", options: argparse.Namespace) -> None:
     if options.json:
-        found = {"moved": moved.messages, "left": dict(moved.left), "guarantee": moved.guarantee}
+        found = {
+            "moved": moved.messages,
+            "targets": dict(moved.targets),
+            "left": dict(moved.left),
+            "guarantee": moved.guarantee,
+        }
         print(json.dumps(found, ensure_ascii=False))
         return
     how = (
@@ -113,6 +124,9 @@ def _print(moved: "Moved", options: argparse.Namespace) -> None:
         else "at-least-once: if the connection had been lost, some would be on both queues"
     )
     print(f"moved {counted(moved.messages)} from {options.queue} to {options.to or 'where they came from'} ({how})")
+    if options.to is None:
+        for queue, count in moved.targets.most_common():
+            print(f"  {count:,} to {queue}")
     for reason, count in moved.left.most_common():
         print(f"left {count:,} on {options.queue}: {reason}", file=sys.stderr)
 
@@ -120,8 +134,10 @@ def _print(moved: "Moved", options: argparse.Namespace) -> None:
 COMMAND = Command(
     name="move",
     help="move dead letters back to their queue, or messages to another queue",
-    description="Move messages from a queue to the queues that they came from, as dead letters of this connector and "
-    "of Artemis and Classic name them, or to the queue --to. Body, headers and properties stay; JMSMessageID and "
+    description="Move messages from a queue to the queues that they came from, as Artemis and Classic "
+    "note them in dead letters, or to the queue --to. Dead letters of this connector name their queue in the property "
+    "spark_jms_source, which any producer can set: the command prints the queues and their counts, and with --yes it "
+    "moves these messages. Body, headers and properties stay; JMSMessageID and "
     "JMSTimestamp are new, and the messages do not expire. No message is lost: over AMQP each is acknowledged and sent "
     "in one transaction; over STOMP it is sent first, so a lost connection may leave it on both queues. Messages that "
     "cannot be moved stay, with the reason, and the exit code is 1.",

@@ -30,6 +30,7 @@ class RefusedName:
 
 
 CONNECTOR_QUEUES = RefusedName(
-    pattern=r"pyspark-jms\.(commits|management)(\.|:|$)",
-    reason="is reserved for this connector's own queues, so rows must not name it",
+    pattern=r"(^|[:/])pyspark-jms\.",
+    reason="is reserved for this connector's own queues, so no row and no moved message may go there",
 )
+"""The prefix of commit ledgers, staging queues, replies of the management and scratch queues."""

@@ -1,5 +1,9 @@
 """The messages of a queue → the queues that they came from, or one other queue. For dead letters. No Spark.
 
+The queue that the broker notes comes first. The property ``SOURCE_PROPERTY`` is a claim, which any producer can make:
+it counts only where the broker notes no queue, and only if the caller accepts claims. The caller's permissions would
+otherwise let a producer send to queues that it must not use.
+
 A message is decoded and sent as a new message: body, properties, types and headers stay, ``JMSMessageID`` and
 ``JMSTimestamp`` are new, and it does not expire. A message that cannot be moved stays where it is.
 """
@@ -19,6 +23,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.columns.good_rows import good_rows
 from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
@@ -34,7 +39,7 @@ _PROBE_SECONDS = 0.25
 _TRANSACTION_MESSAGES = 1_000
 _SPARE_MESSAGES = 100
 """Messages that stay occupy the prefetch window, so with a limit it is larger than the limit."""
-_NO_ORIGIN = "no property names the queue that the message came from: give --to"
+_NO_ORIGIN = "neither the broker nor a property names the queue that the message came from: give --to"
 _CAME_BACK = "the message was moved by this command and came back"
 _UNREADABLE = "the body cannot be read: see column body_error of pyspark-jms peek"
 _EMPTY_TEXT = "the text is empty, so it may be a body that STOMP does not carry: move it over AMQP"
@@ -65,6 +70,9 @@ class MovingLink(SourceLink, Protocol):
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         """The queue from which the broker itself took the message away; None if the message does not name it."""
 
+    def check_target(self, name: str) -> None:
+        """``InvalidDestinationError`` for a queue that no row may name."""
+
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         """Encode the rows with these numbers. An error that is about certain rows has ``WrongRows`` as its cause."""
 
@@ -82,6 +90,9 @@ class Moved:
 
     guarantee: str
     messages: int = 0
+    targets: Counter[str] = field(default_factory=Counter)
+    """Queue → how many messages were moved to it."""
+
     left: Counter[str] = field(default_factory=Counter)
     """Reason → how many messages stayed on the queue."""
 
@@ -94,16 +105,20 @@ def move(
     to: Destination | None,
     limit: int | None,
     on_moved: Callable[[int], None],
+    accept_claims: bool = False,
 ) -> Moved:
     """Move at most ``limit`` messages, or all. ``to`` None: each goes to the queue that it came from.
 
+    ``accept_claims``: where the broker notes no queue, follow the property ``SOURCE_PROPERTY``.
     ``on_moved`` is called with the number of messages that the broker has confirmed.
     """
     arrivals = protocol.arrivals()
     with closing(connect(options.connection, arrivals)) as link:
         link.require_movable()
+        if to is not None:
+            link.check_target(to.name)
         _subscribe(link, options, limit)
-        mover = _Mover(link, options, protocol, to=to)
+        mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims)
         quiet_since = time.monotonic()
         while limit is None or mover.moved.messages < limit:
             blocks = link.take()
@@ -140,13 +155,22 @@ def _is_empty(link: MovingLink, pause: Callable[[float], None]) -> bool:
 
 class _Mover:
     def __init__(
-        self, link: MovingLink, options: SourceOptions, protocol: SourceProtocol, *, to: Destination | None
+        self,
+        link: MovingLink,
+        options: SourceOptions,
+        protocol: SourceProtocol,
+        *,
+        to: Destination | None,
+        accept_claims: bool,
     ) -> None:
         self.moved = Moved(link.guarantee)
         self._link = link
         self._options = options
         self._protocol = protocol
         self._to = to
+        self._accept_claims = accept_claims
+        self._refusals: dict[Destination, str | None] = {}
+        """Destination → why no message may go there."""
         self._run = uuid.uuid4().hex
         """Marks what this run moves: a consumer may refuse a message, and the broker brings it back."""
         self._rows = 0
@@ -167,13 +191,16 @@ class _Mover:
         self.moved.left.update(target for target in targets if isinstance(target, str))
         letters: list[Letter] = []
         ids: list[bytes] = []
+        sent: Counter[str] = Counter()
         for target, indices in groupby(chosen, lambda index: targets[index]):
             assert isinstance(target, Destination)
             kept = self._encodable(target, rows.take(pa.array(list(indices))), letters)
             ids += [block.ids[index] or b"" for index in kept]
+            sent[target.name] += len(kept)
         if ids:
             self._link.forward(ids, letters)
             self.moved.messages += len(ids)
+            self.moved.targets.update(sent)
 
     def _encodable(self, target: Destination, rows: pa.RecordBatch, letters: list[Letter]) -> list[int]:
         """Add the letters of the rows that can be sent, and return the positions of their messages in the block."""
@@ -201,13 +228,35 @@ class _Mover:
             return _UNREADABLE
         if not self._link.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
             return _EMPTY_TEXT
-        origin = _named(properties.get(SOURCE_PROPERTY)) or self._link.origin(block, row["sequence"])
-        return self._to or origin or _NO_ORIGIN
+        noted = self._to or self._link.origin(block, row["sequence"])
+        target = noted or _named(properties.get(SOURCE_PROPERTY))
+        if target is None:
+            return _NO_ORIGIN
+        if refusal := self._refusal(target):
+            return refusal
+        return target if noted or self._accept_claims else _claim_of(target)
+
+    def _refusal(self, target: Destination) -> str | None:
+        if target not in self._refusals:
+            try:
+                self._link.check_target(target.name)
+            except InvalidDestinationError as error:
+                self._refusals[target] = error.fact
+            else:
+                self._refusals[target] = None
+        return self._refusals[target]
 
 
 _DECIDING = ["sequence", "properties", "body_error", "body_type", "text"]
 _DROPPED = ["JMSExpiration", "JMSDeliveryTime"]
 """A message that is moved neither expires nor waits again."""
+
+
+def _claim_of(target: Destination) -> str:
+    return (
+        f"property {SOURCE_PROPERTY} names queue {target.name!r}, and any producer can set it:"
+        " give --yes to follow the property, or --to"
+    )
 
 
 def _named(source: str | None) -> Destination | None:

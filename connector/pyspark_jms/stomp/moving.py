@@ -51,6 +51,10 @@ class StompMover(StompSourceLink):
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         return origin_of(block, index, self.dialect)
 
+    def check_target(self, name: str) -> None:
+        target = Destination(DestinationKind.QUEUE, name)
+        self.dialect.addresses.header_value(target, sending=True, by_row=True)
+
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         now_ms = int(time.time() * 1000)
         defaults = SendDefaults.of_jms(destination)

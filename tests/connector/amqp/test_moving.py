@@ -1,7 +1,7 @@
 import pytest
 from amqp_messages import application_properties, block_of, map_, section, string
 
-from pyspark_jms.amqp.moving import AmqpMover, _broker_facts
+from pyspark_jms.amqp.moving import AmqpMover, _annotations_and_properties
 from pyspark_jms.jms.model import Destination, DestinationKind
 
 QUEUE = DestinationKind.QUEUE
@@ -20,8 +20,8 @@ def _annotated(**values):
 
 def test_facts_of_the_broker_are_annotations_and_properties():
     message = _annotated(x_opt_a="1") + application_properties(b=string("2")) + section(0x77, string("body"))
-    assert dict(_broker_facts(message)) == {"x-opt-a": "1", "b": "2"}
-    assert dict(_broker_facts(b"\x00")) == {}
+    assert list(_annotations_and_properties(message)) == [{"x-opt-a": "1"}, {"b": "2"}]
+    assert list(_annotations_and_properties(b"\x00")) == []
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,11 @@ def test_facts_of_the_broker_are_annotations_and_properties():
         (_annotated(x_opt_ORIG_QUEUE="q", x_opt_ORIG_ADDRESS="q"), Destination(QUEUE, "q")),
         (application_properties(_AMQ_ORIG_QUEUE=string("q")), Destination(QUEUE, "q")),
         (_annotated(x_opt_ORIG_QUEUE="c.s", x_opt_ORIG_ADDRESS="topic"), None),
+        (
+            _annotated(x_opt_ORIG_QUEUE="q") + application_properties(_AMQ_ORIG_QUEUE=string("p")),
+            Destination(QUEUE, "q"),
+        ),
+        (_annotated(x_opt_other="p") + application_properties(_AMQ_ORIG_QUEUE=string("q")), Destination(QUEUE, "q")),
         (b"", None),
     ],
 )

@@ -24,7 +24,8 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
     assert commands.output.startswith("moved 1 message ")
     await_value(lambda: (broker.message_count(queue), broker.message_count(to)), (2_492, 8))
     (found,) = commands.json("move", "--queue", queue, "--to", to, *certain)
-    assert found == {"moved": 2492, "left": {}, "guarantee": "exactly-once" if over_amqp else "at-least-once"}
+    guarantee = "exactly-once" if over_amqp else "at-least-once"
+    assert found == {"moved": 2492, "targets": {to: 2492}, "left": {}, "guarantee": guarantee}
     await_value(lambda: (broker.message_count(queue), broker.message_count(to)), (0, 2_500))
     assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
 
@@ -46,10 +47,29 @@ def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on,
         selector = []
     assert commands("move", "--queue", expiry, *selector, "--only-text-and-bytes") == 1
     assert "moved 2 messages from ExpiryQueue to where they came from" in commands.output
-    assert "left 1 on ExpiryQueue: no property names the queue that the message came from: give --to" in commands.errors
+    assert f"  1 to {queue}.a\n" in commands.output
+    assert "left 1 on ExpiryQueue: neither the broker nor a property names the queue" in commands.errors
     with JmsClient(broker) as java:
         assert [java.receive(f"{queue}.{name}").body for name in ("a", "b")] == ["a", "b"]
         assert java.receive(expiry).body == "of nobody"
+
+
+@pytest.mark.broker
+def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands, broker, queue):
+    named = [[("spark_jms_source", f"queue://{queue}.{name}")] for name in ("a", "a", "b")]
+    with RawStomp(broker) as raw:
+        raw.send(queue, [(properties, "body") for properties in named])
+    certain = [] if commands.access[1].startswith("amqp") else ["--only-text-and-bytes"]
+    assert commands("move", "--queue", queue, *certain) == 1
+    assert commands.output.startswith("moved 0 messages")
+    left = [
+        f"left {count} on {queue}: property spark_jms_source names queue '{queue}.{name}'"
+        for name, count in (("a", 2), ("b", 1))
+    ]
+    assert all(line in commands.errors for line in left)
+    assert "give --yes" in commands.errors
+    assert commands("move", "--queue", queue, "--yes", *certain) == 0
+    assert f"  2 to {queue}.a\n  1 to {queue}.b\n" in commands.output
 
 
 @pytest.mark.broker

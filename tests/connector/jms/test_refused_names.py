@@ -11,8 +11,18 @@ def test_a_name_in_which_the_pattern_is_found_is_refused():
         rule.check("admin")
 
 
-@pytest.mark.parametrize("name", ["pyspark-jms.commits", "a/pyspark-jms.management.x", "pyspark-jms.commits::q"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pyspark-jms.commits",
+        "a/pyspark-jms.management.x",
+        "pyspark-jms.staging.x.token",
+        "a::pyspark-jms.x",
+        "pyspark-jms.new",
+    ],
+)
 def test_the_connectors_own_queues(name):
-    CONNECTOR_QUEUES.check("pyspark-jms.commitsx")
+    CONNECTOR_QUEUES.check("pyspark-jms-orders")
+    CONNECTOR_QUEUES.check("my.pyspark-jms.orders")
     with pytest.raises(InvalidDestinationError, match="pyspark-jms"):
         CONNECTOR_QUEUES.check(name)

@@ -1,16 +1,19 @@
 """Moves between real queues: interrupted at each step, and with a consumer that sends messages back."""
 
 import threading
+from contextlib import closing
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
 from numbered import fill, in_queue
+from proton import Message
+from proton.utils import BlockingConnection
 from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value, settled, wait_until
 
-from pyspark_jms.errors import JMSError, LinkError, TransactionRolledBackError
+from pyspark_jms.errors import InvalidDestinationError, JMSError, LinkError, TransactionRolledBackError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.moving import move
@@ -21,12 +24,13 @@ DISCHARGE = b"\x00\x53\x32"
 """Of AMQP, part 4 §4.5.7: the descriptor of a discharge."""
 
 
-def _move(running, queue, to=None, *, limit=None, on_moved=lambda _: None, **options):
+def _move(running, queue, to=None, *, limit=None, on_moved=lambda _: None, accept_claims=False, **options):
     given = access(running) | {"queue": queue, "idleTimeout": "500ms"} | options
     parsed = SourceOptions.parse(given)
     target = None if to is None else Destination.parse(f"queue://{to}")
     connect = connect_mover(parsed)
-    return move(parsed, source_protocol(parsed), connect, to=target, limit=limit, on_moved=on_moved)
+    given = {"to": target, "limit": limit, "on_moved": on_moved, "accept_claims": accept_claims}
+    return move(parsed, source_protocol(parsed), connect, **given)
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -110,8 +114,11 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
     with RawStomp(broker) as raw:
         raw.send(f"{queue}.dead", [([*letter, ("n", "1")], "body"), ([("n", "2")], "of nobody"), (topic, "of a topic")])
     seen = []
-    moved = _move(broker, f"{queue}.dead", on_moved=seen.append, **protocol[1])
-    assert (moved.messages, moved.left.total(), seen[-1]) == (1, 2, 1)
+    unsaid = _move(broker, f"{queue}.dead", **protocol[1])
+    assert (unsaid.messages, unsaid.left.total()) == (0, 3)
+    assert any(repr(queue) in reason and "--yes" in reason for reason in unsaid.left)
+    moved = _move(broker, f"{queue}.dead", on_moved=seen.append, accept_claims=True, **protocol[1])
+    assert (moved.messages, dict(moved.targets), moved.left.total(), seen[-1]) == (1, {queue: 1}, 2, 1)
     assert moved.guarantee == ("exactly-once" if protocol[0] == "amqp" else "at-least-once")
     with JmsClient(broker) as java:
         message = java.receive(queue)
@@ -122,11 +129,54 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
     await_value(lambda: set(broker.delivery_counts(f"{queue}.dead")), {0})
 
 
+@pytest.mark.parametrize("protocol_of_producer", ["stomp", "amqp"])
+def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_names(
+    broker, queue, protocol, protocol_of_producer
+):
+    """With each property that names a queue: the connector's, and those of Artemis."""
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    forged = {
+        "spark_jms_source": f"queue://{queue}.pay",
+        "_AMQ_ORIG_QUEUE": f"{queue}.pay",
+        "_AMQ_ORIG_ADDRESS": f"{queue}.pay",
+    }
+    broker.create_queue(queue)
+    address = f"amqp://{broker.user}:{broker.password}@{broker.amqp_url.removeprefix('amqp://')}"
+    with closing(BlockingConnection(address, allowed_mechs="PLAIN", allow_insecure_mechs=True)) as connection:
+        if protocol_of_producer == "stomp":
+            with RawStomp(broker) as raw:
+                raw.send(queue, [(list(forged.items()), "pay")])
+        else:
+            annotations = {"x-opt-ORIG-QUEUE": f"{queue}.pay", "x-opt-ORIG-ADDRESS": f"{queue}.pay"}
+            message = Message(body="pay", durable=True, properties=forged, annotations=annotations)
+            connection.create_sender(queue).send(message)
+        receiver = connection.create_receiver(queue)
+        receiver.receive(timeout=60)
+        receiver.reject()
+    wait_until(lambda: broker.message_count(queue) == 0)
+    moved = _move(
+        broker, "DLQ", accept_claims=True, selector=f"spark_jms_source = 'queue://{queue}.pay'", **protocol[1]
+    )
+    assert (dict(moved.targets), dict(moved.left)) == ({queue: 1}, {})
+
+
+@pytest.mark.parametrize("name", ["pyspark-jms.staging.x.token", "activemq.management", "a::pyspark-jms.commits.x"])
+def test_a_queue_that_rows_must_not_name_is_no_target(broker, queue, protocol, name):
+    with RawStomp(broker) as raw:
+        raw.send(f"{queue}.dead", [([("spark_jms_source", f"queue://{name}")], "{}")])
+    moved = _move(broker, f"{queue}.dead", accept_claims=True, **protocol[1])
+    assert (moved.messages, moved.left.total()) == (0, 1)
+    assert "is reserved for" in next(iter(moved.left))
+    with pytest.raises(InvalidDestinationError, match="is reserved for"):
+        _move(broker, f"{queue}.dead", name, **protocol[1])
+
+
 def test_a_limit_is_kept_and_messages_that_stay_do_not_use_it_up(broker, queue, protocol):
     back = [("spark_jms_source", f"queue://{queue}")]
     with RawStomp(broker) as raw:
         raw.send(f"{queue}.dead", [([], "stays")] * 5 + [(back, str(n)) for n in range(10)])
-    moved = _move(broker, f"{queue}.dead", limit=3, **protocol[1])
+    moved = _move(broker, f"{queue}.dead", limit=3, accept_claims=True, **protocol[1])
     await_count(broker, queue, 3)
     await_count(broker, f"{queue}.dead", 12)
     assert moved.messages == 3
