@@ -160,6 +160,9 @@ class ArtemisManagement(Management):
     paging: str
     """The attribute of an address: whether its messages are paged."""
 
+    address_routing_types: str
+    """The attribute of an address with its routing types."""
+
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
 
@@ -209,6 +212,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     queue_separator="::",
     address_resource="address.{}",
     paging="paging",
+    address_routing_types="routingTypes",
     version="version",
     clock="currentTimeMillis",
     queue=QueueAttributes(

@@ -31,7 +31,6 @@ class StompSourceLink(Consumer):
 
     def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
         super().__init__(settings, arrivals=arrivals)
-        self._settings = settings
 
     @property
     def address(self) -> Address:

@@ -62,14 +62,15 @@ def port_of(url_of):
 
 @pytest.fixture
 def consume(protocol):
-    """``consume(settings, queue)``: a link that receives the queue's messages, closed at the end."""
+    """``consume(settings, queue, selector)``: a link that receives the queue's messages, closed at the end."""
     with contextlib.ExitStack() as stack:
 
-        def consume(settings, name):
+        def consume(settings, name, selector=None):
             source = SOURCES[protocol]
             link = source.connect(settings, source.arrivals())
             stack.callback(link.close)
-            link.subscribe(Subscription(destination=Destination(DestinationKind.QUEUE, name), window_bytes=1 << 20))
+            destination = Destination(DestinationKind.QUEUE, name)
+            link.subscribe(Subscription(destination=destination, window_bytes=1 << 20, selector=selector))
             return link
 
         yield consume

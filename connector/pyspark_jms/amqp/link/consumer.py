@@ -8,7 +8,7 @@ from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
-from pyspark_jms.amqp.link.subscriptions import require_unchanged
+from pyspark_jms.amqp.link.subscriptions import require_existing_queue, require_unchanged
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -54,6 +54,7 @@ class Consumer:
         """Once. After an error the connection is closed."""
         self._subscription = subscription
         try:
+            require_existing_queue(self._settings, subscription, self.dialect)
             receiver = attach(self.connection, subscription)
             if not subscription.browse:
                 self._acknowledger = Acknowledger(self.connection, receiver)

@@ -4,19 +4,39 @@ An attach with another selector or topic is accepted silently, and the broker de
 So a subscription is looked up before it is attached.
 """
 
+import logging
+
+from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.values import Described
-from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["end_subscription", "require_unchanged", "selector_of"]
+__all__ = ["end_subscription", "require_existing_queue", "require_unchanged", "selector_of"]
 
+_log = logging.getLogger("pyspark_jms.link")
 _NOT_FOUND = "amqp:not-found"
+
+
+def require_existing_queue(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> None:
+    """For a fully qualified queue name: ``InvalidDestinationError`` if an attach would create the queue and change its
+    address. Without the permission ``manage``, the check is skipped and a log line states it.
+    """
+    name = subscription.destination.name
+    if subscription.durable is not None or not is_fully_qualified(name, dialect.management):
+        return
+    try:
+        with AmqpManagementLink(settings) as link:
+            routing_of(link, subscription.destination)
+    except (JMSSecurityError, UnsupportedError) as error:
+        _log.warning("! it is not known whether queue %s exists: %s", name, error.fact)
 
 
 def require_unchanged(connection: Connection, subscription: Subscription) -> None:

@@ -142,8 +142,8 @@ ARTEMIS = Dialect(
         "Security Error occurred",
         "AMQ229032",  # user does not have permission
         "AMQ229031",  # unable to validate user
-        "AMQ339016",  # error creating subscription: no permission to consume, though the frame gives no reason
     ),
+    subscribe_errors=("AMQ339016",),
     idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
     in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed

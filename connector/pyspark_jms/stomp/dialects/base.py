@@ -291,6 +291,10 @@ class Dialect:
     security_errors: tuple[str, ...] = field(default=())
     """Parts of an ERROR frame's ``message`` by which it means: the user is unknown, or lacks a permission."""
 
+    subscribe_errors: tuple[str, ...] = field(default=())
+    """The same for: a SUBSCRIBE was refused. The frame does not distinguish a missing permission from an address with
+    both routing types."""
+
     idle_errors: tuple[str, ...] = field(default=())
     """The same for: the connection was idle for too long and is closed. The client may connect again."""
 

@@ -5,12 +5,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import JMSError
+from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
@@ -19,8 +22,10 @@ _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
 
 
-def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str, str]:
-    """The headers of SUBSCRIBE, without a receipt.
+def subscribe_headers(
+    subscription: Subscription, dialect: Dialect, routing: DestinationKind | None = None
+) -> dict[str, str]:
+    """The headers of SUBSCRIBE, without a receipt. ``routing``: of the queue, if it is not that of the destination.
 
     Acknowledgement is always individual: on Artemis a cumulative ACK also deletes messages that could not be sent over
     STOMP.
@@ -32,7 +37,7 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
         "destination": words.destination(address, durable) if durable else address,
         "ack": "client-individual",
         dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
-        **dialect.subscribe_headers[subscription.destination.kind],
+        **dialect.subscribe_headers[routing or subscription.destination.kind],
     }
     if subscription.transform:
         headers |= dialect.transform_headers
@@ -43,6 +48,30 @@ def subscribe_headers(subscription: Subscription, dialect: Dialect) -> dict[str,
     if subscription.selector is not None:
         headers["selector"] = subscription.selector
     return headers
+
+
+def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> DestinationKind:
+    """The routing type to subscribe with. On Artemis another one than the queue's would change the address for good."""
+    destination = subscription.destination
+    if subscription.durable is not None or not is_fully_qualified(destination.name, dialect.management):
+        return destination.kind
+    try:
+        with StompManagementLink(settings) as link:
+            routing = routing_of(link, destination)
+    except (JMSSecurityError, UnsupportedError) as error:
+        if destination.kind is DestinationKind.TOPIC:
+            return destination.kind
+        raise JMSSecurityError(
+            f"It is not known whether {destination.name} is a queue or a topic subscription, and SUBSCRIBE with the"
+            f" other routing type would change the address for good. {error.fact}",
+            f"{error.remedy} Or read {destination.name} over AMQP, which needs no such permission.",
+        ) from None
+    if routing is not destination.kind and subscription.selector is not None:
+        raise UnsupportedError(
+            f"{dialect.name} ignores the selector of topic subscription {destination.name} over STOMP.",
+            "Remove the selector and filter the rows, or read over AMQP.",
+        )
+    return routing
 
 
 def _without_last(block: MessageBlock) -> MessageBlock:
@@ -56,6 +85,7 @@ class Consumer:
         self, settings: ConnectionSettings, subscription: Subscription | None = None, arrivals: Arrivals | None = None
     ) -> None:
         """Connect, and subscribe if the subscription does not depend on the broker that answers."""
+        self._settings = settings
         self.connection: Connection = connect(settings, arrivals)
         self._subscription: Subscription | None = None
         self.browse_ended = False
@@ -67,7 +97,8 @@ class Consumer:
         """Once. After an error the connection is closed."""
         self._subscription = subscription
         try:
-            self.connection.request("SUBSCRIBE", subscribe_headers(subscription, self.dialect))
+            routing = _routing_of(self._settings, subscription, self.dialect)
+            self.connection.request("SUBSCRIBE", subscribe_headers(subscription, self.dialect, routing))
         except JMSError:
             self.connection.close()
             raise

@@ -32,6 +32,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
             "The broker received nothing from this client for too long.",
         ),
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
+        (JMSSecurityError, [t for d in known for t in d.subscribe_errors], _SUBSCRIBE_REMEDY),
         (SubscriptionInUseError, [t for d in known for t in d.in_use_errors], _IN_USE_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
@@ -46,6 +47,11 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
 _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
     " the broker's log names the missing permission."
+)
+_SUBSCRIBE_REMEDY = (
+    "This user may not consume from this destination, or the address of a topic also has the routing type ANYCAST, with"
+    " which the broker creates no STOMP subscription: artemis address update --name TOPIC --multicast --no-anycast. The"
+    " broker's log has the reason."
 )
 _IN_USE_REMEDY = (
     "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"

@@ -17,7 +17,7 @@ PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
 
 SAID = [
     ("Security Error occurred: User name [a] or password is invalid", JMSSecurityError, "Check user and password"),
-    ("AMQ339016 Error creating subscription 1", JMSSecurityError, "may consume"),
+    ("AMQ339016 Error creating subscription 1", JMSSecurityError, "may not consume from this destination, or"),
     ("AMQ229032 User lim does not have permission='CREATE_ADDRESS' on address x", JMSSecurityError, "Check user"),
     ('Invalid selector "a = 1 OR"', InvalidSelectorError, "Check the selector"),
     ("Selector cannot be empty", InvalidSelectorError, "Check the selector"),

@@ -1,0 +1,58 @@
+"""Whether a fully qualified queue name (``ADDRESS::QUEUE``) names a queue or a topic subscription.
+
+A consumer that subscribes with the other routing type adds it to the address. On Artemis, an address with both types
+refuses every later STOMP subscription to the topic.
+"""
+
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.wildcards import has_wildcards
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.words import ArtemisManagement, Management
+
+__all__ = ["is_fully_qualified", "routing_of"]
+
+
+def is_fully_qualified(name: str, words: Management | None) -> bool:
+    return isinstance(words, ArtemisManagement) and words.queue_separator in name and not has_wildcards(name)
+
+
+def routing_of(link: ManagementLink, destination: Destination) -> DestinationKind:
+    """Return the routing type that the queue has, or that of ``destination`` for a queue that can be created with it.
+
+    ``InvalidDestinationError`` if the queue belongs to another address, or if it does not exist and creating it would
+    add a routing type to its address.
+    """
+    words = link.words
+    assert isinstance(words, ArtemisManagement)
+    address, _, queue = destination.name.rpartition(words.queue_separator)
+    try:
+        owner = link.queue_attribute(queue, words.queue.address)
+        routing_type = link.queue_attribute(queue, words.queue.routing_type)
+    except InvalidDestinationError:
+        _require_creatable(link, words, destination)
+        return destination.kind
+    if owner != address:
+        raise InvalidDestinationError(
+            f"Queue {queue} belongs to address {owner}, not to {address}.",
+            f"Its full name is {owner}{words.queue_separator}{queue}.",
+        )
+    return _kind(words, routing_type)
+
+
+def _require_creatable(link: ManagementLink, words: ArtemisManagement, destination: Destination) -> None:
+    address, _, queue = destination.name.rpartition(words.queue_separator)
+    try:
+        types = link.attribute(words.address_resource.format(address), words.address_routing_types)
+    except InvalidDestinationError:
+        return
+    if destination.kind not in {_kind(words, each) for each in types}:
+        raise InvalidDestinationError(
+            f"Address {address} has no queue {queue}, and its routing type is {' and '.join(types)}.",
+            "Check the name. The queue of a durable subscription is TOPIC::CLIENTID.SUBSCRIPTIONNAME, or"
+            " TOPIC::SUBSCRIPTIONNAME without a client id.",
+        )
+
+
+def _kind(words: ArtemisManagement, routing_type: str) -> DestinationKind:
+    return DestinationKind.TOPIC if routing_type == words.queue.multicast else DestinationKind.QUEUE

@@ -1,0 +1,129 @@
+"""``ADDRESS::QUEUE`` on Artemis: subscriptions to it leave the address as it is."""
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from rawstomp import RawStomp
+from waiting import wait_until
+
+from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.routing import is_fully_qualified
+from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
+from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.stomp.link.consumer import Consumer
+from pyspark_jms.testing import EmbeddedArtemis, User
+
+READS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "expected"),
+    [
+        ("prices::app.daily", ARTEMIS_MANAGEMENT, True),
+        ("prices", ARTEMIS_MANAGEMENT, False),
+        ("prices.#::app.daily", ARTEMIS_MANAGEMENT, False),
+        ("prices::app.daily", BROKER_J_MANAGEMENT, False),
+        ("prices::app.daily", None, False),
+    ],
+)
+def test_which_names_are_fully_qualified(name, words, expected):
+    assert is_fully_qualified(name, words) is expected
+
+
+def subscribe(settings, topic):
+    """Over STOMP the durable subscription ``app.TOPIC`` is created, or found, and has no consumer afterwards."""
+    subscription = Subscription(
+        destination=Destination(DestinationKind.TOPIC, topic), window_bytes=1, durable=DurableSubscription(topic, "app")
+    )
+    with contextlib.closing(Consumer(replace(settings, client_id="app"))) as consumer:
+        consumer.subscribe(subscription)
+
+
+@pytest.fixture
+def stomp_settings(settings_for):
+    return lambda broker: settings_for(broker, addresses=parse_broker_url(broker.url))
+
+
+def routing_types(broker, address):
+    name = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(address)
+    found = broker.server.getAddressInfo(name)
+    return None if found is None else found.getRoutingTypes().toString()
+
+
+def test_reading_the_queue_of_a_subscription_leaves_the_topic_as_it_is(
+    broker, queue, settings_for, stomp_settings, consume
+):
+    subscribe(stomp_settings(broker), queue)
+    with RawStomp(broker) as client:
+        client.send(queue, [((), "kept")], topic=True)
+    link = consume(settings_for(broker), f"{queue}::app.{queue}")
+    wait_until(lambda: link.waiting()[0] == 1)
+    link.close()
+    assert routing_types(broker, queue) == "[MULTICAST]"
+    subscribe(stomp_settings(broker), queue)
+    assert broker.message_count(f"app.{queue}") == 1
+
+
+def test_the_queue_of_a_queue_is_read_as_before(broker, queue, settings_for, consume):
+    broker.create_queue(queue)
+    with RawStomp(broker) as client:
+        client.send(queue, [((), "kept")])
+    link = consume(settings_for(broker), f"{queue}::{queue}")
+    wait_until(lambda: link.waiting()[0] == 1)
+    assert routing_types(broker, queue) == "[ANYCAST]"
+    new = consume(settings_for(broker), f"{queue}.new::{queue}.new")
+    assert new.waiting() == (0, 0)
+    assert routing_types(broker, f"{queue}.new") == "[ANYCAST]"
+
+
+def test_a_name_that_would_change_the_topic_is_refused(broker, queue, settings_for, stomp_settings, consume):
+    subscribe(stomp_settings(broker), queue)
+    broker.create_queue(f"{queue}.other")
+    with pytest.raises(InvalidDestinationError, match=rf"{queue} has no queue app\.typo, and its .* is MULTICAST"):
+        consume(settings_for(broker), f"{queue}::app.typo")
+    with pytest.raises(InvalidDestinationError, match=rf"app\.{queue} belongs to address {queue}, not to"):
+        consume(settings_for(broker), f"{queue}.other::app.{queue}")
+    assert (routing_types(broker, queue), routing_types(broker, f"{queue}.other")) == ("[MULTICAST]", "[ANYCAST]")
+    assert not broker.has_queue("app.typo")
+
+
+def test_a_selector_that_the_broker_would_ignore_is_refused(
+    broker, queue, settings_for, stomp_settings, consume, protocol
+):
+    subscribe(stomp_settings(broker), queue)
+    with RawStomp(broker) as client:
+        client.send(queue, [([("color", color)], color) for color in ("blue", "red", "blue")], topic=True)
+    name = f"{queue}::app.{queue}"
+    if protocol == "stomp":
+        with pytest.raises(UnsupportedError, match="ignores the selector of topic subscription"):
+            consume(settings_for(broker), name, selector="color = 'red'")
+        return
+    link = consume(settings_for(broker), name, selector="color = 'red'")
+    link.await_receipt(link.probe())
+    assert link.waiting()[0] == 1
+
+
+def test_a_user_who_may_not_ask_changes_nothing(settings_for, stomp_settings, consume, protocol):
+    with EmbeddedArtemis(users=[User("worker", "pw", permissions=READS)]) as broker:
+        subscribe(stomp_settings(broker), "t")
+        worker = settings_for(broker, user="worker")
+        if protocol == "stomp":
+            with pytest.raises(JMSSecurityError, match="is a queue or a topic subscription"):
+                consume(worker, "t::app.t")
+        else:
+            consume(worker, "t::app.t")
+        assert routing_types(broker, "t") == "[MULTICAST]"
+
+
+@pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
+def test_the_remedy_for_a_topic_with_both_routing_types_helps(broker, queue, settings_for):
+    subscribe(settings_for(broker), queue)
+    control = broker.server.getActiveMQServerControl()
+    control.updateAddress(queue, "MULTICAST,ANYCAST")
+    with pytest.raises(JMSSecurityError, match="update --name TOPIC --multicast --no-anycast"):
+        subscribe(settings_for(broker), queue)
+    control.updateAddress(queue, "MULTICAST")  # what that command of Artemis calls
+    subscribe(settings_for(broker), queue)
