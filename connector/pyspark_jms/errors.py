@@ -53,6 +53,8 @@ the operation is repeated. Every other error needs a change by a person.
 
 from typing import ClassVar
 
+from pyspark_jms.sentences import one_full_stop
+
 
 class JMSError(Exception):
     """``JMSException``. ``fact`` is what happened, ``remedy`` what the user can do."""
@@ -61,9 +63,8 @@ class JMSError(Exception):
     transient: ClassVar[bool] = False
 
     def __init__(self, fact: str, remedy: str = "") -> None:
-        super().__init__(fact, remedy)
-        self.fact = fact
-        self.remedy = remedy
+        self.fact, self.remedy = one_full_stop(fact), one_full_stop(remedy)
+        super().__init__(self.fact, self.remedy)
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.fact} {self.remedy}".rstrip()

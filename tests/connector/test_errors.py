@@ -48,6 +48,10 @@ def test_reads_code_fact_remedy(error):
     assert str(error("It broke.", "")) == f"[{error.code}] It broke."
 
 
+def test_a_sentence_of_a_broker_inside_has_no_second_full_stop():
+    assert str(JMSError("The broker refused: no..", "Why?.")) == "[JMS_ERROR] The broker refused: no. Why?"
+
+
 @pytest.mark.parametrize("error", CLASSES)
 def test_travels(error):
     copy = pickle.loads(pickle.dumps(error("It broke.", "Mend it.")))

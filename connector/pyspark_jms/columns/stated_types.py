@@ -18,6 +18,7 @@ from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem
+from pyspark_jms.sentences import with_article
 
 __all__ = ["StatedTypes", "places_of", "stated_types"]
 
@@ -77,7 +78,7 @@ def _of_columns(stated: StatedTypes, columns: Mapping[str, ValueType]) -> Mask:
     for name, kind in columns.items():
         own = mask_of(pc.equal(stated.names, pa.scalar(name.encode(), pa.binary())))
         other = own & ~mask_of(pc.equal(stated.types, pa.scalar(kind.encode(), pa.binary())))
-        stated.entries.refuse_any(other, f"the column of that name is a {kind}", "Leave it out.")
+        stated.entries.refuse_any(other, f"the column of that name is {with_article(kind)}", "Leave it out.")
         found |= own
     return found
 

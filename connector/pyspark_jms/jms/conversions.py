@@ -13,6 +13,7 @@ from typing import TypeAlias
 from jms_selector.meaning.conversions import java_text, parse_java
 from jms_selector.syntax.kinds import Kind, Value, to_float
 from pyspark_jms.errors import MessageFormatError, NullValueError, NumberFormatError
+from pyspark_jms.sentences import with_article
 
 __all__ = [
     "BASE64",
@@ -91,7 +92,7 @@ def convert(text: str | None, written: str | None, read: str) -> JmsValue | None
         raise MessageFormatError(f"A value written as {source} cannot be read as {target}.", _remedy(source))
     if source in _INTEGERS and not text.isascii():
         raise NumberFormatError(
-            _UNREADABLE.format(source)
+            _UNREADABLE.format(with_article(source))
         )  # valueOf reads the digits of every script, toString writes ASCII
     value = parse(text, target if source is _T.STRING else source)
     return render(value, source) if target is _T.STRING else value
@@ -120,7 +121,7 @@ def null_as(read: ValueType) -> bool | None:
     return None
 
 
-_UNREADABLE = "The text is not a {} that Java can read, or it is out of range."
+_UNREADABLE = "The text is not {} that Java can read, or it is out of range."
 _NULL_REMEDY = "Read it as a string, which may be null, or test for null first."
 
 
@@ -139,7 +140,7 @@ def parse(text: str, as_type: ValueType) -> JmsValue:
             return _bytes(text)
     value = parse_java(text, Kind(as_type))
     if value is None:
-        raise NumberFormatError(_UNREADABLE.format(as_type))
+        raise NumberFormatError(_UNREADABLE.format(with_article(as_type)))
     return value
 
 

@@ -13,6 +13,7 @@ from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.literals import is_plain_name, reserved_word
 from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
+from pyspark_jms.sentences import with_article
 
 __all__ = [
     "MARKER_PREFIX",
@@ -100,7 +101,7 @@ class TextRule:
 
 def _integer(kind: Kind) -> TextRule:
     high = 1 << (BITS[kind] - 1)
-    words = f"a {kind}: {-high} to {high - 1}, in decimal digits"
+    words = f"{with_article(kind)}: {-high} to {high - 1}, in decimal digits"
     return TextRule(rf"[+-]?0*[0-9]{{1,{len(str(high))}}}", words, range(-high, high))
 
 

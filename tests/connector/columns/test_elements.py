@@ -45,7 +45,7 @@ def test_elements_of_a_stream_have_no_names():
     [
         ([("", value("int", "1"))], "map item '': its name is empty"),
         ([("a", value("int", "1")), ("a", None)], "map item 'a': an earlier item has the same name"),
-        ([("a", value("int", "x"))], "map item 'a': its value is not a int"),
+        ([("a", value("int", "x"))], "map item 'a': its value is not an int"),
         ([("a", value("tuple", "x"))], "map item 'a': its value has a type that JMS does not have"),
         ([("a", value(None, "x"))], "map item 'a': it has a value but no type"),
     ],

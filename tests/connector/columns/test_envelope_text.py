@@ -102,7 +102,7 @@ def test_arrays_as_spark_may_hand_them_over():
 @pytest.mark.parametrize(
     ("value", "fact"),
     [
-        (typed("int", "x"), "its value is not a int"),
+        (typed("int", "x"), "its value is not an int"),
         (typed("byte", "128"), "its value is not a byte"),
         (typed("long", "9223372036854775808"), "its value is not a long"),
         (typed("boolean", "yes"), "its value is not true or false"),

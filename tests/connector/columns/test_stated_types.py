@@ -40,7 +40,7 @@ def test_a_type_of_a_typed_column_has_no_place():
     [
         ([("a", "char")], "a type for the property 'a': JMS has no such type of properties"),
         ([("b", "int")], "a type for the property 'b': the row has no such property"),
-        ([("own", "long")], "a type for the property 'own': the column of that name is a int"),
+        ([("own", "long")], "a type for the property 'own': the column of that name is an int"),
         ([("a", "boolean")], "a property 'a': its value is not true or false"),
     ],
 )

@@ -17,6 +17,7 @@ from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes, body_types
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
+from pyspark_jms.sentences import with_article
 from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
@@ -115,7 +116,8 @@ def _check_known(rows: Rows, codes: Codes, counts: Codes, dialect: Dialect) -> N
     if dialect.envelopes or counts[_TEXT] + counts[_BYTES] + counts[_MESSAGE] == len(codes):
         return
     index = int(np.isin(codes, (_MAP, _STREAM, _OBJECT)).argmax())
+    kind = with_article(BODY_TYPES[codes[index]])
     raise UnsupportedError(
-        f"{rows.label(index)} has a {BODY_TYPES[codes[index]]} body, which this release cannot write to this broker.",
+        f"{rows.label(index)} has {kind} body, which this release cannot write to this broker.",
         "Write it as text or bytes.",
     )

@@ -356,10 +356,10 @@ BAD = [
     (
         {"properties": [("a", "x")], "property_types": [("a", "int")]},
         MessageFormatError,
-        "'a': its value is not a int",
+        "'a': its value is not an int",
     ),
     ({"properties": [("a", "x")], "property_types": [("b", "int")]}, MessageFormatError, "has no such property"),
-    ({"map": [("a", {"type": "int", "value": "x"})]}, MessageFormatError, "map item 'a': its value is not a int"),
+    ({"map": [("a", {"type": "int", "value": "x"})]}, MessageFormatError, "map item 'a': its value is not an int"),
     ({"stream": [{"type": None, "value": "x"}]}, MessageFormatError, "stream element 0: it has a value but no type"),
     ({"destination": "ftp://x"}, InvalidDestinationError, "is neither queue://NAME"),
     ({"destination": "activemq.management"}, InvalidDestinationError, "is reserved for management"),

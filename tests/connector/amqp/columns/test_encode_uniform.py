@@ -89,8 +89,8 @@ def test_what_is_left_to_the_general_way(properties, types):
 @pytest.mark.parametrize(
     ("types", "value", "fact"),
     [
-        ([("a", "int")], "2147483648", "its value is not a int"),
-        ([("a", "int")], "-", "its value is not a int"),
+        ([("a", "int")], "2147483648", "its value is not an int"),
+        ([("a", "int")], "-", "its value is not an int"),
         ([("a", "double")], "1e", "its value is not a double"),
         ([("a", "boolean")], "yes", "its value is not true or false"),
         ([("a", "char")], "x", "JMS has no such type"),

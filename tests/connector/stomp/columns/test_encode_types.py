@@ -75,7 +75,7 @@ def test_rows_without_types_have_no_line():
         (([A], [("a", "char")]), "a type for the property 'a': JMS has no such type"),
         (([A], [("a", "bytes")]), "a type for the property 'a': JMS has no such type"),
         (([A], [("a", "INT")]), "a type for the property 'a': JMS has no such type"),
-        (([("a", "x")], [("a", "int")]), "a property 'a': its value is not a int"),
+        (([("a", "x")], [("a", "int")]), "a property 'a': its value is not an int"),
         (([("a", "1.0")], [("a", "long")]), "a property 'a': its value is not a long"),
         (([("a", "yes")], [("a", "boolean")]), "a property 'a': its value is not true or false"),
         (([("a", "")], [("a", "double")]), "a property 'a': its value is not a double"),
