@@ -4,6 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SHARED := $(VENV)/spark.jsa
+# An environment for each release of Spark that `make test-spark` was called with.
+OTHER  := build/spark-$(SPARK)
+# Where tests have the marker `releases`: the others may import what an older PySpark does not have.
+RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
+            $(addprefix tests/integration/test_,restarts.py selectors_in_a_query.py staged_reads.py) \
+            tests/selector/targets/column/test_build.py
+# PySpark before 4.2 leaves sockets to the garbage collector.
+UNCLOSED := ignore:unclosed:ResourceWarning
 # Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
 WORKERS := -n 3 --dist worksteal
 # CI sets another command: tools/retry_failed.py.
@@ -11,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +68,15 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow'
 	$(PYTEST) -m 'container and not slow'
 
+test-spark: $(OTHER)/.ready ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
+	$(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -W $(UNCLOSED) -m releases $(RELEASES)
+
+build/spark-%/.ready: pyproject.toml
+	@test -n "$*" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
+	$(PYTHON) -m venv build/spark-$*
+	build/spark-$*/bin/python -m pip install --quiet --editable '.[test]' 'pandas<3' 'pyspark==$*'
+	@touch $@
+
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker
 	EXAMPLES=4 $(PYTEST)
 
@@ -97,4 +114,4 @@ bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soa
 	$(BIN)/python -m bench.long --docs $(WHAT)
 
 clean: ## remove what the other targets created
-	rm -rf $(VENV) build/site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	rm -rf $(VENV) build/site build/spark-* dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse

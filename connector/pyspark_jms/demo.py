@@ -22,6 +22,8 @@ from pyspark_jms.testing.jars import ARTEMIS_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 __all__ = ["ORDERS", "Order", "differences", "expected", "run"]
 
@@ -118,13 +120,12 @@ def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) ->
     try:
         with _spark(folder, log) as spark:
             _print_step(f"Spark     {spark.version}", began)
-            query = (
+            writer = (
                 routed(spark.readStream.format("jms").options(**access, queue=QUEUE).load())
                 .writeStream.format("jms")
                 .options(**access, checkpointLocation=f"{folder}/checkpoint")
-                .trigger(availableNow=True)
-                .start()
             )
+            query = _start(writer)
             if not query.awaitTermination(_RUN_SECONDS):
                 return f"The job did not end within {_RUN_SECONDS} s."
             rows = sum(progress["numInputRows"] for progress in query.recentProgress)
@@ -132,6 +133,18 @@ def _spark_job(broker: EmbeddedArtemis, folder: str, log: Path, began: float) ->
     except PySparkException as error:
         return str(error)
     return None
+
+
+def _start(writer: "DataStreamWriter") -> "StreamingQuery":
+    """Start a query that reads what is available and ends."""
+    from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
+
+    if HAS_ADMISSION_CONTROL:
+        return writer.trigger(availableNow=True).start()
+    query = writer.start()  # AvailableNow of earlier releases is one batch
+    query.processAllAvailable()
+    query.stop()
+    return query
 
 
 def routed(messages: "DataFrame") -> "DataFrame":

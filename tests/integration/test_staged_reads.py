@@ -28,6 +28,7 @@ def read(spark, broker, queue, **options):
     return spark.readStream.format("jms").options(**given | options).load()
 
 
+@pytest.mark.releases
 def test_available_now_reads_each_message_once_and_leaves_nothing(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(500)))
     frame = read(spark, broker, queue, maxMessagesPerTrigger="200").select("text")
@@ -119,6 +120,7 @@ def test_a_rival_and_messages_that_the_broker_acts_on(spark, broker, queue, tmp_
     assert taken
 
 
+@pytest.mark.releases
 @pytest.mark.deep
 def test_from_queue_to_queue_exactly_once(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(300)))

@@ -6,6 +6,7 @@ Numbers go to QUEUE by a batch, from there to QUEUE.copies by one stream and to 
 """
 
 import argparse
+import importlib.util
 import tempfile
 
 from pyspark.sql import SparkSession
@@ -46,7 +47,13 @@ def messages(spark, access, queue):
 
 def finish(writer):
     with tempfile.TemporaryDirectory() as checkpoint:
-        query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+        writer = writer.option("checkpointLocation", checkpoint)
+        if importlib.util.find_spec("pyspark.sql.streaming.datasource"):
+            query = writer.trigger(availableNow=True).start()
+        else:  # AvailableNow of earlier releases is one batch
+            query = writer.start()
+            query.processAllAvailable()
+            query.stop()
         assert query.awaitTermination(150), "the query did not end"
         assert query.exception() is None, query.exception()
 

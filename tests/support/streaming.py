@@ -1,5 +1,7 @@
 """Starts queries with the options of the test broker."""
 
+import ast
+import json
 import time
 
 
@@ -11,14 +13,32 @@ def read(spark, broker, **options):
     return spark.readStream.format("jms").options(**access(broker), **options).load()
 
 
-def run_available(frame, checkpoint, sink="memory", name=None, **options):
+def run_available(frame, checkpoint, sink="memory", name=None, each=None, **options):
     """Write what is available and return the ended query; an error of the query is raised."""
-    writer = frame.writeStream.format(sink).options(**options).option("checkpointLocation", str(checkpoint))
+    from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL  # imported here: `make unit` needs no pyspark
+
+    writer = frame.writeStream.foreachBatch(each) if each else frame.writeStream.format(sink).options(**options)
+    writer = writer.option("checkpointLocation", str(checkpoint))
     if name:
         writer = writer.queryName(name)
-    query = writer.trigger(availableNow=True).start()
-    assert query.awaitTermination(250), "the query did not end"
+    if HAS_ADMISSION_CONTROL:
+        query = writer.trigger(availableNow=True).start()
+        assert query.awaitTermination(250), "the query did not end"
+        return query
+    query = writer.start()  # earlier releases run one batch with AvailableNow
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
     return query
+
+
+def last_offset(query):
+    """The end of the last batch of the one source, as Spark logged it."""
+    text = query.lastProgress["sources"][0]["endOffset"]
+    return (
+        json.loads(text) if text.startswith('{"') else ast.literal_eval(text)
+    )  # before Spark 4.2, str() of the object
 
 
 def left(broker, queue, expected=0, seconds=10):

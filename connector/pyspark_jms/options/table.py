@@ -292,8 +292,8 @@ OPTIONS: tuple[Option, ...] = (
            " stop stops the query, deadLetter sends it to deadLetterQueue, skip acknowledges and drops it"),
     Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
-    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow and batch reads: how long no message arrives"
-           " before the broker is asked whether the queue is empty"),
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: how long no"
+           " message arrives before the broker is asked whether the queue is empty"),
     Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent or non_persistent. Default for rows"
            " without JMSDeliveryMode"),
     Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyspark
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     CharType,
@@ -24,10 +23,9 @@ from pyspark_jms.errors import SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.options.values import hide_secrets
+from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL, arrow_type
 
 __all__ = ["JmsDataSource"]
-
-_OLDEST_SPARK = (4, 2)
 
 
 class JmsDataSource(DataSource):
@@ -37,7 +35,6 @@ class JmsDataSource(DataSource):
         # In place: Spark has the mapping in a local variable of its own, which a traceback may show.
         options.update(hide_secrets(options))
         super().__init__(options)
-        _require_spark(pyspark.__version__)
 
     @classmethod
     def name(cls) -> str:
@@ -49,10 +46,15 @@ class JmsDataSource(DataSource):
         return DDL
 
     def streamReader(self, schema: StructType) -> Any:
-        from pyspark_jms.spark.stream_reader import JmsStreamReader
-
         _require_ours(schema)
-        return JmsStreamReader(SourceOptions.parse(self.options, "stream"))
+        options = SourceOptions.parse(self.options, "stream")
+        if HAS_ADMISSION_CONTROL:
+            from pyspark_jms.spark.stream_reader import JmsStreamReader
+
+            return JmsStreamReader(options)
+        from pyspark_jms.spark.stream_basic_reader import JmsBasicStreamReader
+
+        return JmsBasicStreamReader(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.stream_writer import JmsStreamWriter
@@ -87,7 +89,7 @@ def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
 
 def _arrow_field(field: StructField) -> pa.Field:
     try:
-        return pa.field(field.name, to_arrow_type(_of_any_length(field.dataType), timezone="UTC"))
+        return pa.field(field.name, arrow_type(_of_any_length(field.dataType)))
     except PySparkTypeError:
         raise SchemaError(
             f"Column {field.name} has the type {field.dataType.simpleString()}, which Arrow does not have.",
@@ -115,10 +117,3 @@ def _of_any_length(found: DataType) -> DataType:
 def _require_ours(schema: StructType) -> None:
     if schema != from_arrow_schema(ARROW_SCHEMA):
         raise SchemaError("A schema was given to readStream.", "Leave schema() out: format jms has one fixed schema.")
-
-
-def _require_spark(version: str) -> None:
-    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SPARK:
-        raise UnsupportedError(
-            f"This is PySpark {version}, whose Python sources have no admission control.", "Use PySpark 4.2 or newer."
-        )

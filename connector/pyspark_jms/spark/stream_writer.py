@@ -1,4 +1,4 @@
-"""``DataSourceStreamArrowWriter``: ``df.writeStream``. Spark's calls → ``sink.writing``."""
+"""``df.writeStream``: Spark's calls → ``sink.writing``."""
 
 import uuid
 from collections.abc import Iterator
@@ -6,17 +6,18 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import TIDY_EVERY, LedgerTask, ledger_queue, may_be_repeated
+from pyspark_jms.spark.releases import StreamArrowWriter
 from pyspark_jms.spark.reports import finish
 
 __all__ = ["JmsStreamWriter"]
 
 
-class JmsStreamWriter(DataSourceStreamArrowWriter):
+class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base class depends on the release
     """At-least-once by default: a task that succeeded has sent all its rows, a retried task may send its rows again."""
 
     def __init__(self, options: SinkOptions) -> None:

@@ -17,6 +17,7 @@ def peek(spark, broker, **options):
     return spark.read.format("jms").options(**access(broker), idleTimeout="300ms", **options).load()
 
 
+@pytest.mark.releases
 def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     fill(broker, queue, 500)
     for _ in range(2):
@@ -27,6 +28,7 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     assert broker.consumer_count(queue) == 0
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize(("bound", "seen"), [({"maxMessages": 7}, 7), ({"maxBytes": "25k"}, 2), ({"maxBytes": 1}, 1)])
 def test_is_bounded(spark, broker, queue, bound, seen):
     with RawStomp(broker) as client:

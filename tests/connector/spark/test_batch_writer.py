@@ -46,12 +46,14 @@ def texts(broker, queue):
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("options", [{}, {"transaction": "none"}, {"transaction": 7}, once()])
 def test_every_row_is_sent(spark, broker, queue, options):
     write(rows(spark, 100), broker, queue=queue, **options)
     assert texts(broker, queue) == sorted(f"row {n}" for n in range(100))
 
 
+@pytest.mark.releases
 def test_a_task_that_fails_sends_nothing(spark, broker, queue):
     frame = spark.range(0, 40, 1, 1).selectExpr("concat('row ', id) text", "int(if(id = 30, 77, 4)) JMSPriority")
     with pytest.raises(PythonException, match=r"\[JMS_MESSAGE_FORMAT\] Row 30 .*JMSPriority"):
@@ -59,6 +61,7 @@ def test_a_task_that_fails_sends_nothing(spark, broker, queue):
     await_count(broker, queue, 0)
 
 
+@pytest.mark.releases
 def test_maps_streams_and_types_as_spark_makes_them(spark, broker, queue):
     """The example of docs/typed-messages.md, and a stream."""
     orders = spark.range(2).selectExpr("id n", "if(id = 0, 'a:b', null) note", "id + 0.5D amount")
@@ -112,6 +115,7 @@ def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spar
         write(frame, Nowhere, queue="q", propertyColumns="price")
 
 
+@pytest.mark.releases
 def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
     this, other = once("job:2026-11-21T00:00+00:00"), once()
     for options in (this, this, other, this):
@@ -169,6 +173,7 @@ def test_entries_of_writes_are_deleted_after_a_week(spark, broker, queue):
     assert [len(find_entries(connection, WRITES, write_selector(task))) for task in ages] == [0, 1]
 
 
+@pytest.mark.releases
 def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):
     """Its entries are in the ledger of the query, and are deleted with those of its batches."""
     (tmp_path / "rows").mkdir()

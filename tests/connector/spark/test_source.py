@@ -1,9 +1,9 @@
 """``load()`` reports wrong options before anything connects."""
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.query import StreamingQueryException
+from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql.types import (
     ArrayType,
     CalendarIntervalType,
@@ -18,7 +18,8 @@ from pyspark.sql.types import (
 from pyspark_jms import DefaultSource
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
 from pyspark_jms.errors import JMSError, SchemaError, UnsupportedError
-from pyspark_jms.spark.source import JmsDataSource, _require_spark
+from pyspark_jms.spark.releases import arrow_type
+from pyspark_jms.spark.source import JmsDataSource
 
 NOWHERE = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
 
@@ -28,12 +29,14 @@ def test_is_what_spark_looks_for():
     assert JmsDataSource.name() == "jms"
 
 
+@pytest.mark.releases
 def test_load_gives_the_schema_and_connects_nowhere(spark):
     frame = spark.readStream.format("jms").options(**NOWHERE).load()
     assert tuple(frame.columns) == COLUMNS
-    assert to_arrow_schema(frame.schema, timezone="UTC").equals(ARROW_SCHEMA)
+    assert arrow_type(frame.schema) == pa.struct(ARROW_SCHEMA)
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -51,6 +54,7 @@ def test_load_refuses(spark, options, reason):
         spark.readStream.format("jms").options(**options).load()
 
 
+@pytest.mark.releases
 def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
     secret = "my-5ecret-word"
     options = NOWHERE | {"user": "u", "password": secret}
@@ -74,13 +78,6 @@ def test_complete_mode_is_refused():
         source.streamWriter(None, True)
 
 
-def test_an_old_spark_is_refused():
-    _require_spark("4.2.0")
-    _require_spark("5.0.0.dev1")
-    with pytest.raises(UnsupportedError, match=r"PySpark 4\.2"):
-        _require_spark("4.1.1")
-
-
 def test_the_schema_is_compared_whole():
     with pytest.raises(SchemaError):
         JmsDataSource(NOWHERE).streamReader(StructType().add("text", StringType()))
@@ -92,6 +89,7 @@ INTERVALS = {"calendarinterval": CalendarIntervalType(), "day-time": DayTimeInte
 TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("make", [JmsDataSource.writer, JmsDataSource.streamWriter])
 @pytest.mark.parametrize(
     ("options", "columns", "reason"),
@@ -116,6 +114,7 @@ def test_columns_are_checked_where_the_plan_is_made(make, options, columns, reas
         make(JmsDataSource(options), schema, False)
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("make", [JmsDataSource.writer, JmsDataSource.streamWriter])
 def test_columns_that_fit_are_taken(make):
     schema = (

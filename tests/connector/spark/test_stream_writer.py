@@ -48,6 +48,7 @@ def test_a_row_with_only_text_is_enough(spark, broker, queue, tmp_path):
     assert {message.headers["priority"] for message in found} == {"4"}
 
 
+@pytest.mark.releases
 def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 4).selectExpr(
         f"concat('queue://{queue}.', n % 2) destination",
@@ -89,6 +90,7 @@ def test_options_are_the_defaults_of_rows(spark, broker, queue, tmp_path):
     assert [(m.headers["priority"], m.headers["persistent"]) for m in found] == [("7", "false")] * 2
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
@@ -201,6 +203,7 @@ def texts(broker, queue):
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
+@pytest.mark.releases
 @PROTOCOLS
 def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path, protocol):
     frame = rows(spark, tmp_path, 500).select("text")

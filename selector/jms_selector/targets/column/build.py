@@ -9,6 +9,7 @@ from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
 from jms_selector.meaning.lenient import (
     MAX_NAMES,
@@ -89,7 +90,6 @@ def _exceeds_operator_limits(condition: Node) -> bool:
 def _column_by_arrow_function(selector: Selector, root: Node, dialect: Dialect, *, convert: bool) -> "Column":
     import pyarrow as pa
     from pyspark.sql import functions
-    from pyspark.sql.pandas.functions import arrow_udf
 
     headers = {location.name for name in names(root) if (location := locate(dialect, name)).kind}
     columns, dialect_name = sorted({"properties", "property_types", *headers}), dialect.name
@@ -100,9 +100,20 @@ def _column_by_arrow_function(selector: Selector, root: Node, dialect: Dialect, 
         batch = pa.RecordBatch.from_arrays(rows.flatten(), names=columns)
         return masks.keep(selector, batch, dialect_name, convert=convert)
 
-    udf: Any = arrow_udf
-    found: Column = udf(keep, "boolean")(functions.struct(*columns))
+    found: Column = _arrow_udf()(keep, "boolean")(functions.struct(*columns))
     return found
+
+
+def _arrow_udf() -> Any:
+    try:
+        from pyspark.sql.pandas.functions import arrow_udf
+    except ImportError:
+        raise UnsupportedSelectorError(
+            f"A selector of more than {MAX_CONDITIONS} conditions, or with a condition of more than {MAX_OPERATORS}"
+            f" operators or {MAX_PRODUCTS} multiplication, needs Arrow functions, which Spark has from 4.1 on."
+            " Combine the columns of shorter selectors, or use a newer Spark."
+        ) from None
+    return arrow_udf
 
 
 class _Builder:

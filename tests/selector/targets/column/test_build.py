@@ -6,9 +6,10 @@ import pytest
 import selector_strategies
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from pyspark.sql.pandas import functions
 
 from jms_selector import column, parse
-from jms_selector.errors import EvaluationError
+from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import MAX_NAMES, may_match
 from jms_selector.syntax.build import MAX_NESTING
@@ -141,6 +142,16 @@ def test_a_long_calculation_does_not_blow_up_the_plan(spark, text):
     assert kept.count() == 1
 
 
+@pytest.mark.releases
+@pytest.mark.skipif(hasattr(functions, "arrow_udf"), reason="this release has Arrow functions")
+@pytest.mark.parametrize("text", [" OR ".join(["a > 5"] * (MAX_CONDITIONS + 1)), "a * a * a > 0"])
+def test_without_arrow_functions_a_long_selector_is_refused(text):
+    with pytest.raises(UnsupportedSelectorError, match=r"\[JMS_UNSUPPORTED_SELECTOR\].* 4\.1"):
+        column(text)
+
+
+@pytest.mark.releases
+@pytest.mark.skipif(not hasattr(functions, "arrow_udf"), reason="this release has no Arrow functions")
 def test_the_arrow_function_and_the_expression_agree(spark, messages):
     """The form of a long selector, for one that has both."""
     rows = [selector_strategies.row_of(m, types=place % 2 == 0) for place, m in enumerate(messages)]
