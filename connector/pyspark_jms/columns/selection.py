@@ -3,6 +3,9 @@
 The pushdown is evaluated again on every row, with every type that the text of a property may have had. A row that
 matches with none of them shows that the broker ignored the selector, as it does for an existing durable subscription or
 a fully qualified queue name. The residual is evaluated in Spark only.
+
+Over STOMP both are evaluated without ``property_types``: an envelope states ``int`` for ``n``, and the broker compares
+the text ``'9'``. Over AMQP the broker and the row have the same types.
 """
 
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ import pyarrow as pa
 import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
-from jms_selector.syntax.dialects import CONVERT_PREFIX
+from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
@@ -71,7 +74,7 @@ class Selection:
         from its other consumers.
         """
         if (pushed := self._to_check) is not None:
-            kept = keep(pushed, batch, self.dialect)
+            kept = keep(pushed, self._compared(batch), self.dialect)
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
@@ -81,8 +84,12 @@ class Selection:
                 )
             batch = batch if not kept.false_count else batch.filter(kept)
         if self.pushed.residual is not None:
-            batch = batch.filter(keep(self.pushed.residual, batch, "spec"))
+            batch = batch.filter(keep(self.pushed.residual, self._compared(batch), "spec"))
         return batch
+
+    def _compared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with the types that the broker has; over STOMP without types."""
+        return batch if dialect_of(self.dialect).typed_messages else batch.drop_columns(["property_types"])
 
 
 def _marks(selector: jms_selector.Selector) -> frozenset[str]:

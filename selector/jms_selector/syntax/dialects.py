@@ -150,6 +150,12 @@ class Dialect:
     unknown_when_absent: frozenset[str] = frozenset()
     """Headers that may have a value at the broker although the delivered message lacks them."""
 
+    typed_messages: bool = False
+    """Delivered messages contain the type of each property.
+
+    Over STOMP they contain texts. The types that an envelope states are not those that the broker compares.
+    """
+
     def shows(self, name: str) -> bool:
         """Whether delivered messages contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
@@ -252,6 +258,7 @@ _NO_TIME = {"JMSTimestamp": Value(Kind.LONG, 0)}
 ARTEMIS_AMQP = replace(
     ARTEMIS,
     name="artemis-amqp",
+    typed_messages=True,
     null_texts=frozenset(),
     defaults=MappingProxyType(_NO_TIME),
     never_seen=ARTEMIS.never_seen | {"JMSReplyTo"},
@@ -263,6 +270,7 @@ ARTEMIS_AMQP = replace(
 CLASSIC_AMQP = replace(
     CLASSIC,
     name="classic-amqp",
+    typed_messages=True,
     # The prefix would corrupt the broker's cache: later selectors without it would convert too.
     always_converts=False,
     null_texts=frozenset(),
@@ -271,7 +279,7 @@ CLASSIC_AMQP = replace(
     unknown_when_absent=frozenset({"JMSMessageID"}),
 )
 
-AMQP = replace(SPEC, name="amqp", unknown_broker=True)
+AMQP = replace(SPEC, name="amqp", unknown_broker=True, typed_messages=True)
 """Any other AMQP broker."""
 
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)

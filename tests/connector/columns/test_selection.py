@@ -1,6 +1,7 @@
 """What a selector lets through, and what it must not drop."""
 
 import pickle
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
@@ -16,10 +17,12 @@ QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 RESIDUAL = "JMSRedelivered = FALSE AND color = 'red'"  # Artemis' selectors do not see JMSRedelivered
 
 
-def rows(*properties, redelivered=False):
+def rows(*properties, redelivered=False, types=None):
+    """``types``: of the properties of every row, as an envelope or AMQP has them."""
+    stated = None if types is None else list(types.items())
     return pa.RecordBatch.from_pylist(
         [
-            {"sequence": n, "properties": list(p.items()), "JMSRedelivered": redelivered}
+            {"sequence": n, "properties": list(p.items()), "JMSRedelivered": redelivered, "property_types": stated}
             for n, p in enumerate(properties)
         ],
         schema=ARROW_SCHEMA,
@@ -98,6 +101,41 @@ def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
         chosen.apply(batch, QUEUE)
     assert "blue" not in str(caught.value)
     assert "journal" in caught.value.fact
+
+
+TYPED = [
+    ("boolean", "true", "p = TRUE"),
+    ("byte", "-9", "p = -9"),
+    ("short", "9", "p < 10"),
+    ("int", "9", "p = 9"),
+    ("long", "9", "p BETWEEN 9 AND 10"),
+    ("float", "1.5", "p = 1.5"),
+    ("double", "1.0E10", "p > 1e9"),
+    ("double", "NaN", "p <> 1.5"),
+]
+
+
+@pytest.mark.parametrize("broker", ["artemis", "classic", "rabbitmq"])
+@pytest.mark.parametrize(("kind", "text", "by_type"), TYPED)
+def test_over_stomp_a_typed_property_is_compared_as_the_text_that_the_broker_has(broker, kind, text, by_type):
+    """And as of its type: the producer may have sent the type and the envelope."""
+    batch, words = rows({"p": text}, types={"p": kind}), dialect_named(broker).selector_dialect
+    for selector in (f"p = '{text}'", f"p IN ('x', '{text}')", f"p LIKE '{text[:1]}%'", by_type):
+        for by in (selector, f"({selector}) AND JMSXUserID IS NULL", f"({selector}) OR JMSXUserID = 'x'"):
+            chosen = selection(Selector(by, residual="spark"), broker, words)
+            assert sequences(chosen.apply(batch, QUEUE)) == [0], by
+    with pytest.raises(SelectorIgnoredError) if words else nullcontext():
+        chosen = selection(Selector("p = 'other'", residual="spark"), broker, words)
+        assert sequences(chosen.apply(batch, QUEUE)) == []
+
+
+@pytest.mark.parametrize("dialect", ["artemis-amqp", "classic-amqp"])
+@pytest.mark.parametrize(("kind", "text", "by_type"), TYPED)
+def test_over_amqp_a_property_is_compared_as_of_its_type(dialect, kind, text, by_type):
+    batch = rows({"p": text}, types={"p": kind})
+    assert sequences(selection(Selector(by_type), "any", dialect).apply(batch, QUEUE)) == [0]
+    with pytest.raises(SelectorIgnoredError):
+        selection(Selector(f"p = '{text}'"), "any", dialect).apply(batch, QUEUE)
 
 
 def test_a_time_of_expiration_over_amqp_is_the_brokers_own():
