@@ -2,10 +2,16 @@
 
 import time
 
+import pyarrow as pa
 import pytest
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.cli import main
+from pyspark_jms.errors import JMSSecurityError
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.testing import EmbeddedClassic, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
@@ -122,6 +128,26 @@ def test_a_row_that_is_refused_without_a_transaction_is_an_error(spark, classic)
         write.option("transaction", "none").save()
     with pytest.raises(Exception, match=r"\[JMS_(SECURITY|TRANSACTION_ROLLED_BACK)\]"):
         write.option("transaction", "task").save()
+
+
+def test_a_refused_message_ends_its_transaction_over_amqp(classic, capsys):
+    """Classic tells what it refused only if the message was sent unsettled, and commits the rest of the transaction."""
+
+    def send_over_amqp(destinations, **login):
+        given = {"brokerUrl": classic.amqp_url, "user": classic.user, "password": classic.password} | login
+        rows = pa.RecordBatch.from_pydict({"text": ["x"] * len(destinations), "destination": destinations})
+        send_at_least_once(AMQP_SINK, SinkOptions.parse(given), iter([rows]))
+
+    for destinations in (["queue://mine.amqp", "queue://theirs", "queue://mine.amqp"], ["queue://theirs"]):
+        with pytest.raises(JMSSecurityError, match=r"limited.*theirs"):
+            send_over_amqp(destinations, user="limited", password="pw")
+    assert classic.message_count("mine.amqp") == 0
+
+    send_over_amqp(["queue://mine.move"] * 50)
+    given = ["--broker-url", classic.amqp_url, "--user", "limited", "--option", "password=pw"]
+    assert main(["move", *given, "--queue", "mine.move", "--to", "theirs"]) == 1
+    assert "[JMS_SECURITY]" in capsys.readouterr().err
+    await_count(classic, "mine.move", 50)
 
 
 def test_an_answer_reaches_who_asked(spark, classic, java, queue, tmp_path):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_transactions
 from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.link.senders import Senders, await_credit
+from pyspark_jms.amqp.link.senders import Senders, await_accepted, await_credit
 from pyspark_jms.amqp.source import AmqpSourceLink
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
 from pyspark_jms.amqp.wire.sender import Sender
@@ -73,9 +73,12 @@ class AmqpMover(AmqpSourceLink):
         senders = [(self._sender(destination), blocks) for destination, blocks in letters]
 
         def send(txn_id: bytes) -> None:
+            """Returns when every message is in the transaction: Classic would commit without a refused one."""
             for sender, blocks in senders:
                 for block in blocks:
                     self._send(sender, block, txn_id)
+            for sender, _ in senders:
+                await_accepted(self.connection, sender, "messages")
 
         assert self._acknowledger is not None
         answer = self._acknowledger.acknowledge(ids, send).answer
@@ -105,7 +108,7 @@ class AmqpMover(AmqpSourceLink):
         while following < len(block):
             await_credit(self.connection, sender, "messages")
             with self.connection.core():
-                following = sender.send(block, following, len(block), txn_id=txn_id)
+                following = sender.send(block, following, len(block), settled=False, txn_id=txn_id)
 
 
 def _annotations_and_properties(message: bytes) -> Iterator[Mapping[Any, Any]]:

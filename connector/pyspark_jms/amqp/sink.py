@@ -137,6 +137,7 @@ class AmqpLedgerLink(AmqpSinkLink):
         super().send(block)
 
     def commit_with_entry(self, entry: LedgerEntry, *, again: bool, admit: Admit) -> None:  # noqa: ARG002  # as admitted
+        self._producer.await_sent()
         if not self._ledger.commit(entry, admit):
             self._producer.transactions.roll_back()
 

@@ -5,12 +5,14 @@ import uuid
 import pyarrow as pa
 import pytest
 from broker_j import EmbeddedBrokerJ
+from proton import Delivery
+from proton_broker import ProtonBroker
 from streaming import access
 from waiting import await_count, await_value
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.errors import JMSSecurityError, MessageFormatError, UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, MessageFormatError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import RowEncoder, send_at_least_once
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, User
@@ -55,11 +57,41 @@ def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
     await_count(broker, queue, 1)
 
 
-def test_a_user_who_may_not_send(fresh_broker):
-    with fresh_broker(users=[User("reader", "pw", permissions={"consume"})]) as broker:
-        refused = options(broker, queue="q", user="reader", password="pw")
+ALL = User("any", "pw").permissions
+LIMITED = User("limited", "pw", permissions=set(), at={"mine": ALL, "pyspark-jms.commits.#": ALL})
+
+
+def rows_to_both():
+    return batches("a", "b", destination=["queue://other", "queue://mine"])
+
+
+def test_a_row_to_where_the_user_may_not_send_is_an_error(fresh_broker):
+    """Artemis refuses the message only, and would commit the others."""
+    user = {"user": "limited", "password": "pw"}
+    with fresh_broker(users=[LIMITED]) as broker:
         with pytest.raises(JMSSecurityError):
-            send_at_least_once(AMQP_SINK, refused, batches("a"))
+            send_at_least_once(AMQP_SINK, options(broker, queue="q", **user), batches("a"))
+        for transaction in ("task", "1", "none"):
+            with pytest.raises(JMSSecurityError, match="other"):
+                send_at_least_once(AMQP_SINK, options(broker, transaction=transaction, **user), rows_to_both())
+        assert broker.message_count("mine") <= 1, "without a transaction, a row that was sent stays"
+        ledger = AMQP_SINK.commit_ledger(options(broker, queue="q", **user).connection, "pyspark-jms.commits.x")
+        with ledger.connect() as link:
+            (block,) = RowEncoder(options(broker), link).take(next(rows_to_both()))
+            link.send(block)
+            with pytest.raises(JMSSecurityError, match="other"):
+                link.commit_with_entry(entry("w/0"), again=False, admit=lambda _: True)
+        assert ledger.find_for_write("w") == ()
+
+
+@pytest.mark.parametrize("destination", ["queue://released", "topic://released"])
+def test_a_row_that_no_queue_takes_is_an_error(destination):
+    outcomes = {"released": Delivery.RELEASED}
+    with ProtonBroker(outcomes=outcomes) as peer:
+        given = SinkOptions.parse({"brokerUrl": peer.amqp_url, "transaction": "none"})
+        with pytest.raises(InvalidDestinationError, match="amqp:released"):
+            send_at_least_once(AMQP_SINK, given, batches("a", "b", destination=["queue://taken", destination]))
+        assert peer.queues["taken"] == ["a"]
 
 
 # --- exactly once ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ ARTEMIS = Dialect(
     origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
+    refuses_at_discharge=True,
     refuses_staging="",
     no_register="",
 )

@@ -64,6 +64,10 @@ class Dialect:
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
+    refuses_at_discharge: bool = False
+    """Whether a transaction fails if the broker refused one of its presettled messages. Otherwise the outcome of each
+    message is awaited. Only of links with an address: without one, no broker was seen to do it."""
+
     refuses_staging: str = (
         "a staging queue needs a broker that refuses a second consumer of an unshared durable subscription, and shows"
         " its messages without delivering them. Other brokers than Artemis were not seen to do both"

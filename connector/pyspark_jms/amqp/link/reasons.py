@@ -44,7 +44,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     (InvalidSelectorError, ("amqp:invalid-field",), ("Invalid selector", "selector filter"), "Check the selector."),
     (
         InvalidDestinationError,
-        ("amqp:not-found",),
+        ("amqp:not-found", "amqp:resource-deleted"),
         ("AMQ229216", "AMQ119002"),
         "Create the address and queue on the broker, or let it create them (auto-create).",
     ),
@@ -53,6 +53,12 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         (),
         ("Incorrect Routing Type", "is not configured for"),
         _KIND_REMEDY,
+    ),
+    (
+        InvalidDestinationError,
+        ("amqp:released",),
+        (),
+        "Create the queue or the binding that takes these messages; a router needs a broker or a consumer behind it.",
     ),
     (
         ConnectionLostError,

@@ -22,7 +22,7 @@ from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.locks import require_one_consumer
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.reasons import error_of
+from pyspark_jms.amqp.link.senders import await_accepted
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -243,10 +243,7 @@ class Register:
         sender = self._sendable()
         with self._connection.core():
             sender.send(_message(body), 0, 1, settled=False)
-        self._connection.await_(lambda: not sender.unsettled or _has_ended(sender), "the confirmation of a token")
-        self._connection.check_link(sender)
-        if sender.rejection is not None:
-            raise error_of(self._connection.address, sender.rejection)
+        await_accepted(self._connection, sender, "a token")
 
     def replace(self, body: bytes, transactions: Transactions | None = None) -> None:
         """In the open transaction, accept all tokens that were read, and send a new one. Opens a transaction if none is

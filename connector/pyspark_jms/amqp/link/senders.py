@@ -3,10 +3,11 @@
 import uuid
 
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sender import Sender
 
-__all__ = ["Senders", "await_credit"]
+__all__ = ["Senders", "await_accepted", "await_credit", "check_refusal"]
 
 
 class Senders:
@@ -34,3 +35,16 @@ def await_credit(connection: Connection, sender: Sender, what: str) -> None:
     """Wait until a message can be sent; the error that ended the link. ``what`` the credit is for."""
     connection.await_(lambda: sender.sendable or not sender.is_attached, f"credit for {what}")
     connection.check_link(sender)
+
+
+def await_accepted(connection: Connection, sender: Sender, what: str) -> None:
+    """Wait until the broker has accepted every message that was sent unsettled; raise why it did not."""
+    connection.await_(lambda: not sender.unsettled or not sender.is_attached, f"the confirmation of {what}")
+    check_refusal(connection, sender)
+    connection.check_link(sender)
+
+
+def check_refusal(connection: Connection, sender: Sender) -> None:
+    """Raise why the broker did not accept a message, if it has said so."""
+    if sender.rejection is not None:
+        raise error_of(connection.address, sender.rejection)

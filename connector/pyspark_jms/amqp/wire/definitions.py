@@ -12,6 +12,7 @@ __all__ = [
     "Discharge",
     "Error",
     "Modified",
+    "Received",
     "Rejected",
     "Released",
     "Source",
@@ -59,6 +60,14 @@ class Target:
     dynamic: bool | None = None
     dynamic_node_properties: Any = None
     capabilities: Names | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """§3.4.1: how much of a message has arrived. Not an outcome."""
+
+    section_number: int
+    section_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 
 from pyspark_jms.amqp.wire.composites import encode_performative
-from pyspark_jms.amqp.wire.definitions import Rejected, Source, TransactionalState
+from pyspark_jms.amqp.wire.definitions import (
+    Accepted,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    Source,
+    TransactionalState,
+)
 from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.performatives import Disposition, Flow
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.values import encode
+from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 
-__all__ = ["Sender"]
+__all__ = ["Sender", "is_final", "refusal_of"]
 
 _MIXED, _FIRST = 2, 0
 _SEQUENCE = 1 << 32
@@ -111,12 +119,40 @@ class Sender(Link):
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
         """Outcomes of deliveries of this link. Those inside a transaction count at its end."""
         known = {number for number in range(first, last + 1) if number in self.unsettled}
-        self.unsettled -= known
-        state = disposition.state
-        outcome = state.outcome if isinstance(state, TransactionalState) else state
-        if known and isinstance(outcome, Rejected):
-            reason = peer_error(outcome.error) or PeerError("amqp:rejected")
-            self.rejection = self.rejection or reason
+        if known and is_final(disposition):
+            self.unsettled -= known
+            self.rejection = self.rejection or refusal_of(disposition.state)
+
+
+def is_final(disposition: Disposition) -> bool:
+    """Whether the peer has decided on the deliveries. Before that it may tell how much of a message has arrived."""
+    return bool(disposition.settled) or not isinstance(_outcome(disposition.state), Received | None)
+
+
+def refusal_of(state: Any) -> PeerError | None:
+    """Why the peer did not take a message, of the state in a final disposition. None: it did (§3.4).
+
+    RabbitMQ releases a message that no queue takes, and a router one that nobody takes at present.
+    """
+    outcome = _outcome(state)
+    match outcome:
+        case Accepted():
+            return None
+        case Rejected():
+            return peer_error(outcome.error) or PeerError("amqp:rejected")
+        case Released():
+            return PeerError("amqp:released", "no queue or consumer took the message")
+        case Modified():
+            return PeerError("amqp:modified", "the message could not be delivered")
+        case None | Received():
+            return PeerError("amqp:illegal-state", "the message was settled without an outcome")
+        case _:
+            name = outcome.descriptor if isinstance(outcome, Described) else type(outcome).__name__
+            return PeerError("amqp:not-implemented", f"the message has the unknown outcome {name}")
+
+
+def _outcome(state: Any) -> Any:
+    return state.outcome if isinstance(state, TransactionalState) else state
 
 
 @lru_cache(maxsize=16)

@@ -184,7 +184,11 @@ class Session:
             raise malformed("a disposition of more deliveries than there are")
         for link in self._links:
             waiting = _waiting_for(link, by_receiver=disposition.role)
-            if waiting and isinstance(link, Sender | Receiver):
+            if not waiting or not isinstance(link, Sender | Receiver):
+                continue
+            if last - disposition.first < len(waiting):
+                link.on_disposition(disposition, disposition.first, last)
+            else:
                 link.on_disposition(disposition, max(disposition.first, min(waiting)), min(last, max(waiting)))
 
     def _on_flow(self, flow: Flow) -> None:

@@ -1,15 +1,16 @@
 """The link to the transaction coordinator (AMQP 1.0 part 4): declare and discharge, and what came of them."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pyspark_jms.amqp.wire.composites import encode_performative
+from pyspark_jms.amqp.wire.definitions import Accepted, Declare, Declared, Discharge
 from pyspark_jms.amqp.wire.definitions import Coordinator as CoordinatorTarget
-from pyspark_jms.amqp.wire.definitions import Declare, Declared, Discharge, Rejected
-from pyspark_jms.amqp.wire.link import Channel, PeerError, peer_error
+from pyspark_jms.amqp.wire.link import Channel, PeerError
 from pyspark_jms.amqp.wire.performatives import Disposition, Flow
-from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.sender import Sender, is_final, refusal_of
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 
@@ -22,6 +23,7 @@ _CAPABILITIES = ("amqp:local-transactions",)
 class Answer:
     """Of a request to the coordinator. ``done`` when the peer has answered."""
 
+    expected: type[Accepted] | type[Declared]
     done: bool = False
     txn_id: bytes | None = None
     """Of a declare."""
@@ -46,23 +48,22 @@ class Coordinator(Sender):
         self.attach_to(CoordinatorTarget(capabilities=_CAPABILITIES))
 
     def declare(self) -> Answer:
-        return self._request(encode_performative(Declare()))
+        return self._request(encode_performative(Declare()), Answer(Declared))
 
     def discharge(self, txn_id: bytes, *, fail: bool = False) -> Answer:
         """After this call no frame may name the transaction: a broker would store such a message outside of it."""
         self.require_open(txn_id)
         self._requests.transactions.discard(txn_id)
-        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)))
+        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)), Answer(Accepted))
 
     def require_open(self, txn_id: bytes) -> None:
         """Every transfer and acceptance inside a transaction calls this first."""
         if txn_id not in self._requests.transactions:
             raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
 
-    def _request(self, body: bytes) -> Answer:
+    def _request(self, body: bytes, answer: Answer) -> Answer:
         """§4.2, §4.3: an unsettled message whose value is the request."""
         message = b"\x00\x53\x77" + body
-        answer = Answer()
         self._requests.waiting.append((MessageBlock(message, ends=index_of(np.array([len(message)]))), answer))
         self._send_waiting()
         return answer
@@ -81,14 +82,19 @@ class Coordinator(Sender):
             self._requests.open[number] = answer
 
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
-        super().on_disposition(disposition, first, last)
+        """§4.2, §4.3: a declare ends with ``declared``, a discharge with ``accepted``. All else is a refusal."""
+        if not is_final(disposition):
+            return
         for number in range(first, last + 1):
             answer = self._requests.open.pop(number, None)
-            if answer is None:
-                continue
-            answer.done = True
-            if isinstance(disposition.state, Declared):
-                answer.txn_id = disposition.state.txn_id
-                self._requests.transactions.add(answer.txn_id)
-            elif isinstance(disposition.state, Rejected):
-                answer.error = peer_error(disposition.state.error) or PeerError("amqp:transaction:rollback")
+            if answer is not None:
+                self.unsettled.discard(number)
+                self._take(answer, disposition.state)
+
+    def _take(self, answer: Answer, state: Any) -> None:
+        answer.done = True
+        if not isinstance(state, answer.expected):
+            answer.error = refusal_of(state) or PeerError("amqp:illegal-state", "the answer to another request")
+        elif isinstance(state, Declared):
+            answer.txn_id = state.txn_id
+            self._requests.transactions.add(answer.txn_id)

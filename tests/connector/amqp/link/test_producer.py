@@ -1,10 +1,13 @@
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
+from proton import Delivery
+from proton_broker import ProtonBroker
 from waiting import await_count
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
-from pyspark_jms.errors import BrokerError, JMSSecurityError, TransactionRolledBackError
+from pyspark_jms.errors import BrokerError, InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.testing import AddressSettings, JmsClient, User
 
 
@@ -52,6 +55,29 @@ def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queu
         producer.send_at_once(texts(*map(str, range(1_500))))
         producer.await_all()
         await_count(broker, queue, 1_500)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "reason"),
+    [
+        (Delivery.RELEASED, InvalidDestinationError, "amqp:released .*Create the queue or the binding"),
+        (Delivery.MODIFIED, BrokerError, "amqp:modified"),
+        (Delivery.REJECTED, BrokerError, "amqp:rejected"),
+        (Delivery.RECEIVED, BrokerError, "without an outcome"),
+        (None, BrokerError, "without an outcome"),
+        ("detach", InvalidDestinationError, "amqp:resource-deleted refused by the test"),
+    ],
+)
+def test_a_message_that_is_not_accepted_is_an_error(outcome, kind, reason):
+    with ProtonBroker(outcomes={"q": outcome}) as peer, Producer(settings_of_peer(peer)) as producer:
+        producer.open(to("q"))
+        producer.send_at_once(texts("one"))
+        with pytest.raises(kind, match=reason):
+            producer.await_all()
+
+
+def settings_of_peer(peer):
+    return SinkOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"}).connection
 
 
 FULL = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")

@@ -25,6 +25,8 @@ ADDRESS = Address("host", 5672, protocol="amqp")
         ("amqp:not-found", "", InvalidDestinationError),
         ("amqp:internal-error", "Incorrect Routing Type for queried queue c.n", InvalidDestinationError),
         ("amqp:illegal-state", "Address t is not configured for queue support", InvalidDestinationError),
+        ("amqp:resource-deleted", "", InvalidDestinationError),
+        ("amqp:released", "", InvalidDestinationError),
         ("amqp:internal-error", "AMQ229200: Maximum Consumer Limit Reached on Queue", SubscriptionInUseError),
         ("amqp:internal-error", "AMQ229019: Queue a.token already exists on address a", SubscriptionInUseError),
         ("amqp:link:stolen", "", SubscriptionInUseError),

@@ -2,9 +2,21 @@ import numpy as np
 import pytest
 from amqp_peer import Peer, in_transaction
 
-from pyspark_jms.amqp.wire.definitions import Accepted, Error, Rejected, Target
+from pyspark_jms.amqp.wire.definitions import (
+    Accepted,
+    Declared,
+    Error,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    Target,
+    TransactionalState,
+)
 from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.wire.performatives import Disposition
 from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.blocks.block import MessageBlock, index_of
 
 
@@ -92,6 +104,41 @@ def test_a_rejection_without_a_reason(peer, sender):
     sender.send(block_of(b"a"), 0, 1, settled=False)
     peer.outcome(0, Rejected())
     assert sender.rejection == PeerError("amqp:rejected")
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (Released(), "amqp:released"),
+        (Modified(delivery_failed=True, undeliverable_here=True), "amqp:modified"),
+        (None, "amqp:illegal-state"),
+        (Received(section_number=0, section_offset=9), "amqp:illegal-state"),
+        (Declared(txn_id=b"t"), "amqp:not-implemented"),
+        (TransactionalState(txn_id=b"t1", outcome=Released()), "amqp:released"),
+        (TransactionalState(txn_id=b"t1"), "amqp:illegal-state"),
+    ],
+)
+def test_no_outcome_but_accepted_is_a_success(peer, sender, state, reason):
+    sender.send(block_of(b"a", b"b", b"c"), 0, 3, settled=False)
+    peer.outcome(0, TransactionalState(txn_id=b"t1", outcome=Accepted()), last=1)
+    assert sender.rejection is None
+    peer.outcome(2, state)
+    assert (sender.unsettled, sender.rejection.condition) == (set(), reason)
+
+
+def test_an_outcome_of_an_unknown_type_is_named(peer, sender):
+    sender.send(block_of(b"a"), 0, 1, settled=False)
+    peer.outcome(0, Described("vendor:parked:list", []))
+    assert "vendor:parked:list" in sender.rejection.description
+
+
+@pytest.mark.parametrize("state", [None, Received(section_number=0, section_offset=9)])
+def test_a_message_that_is_not_settled_yet_has_no_outcome(peer, sender, state):
+    sender.send(block_of(b"a"), 0, 1, settled=False)
+    peer.send(Disposition(role=True, first=0, state=state))
+    assert (sender.unsettled, sender.rejection) == ({0}, None)
+    peer.send(Disposition(role=True, first=0, state=Accepted()))
+    assert (sender.unsettled, sender.rejection) == (set(), None)
 
 
 def test_a_message_in_pieces_is_sent_as_one(peer, sender):

@@ -2,10 +2,20 @@ import pytest
 from amqp_peer import Peer
 
 from pyspark_jms.amqp.wire.composites import decode_performative
-from pyspark_jms.amqp.wire.definitions import Accepted, Declare, Discharge, Error, Rejected
+from pyspark_jms.amqp.wire.definitions import (
+    Accepted,
+    Declare,
+    Declared,
+    Discharge,
+    Error,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+)
 from pyspark_jms.amqp.wire.definitions import Coordinator as Target
 from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import Attach
+from pyspark_jms.amqp.wire.performatives import Attach, Disposition
 from pyspark_jms.amqp.wire.transactions import Coordinator
 from pyspark_jms.errors import IllegalStateError
 
@@ -59,6 +69,26 @@ def test_a_refused_discharge_has_the_reason(peer, coordinator):
     answer = coordinator.discharge(b"t1", fail=True)
     peer.outcome(1, Rejected(error=Error(condition="failed", description="full")))
     assert answer.error == PeerError("failed", "full")
+
+
+@pytest.mark.parametrize("state", [Released(), Modified(), None, Declared(txn_id=b"t2")])
+def test_a_discharge_that_is_not_accepted_is_refused(peer, coordinator, state):
+    coordinator.declare()
+    peer.declared(0)
+    answer = coordinator.discharge(b"t1")
+    peer.send(Disposition(role=True, first=1, state=Received(section_number=0, section_offset=0)))
+    assert not answer.done
+    peer.outcome(1, state)
+    assert answer.done
+    assert answer.error
+    assert not coordinator.unsettled
+
+
+def test_a_declare_that_is_accepted_has_no_transaction(peer, coordinator):
+    answer = coordinator.declare()
+    peer.outcome(0, Accepted())
+    assert (answer.done, answer.txn_id) == (True, None)
+    assert answer.error
 
 
 def test_a_transaction_is_not_named_after_its_discharge(peer, coordinator):

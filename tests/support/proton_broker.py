@@ -1,0 +1,115 @@
+"""A small AMQP 1.0 broker of Qpid Proton, on a real socket: queues without transactions, and a chosen outcome."""
+
+import threading
+import uuid
+from collections import defaultdict
+
+from proton import Condition, Delivery, Message, Terminus, symbol
+from proton.handlers import MessagingHandler
+from proton.reactor import ApplicationEvent, Container, EventInjector
+
+from pyspark_jms.testing.ports import free_port
+
+_CREDIT = 100
+
+
+class ProtonBroker(MessagingHandler):
+    """``with ProtonBroker(...) as broker``. Like RabbitMQ 4, it has no transactions.
+
+    ``outcomes``: of messages to an address, a state of ``Delivery``; without one they are accepted. None settles
+    without a state, and ``detach`` ends the link instead. ``coordinator``: what ends when a client attaches to the
+    transaction coordinator, ``link`` (RabbitMQ 4.3) or ``session`` (RabbitMQ 4.0). ``echoes``: whether it states that
+    it took over what the client asked for. ``refusal``: of the attach of every link.
+    """
+
+    def __init__(self, *, outcomes=None, coordinator="link", product="RabbitMQ", echoes=True, refusal=None):
+        super().__init__(auto_accept=False, prefetch=_CREDIT)
+        self.port = free_port("127.0.0.1")
+        self.amqp_url = f"amqp://127.0.0.1:{self.port}"
+        self.queues = defaultdict(list)
+        """Address → the bodies that wait there."""
+        self.deliveries = 0
+        """How many messages consumers got."""
+        self._outcomes, self._coordinator, self._product, self._echoes = outcomes or {}, coordinator, product, echoes
+        self._refusal = refusal
+        self._in_flight = {}
+        self._listening = threading.Event()
+        self._container = Container(self)
+        self._injector = EventInjector()
+        self._thread = threading.Thread(target=self._container.run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        assert self._listening.wait(30)
+        return self
+
+    def __exit__(self, *_):
+        """Its thread ends when it has closed its sockets, and the clients have closed theirs."""
+        self._injector.trigger(ApplicationEvent("leave"))
+        self._thread.join(30)
+        assert not self._thread.is_alive(), "a client is still connected"
+
+    # --- called by Proton's thread -------------------------------------------------------------
+
+    def on_start(self, event):
+        event.container.selectable(self._injector)
+        self._acceptor = event.container.listen(self.amqp_url)
+        self._listening.set()
+
+    def on_leave(self, _):
+        self._acceptor.close()
+        self._injector.close()
+
+    def on_connection_opening(self, event):
+        event.connection.offered_capabilities = [symbol("ANONYMOUS-RELAY")]
+        event.connection.properties = {symbol("product"): self._product}
+
+    def on_link_opening(self, event):
+        link = event.link
+        if link.remote_target.type == Terminus.COORDINATOR:
+            self._refuse(link if self._coordinator == "link" else link.session, "amqp:not-implemented")
+        elif self._refusal:
+            self._refuse(link, self._refusal)
+        elif self._echoes:
+            link.source.copy(link.remote_source)
+            link.target.copy(link.remote_target)
+
+    def _refuse(self, endpoint, condition):
+        endpoint.condition = Condition(condition, "refused by the test")
+        endpoint.open()
+        endpoint.close()
+
+    def on_message(self, event):
+        delivery, address = event.delivery, event.receiver.remote_target.address or event.message.address
+        outcome = self._outcomes.get(address, Delivery.ACCEPTED)
+        if outcome == "detach":
+            self._refuse(event.receiver, "amqp:resource-deleted")
+            return
+        if outcome is Delivery.ACCEPTED:
+            self.queues[address].append(event.message.body)
+        if outcome is not None:
+            delivery.update(outcome)
+        delivery.settle()
+
+    def on_sendable(self, event):
+        sender = event.sender
+        waiting = self.queues[sender.remote_source.address]
+        while sender.credit and waiting:
+            body = waiting.pop(0)
+            message = Message(body=body, id=str(uuid.uuid4()))
+            self._in_flight[sender.send(message).tag] = (sender.remote_source.address, body)
+            self.deliveries += 1
+        if sender.drain_mode:
+            sender.drained()
+
+    def on_accepted(self, event):
+        self._in_flight.pop(event.delivery.tag, None)
+
+    def on_link_closing(self, event):
+        self.on_disconnected(event)
+
+    def on_disconnected(self, _):
+        """Messages in flight wait again; one consumer at a time is enough for the tests."""
+        for address, body in self._in_flight.values():
+            self.queues[address].append(body)
+        self._in_flight.clear()
