@@ -8,6 +8,7 @@ from proton import Condition, Delivery, Message, Terminus, symbol
 from proton.handlers import MessagingHandler
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing.ports import free_port
 
 _CREDIT = 100
@@ -18,7 +19,8 @@ class ProtonBroker(MessagingHandler):
 
     ``outcomes``: of messages to an address, a state of ``Delivery``; without one they are accepted. None settles
     without a state, and ``detach`` ends the link instead. ``coordinator``: what ends when a client attaches to the
-    transaction coordinator, ``link`` (RabbitMQ 4.3) or ``session`` (RabbitMQ 4.0). ``echoes``: whether it states that
+    transaction coordinator, ``link`` (RabbitMQ 4.3) or ``session`` (RabbitMQ 4.0); ``nothing``: it takes a declare for
+    an ordinary message. ``echoes``: whether it states that
     it took over what the client asked for. ``refusal``: of the attach of every link.
     """
 
@@ -38,6 +40,11 @@ class ProtonBroker(MessagingHandler):
         self._injector = EventInjector()
         self._thread = threading.Thread(target=self._container.run, daemon=True)
 
+    @property
+    def settings(self):
+        """Of a connection to it."""
+        return SourceOptions.parse({"brokerUrl": self.amqp_url, "queue": "q"}).connection
+
     def __enter__(self):
         self._thread.start()
         assert self._listening.wait(30)
@@ -48,6 +55,11 @@ class ProtonBroker(MessagingHandler):
         self._injector.trigger(ApplicationEvent("leave"))
         self._thread.join(30)
         assert not self._thread.is_alive(), "a client is still connected"
+
+    @property
+    def is_busy(self):
+        """Whether a message is in flight, or was not given back yet."""
+        return bool(self._in_flight)
 
     # --- called by Proton's thread -------------------------------------------------------------
 
@@ -66,24 +78,27 @@ class ProtonBroker(MessagingHandler):
 
     def on_link_opening(self, event):
         link = event.link
-        if link.remote_target.type == Terminus.COORDINATOR:
-            self._refuse(link if self._coordinator == "link" else link.session, "amqp:not-implemented")
+        if link.remote_target.type == Terminus.COORDINATOR and self._coordinator == "session":
+            link.session.condition = Condition("amqp:not-implemented", "no transactions")
+            link.session.close()
+        elif link.remote_target.type == Terminus.COORDINATOR and self._coordinator == "link":
+            link.condition = Condition("amqp:not-implemented", "no transactions")
         elif self._refusal:
-            self._refuse(link, self._refusal)
+            link.condition = Condition(self._refusal, "refused by the test")
         elif self._echoes:
             link.source.copy(link.remote_source)
             link.target.copy(link.remote_target)
 
-    def _refuse(self, endpoint, condition):
-        endpoint.condition = Condition(condition, "refused by the test")
-        endpoint.open()
-        endpoint.close()
+    def on_link_local_open(self, event):
+        if event.link.condition:
+            event.link.close()
 
     def on_message(self, event):
         delivery, address = event.delivery, event.receiver.remote_target.address or event.message.address
         outcome = self._outcomes.get(address, Delivery.ACCEPTED)
         if outcome == "detach":
-            self._refuse(event.receiver, "amqp:resource-deleted")
+            event.receiver.condition = Condition("amqp:resource-deleted", "refused by the test")
+            event.receiver.close()
             return
         if outcome is Delivery.ACCEPTED:
             self.queues[address].append(event.message.body)

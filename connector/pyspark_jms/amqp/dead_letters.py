@@ -27,6 +27,7 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.amqp.wire.values import Described, Typed, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,
     ERROR_PROPERTY,
@@ -66,14 +67,29 @@ def mapped_bytes(message: OversizedMessage) -> memoryview:
 
 
 def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
-    """Returns when the broker has confirmed all of them: they are one transaction."""
+    """Returns when the broker has confirmed all of them: they are one transaction, where the broker has transactions.
+    Elsewhere each is confirmed, and those before a refused one stay.
+    """
+    try:
+        _send(settings, queue, letters, in_transaction=True)
+    except UnsupportedError:  # before the first message, and the session may have ended
+        _send(settings, queue, letters, in_transaction=False)
+
+
+def _send(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter], *, in_transaction: bool) -> None:
     with Producer(settings) as producer:
+        if in_transaction:
+            producer.transactions.begin()
+        send = producer.send if in_transaction else producer.send_at_once
         address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
             message = message_of(letter)
-            producer.send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
-        producer.commit()
+            send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
+        if in_transaction:
+            producer.commit()
+        else:
+            producer.await_all()
 
 
 def message_of(letter: AmqpDeadLetter) -> bytes:

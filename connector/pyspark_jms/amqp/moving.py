@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects.refusals import require_transactions
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.senders import Senders, await_accepted, await_credit
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import AmqpSourceLink
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
 from pyspark_jms.amqp.wire.sender import Sender
@@ -18,7 +18,13 @@ from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.errors import ConnectionLostError, MalformedFrameError, ReceiptTimeoutError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    ConnectionLostError,
+    MalformedFrameError,
+    ReceiptTimeoutError,
+    TransactionRolledBackError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -41,7 +47,16 @@ class AmqpMover(AmqpSourceLink):
         self._senders = Senders(self.connection, "moving")
 
     def require_movable(self) -> None:
-        require_transactions(self.dialect)
+        try:
+            transactions = Transactions(self.connection)
+            transactions.begin()
+            transactions.roll_back()
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"A message is moved in one transaction. {error.fact} Nothing was moved.",
+                "Use a query that reads this queue and writes its rows to the other one with transaction=none: it may"
+                " send a message twice and loses none. Or use the broker's own tools.",
+            ) from None
 
     @property
     def added_properties(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects.refusals import require_register, require_transactions
+from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.commit_ledger import (
     Admit,
     TokenLedger,
@@ -48,7 +48,7 @@ class AmqpSinkLink:
         self._prefix = f"ID:{uuid.uuid4()}:"
 
     def require_transactions(self) -> None:
-        require_transactions(self._producer.dialect)
+        self._producer.transactions.begin()
 
     def encode(
         self,

@@ -13,11 +13,14 @@ from amqp_messages import (
     ubyte,
     uint,
 )
+from proton import Delivery
+from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, send_dead_letters
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
+from pyspark_jms.errors import BrokerError
 from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
 from pyspark_jms.testing import JmsClient
 
@@ -87,6 +90,16 @@ def test_a_message_in_a_file_is_sent_as_it_came(broker, queue, settings_for):
         send_dead_letters(settings_for(broker), queue, [letter(mapped_bytes(large))])
     with JmsClient(broker) as java:
         assert java.receive(queue).body == b"x" * 300_000
+
+
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+def test_without_transactions_each_is_confirmed(ends):
+    letters = [letter(section(0x77, string(text))) for text in ("one", "two")]
+    with ProtonBroker(coordinator=ends, outcomes={"full": Delivery.REJECTED}) as peer:
+        send_dead_letters(peer.settings, "dead", letters)
+        assert peer.queues["dead"] == ["one", "two"]
+        with pytest.raises(BrokerError, match="amqp:rejected"):
+            send_dead_letters(peer.settings, "full", letters)
 
 
 def test_java_reads_them(broker, queue, settings_for):

@@ -1,8 +1,13 @@
 import pytest
 from amqp_messages import application_properties, block_of, map_, section, string
+from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.moving import AmqpMover, _annotations_and_properties
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.moving import move
 
 QUEUE = DestinationKind.QUEUE
 
@@ -40,3 +45,13 @@ def test_facts_of_the_broker_are_annotations_and_properties():
 )
 def test_the_origin_is_a_queue_whose_address_has_its_name(mover, head, origin):
     assert mover.origin(block_of([head + section(0x77, string("body"))]), 0) == origin
+
+
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+def test_without_transactions_nothing_is_moved(ends):
+    with ProtonBroker(coordinator=ends) as peer:
+        peer.queues["q"] = ["one"]
+        options = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
+        with pytest.raises(UnsupportedError, match=r"no transactions over AMQP.*Nothing was moved.*transaction=none"):
+            move(options, AmqpSource(), AmqpMover, to=Destination(QUEUE, "other"), limit=None, on_moved=print)
+        assert (peer.queues["q"], peer.deliveries) == (["one"], 0)

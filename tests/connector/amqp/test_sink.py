@@ -94,6 +94,16 @@ def test_a_row_that_no_queue_takes_is_an_error(destination):
         assert peer.queues["taken"] == ["a"]
 
 
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+def test_without_transactions_the_default_is_refused_with_the_remedy(ends):
+    with ProtonBroker(coordinator=ends) as peer:
+        for transaction in ("task", "2"):
+            given = SinkOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q", "transaction": transaction})
+            with pytest.raises(UnsupportedError, match=r"no transactions over AMQP.*Set transaction=none"):
+                send_at_least_once(AMQP_SINK, given, batches("a"))
+        assert not peer.queues["q"]
+
+
 # --- exactly once ------------------------------------------------------------------------------------
 
 

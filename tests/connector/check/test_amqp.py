@@ -1,4 +1,5 @@
 import pytest
+from proton_broker import ProtonBroker
 from streaming import access
 from waiting import await_count
 
@@ -32,6 +33,18 @@ def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
         "management", "staging settings", "ledger settings", "clock",
     ]  # fmt: skip
     assert {finding.verdict for finding in found} == {Verdict.FINE}
+
+
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+def test_a_broker_without_transactions(ends):
+    with ProtonBroker(coordinator=ends) as peer:
+        peer.queues["q"] = ["one"]
+        found = run_checks(CheckRequest(settings=peer.settings, queue="q", receive=True))
+        [transactions] = [finding for finding in found if finding.name == "transactions"]
+        assert transactions.verdict is Verdict.NOTE
+        assert "transaction=none" in transactions.advice
+        assert "1 messages, given back" in found[-1].value
+        assert peer.queues["q"] == ["one"]
 
 
 def test_a_wrong_password_is_a_finding(broker, settings_of):

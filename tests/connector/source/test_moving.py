@@ -21,7 +21,7 @@ from pyspark_jms.spark.protocols import connect_mover, source_protocol
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 DISCHARGE = b"\x00\x53\x32"
-"""Of AMQP, part 4 §4.5.7: the descriptor of a discharge."""
+"""Of AMQP, part 4 §4.5.7: the descriptor of a discharge. The first one only shows that the broker has transactions."""
 
 
 def _move(running, queue, to=None, *, limit=None, on_moved=lambda _: None, accept_claims=False, **options):
@@ -41,7 +41,7 @@ def protocol(request, broker):
     return request.param, {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
 
 
-@pytest.mark.parametrize(("cut", "nth"), [(DISCHARGE, 1), (DISCHARGE, 2)])
+@pytest.mark.parametrize(("cut", "nth"), [(DISCHARGE, 2), (DISCHARGE, 3)])
 @pytest.mark.parametrize("included", [False, True])
 def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, cut, nth, included):
     if not hasattr(broker, "amqp_url"):
@@ -60,7 +60,7 @@ def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(br
 
     left, moved = settled(counts)  # while a transaction is rolled back, its messages are missing for a moment
     assert left + moved == 1_500
-    assert moved or nth == 1
+    assert moved or nth == 2
     rest = _move(broker, queue, to, brokerUrl=broker.amqp_url)
     assert (rest.messages, dict(rest.left)) == (left, {})
     assert in_queue(broker, to) == dict.fromkeys(range(1_500), 1)

@@ -6,6 +6,7 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.errors import UnsupportedError
 
 __all__ = [
+    "no_transactions",
     "refuse_journal",
     "require_register",
     "require_staging",
@@ -42,8 +43,13 @@ def require_register(dialect: Dialect) -> None:
 def require_transactions(dialect: Dialect) -> None:
     """For a sink that sends the rows of a task in one transaction."""
     if not dialect.has_transactions:
-        raise UnsupportedError(
-            f"{dialect.name} has no transactions over AMQP.",
-            "Set transaction=none: the broker then confirms each row. The confirmed rows of a failed task stay, and its"
-            " next attempt sends them again.",
-        )
+        raise no_transactions(dialect.name)
+
+
+def no_transactions(broker: object, reason: str = "") -> UnsupportedError:
+    """``reason``: a sentence, why the broker refused the attach to the transaction coordinator."""
+    return UnsupportedError(
+        f"{broker} has no transactions over AMQP{f': {reason}' if reason else '.'}",
+        "Set transaction=none: the broker then confirms each row. The confirmed rows of a failed task stay, and its"
+        " next attempt sends them again.",
+    )

@@ -4,16 +4,17 @@ Nothing else proves that a broker has stored an acknowledgement: the answers to 
 """
 
 import logging
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.transactions import attach_coordinator, await_declared
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
-from pyspark_jms.errors import ConnectionLostError, JMSError
+from pyspark_jms.errors import ConnectionLostError, IllegalStateError, LinkError
 
 __all__ = ["Acknowledgement", "Acknowledger", "ranges_of"]
 
@@ -35,35 +36,42 @@ class Acknowledgement:
 class Acknowledger:
     """One transaction is always declared in advance, so that an acknowledgement waits for nothing."""
 
-    def __init__(self, connection: Connection, receiver: Receiver) -> None:
-        """Attaches to the coordinator. Without one, acknowledgements go unconfirmed."""
+    def __init__(self, connection: Connection, receiver: Receiver, *, confirmed: bool = True) -> None:
+        """Attaches to the coordinator. Without one, or if not ``confirmed``, acknowledgements go unconfirmed.
+
+        A broker may end the session instead of the link (RabbitMQ 4.0).
+        """
         self._connection = connection
         self._receiver = receiver
         self._coordinator: Coordinator | None = None
         self._declared: Answer | None = None
-        if connection.dialect.has_transactions:
+        if confirmed and connection.dialect.has_transactions:
             self._attach()
 
     def _attach(self) -> None:
-        with self._connection.core() as session:
-            coordinator = session.link(Coordinator, f"acknowledgements-{uuid.uuid4().hex}")
-            coordinator.attach_to_coordinator()
         try:
-            self._connection.await_attached(coordinator)
-        except JMSError as error:
-            self._connection.check()
+            coordinator = attach_coordinator(self._connection, "acknowledgements")
+            with self._connection.core():
+                declared = coordinator.declare()
+            await_declared(self._connection, coordinator, declared)
+        except LinkError as error:
+            if error.transient:
+                raise
             _log.warning(
                 "! %s has no transactions, so it confirms no acknowledgement: %s", self._connection.address, error
             )
             return
-        self._connection.await_(lambda: coordinator.sendable, "credit for transactions")
-        with self._connection.core():
-            self._coordinator, self._declared = coordinator, coordinator.declare()
+        self._coordinator, self._declared = coordinator, declared
 
     @property
     def is_confirmed(self) -> bool:
         """Whether the broker confirms acknowledgements."""
         return self._coordinator is not None
+
+    @property
+    def lost_session(self) -> bool:
+        """Whether the broker has no transactions, and ended the session to tell so. No message was delivered yet."""
+        return self._coordinator is None and self._connection.session.state is EndpointState.ENDED
 
     @property
     def is_ready(self) -> bool:
@@ -74,6 +82,8 @@ class Acknowledger:
         """``send``: called with the transaction, before the messages are accepted in it; needs transactions."""
         ranges = ranges_of(ids)
         if self._coordinator is None or self._declared is None:
+            if send is not None:
+                raise IllegalStateError("A message is moved without a transaction.", "Nothing was moved. Report this.")
             with self._connection.core():
                 self._receiver.accept(ranges)
             return Acknowledgement(None, len(ids))

@@ -25,7 +25,7 @@ class Consumer:
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
-        self._settings = settings
+        self._settings, self._arrivals = settings, arrivals
         self.connection = connect(settings, arrivals)
         self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
@@ -55,9 +55,11 @@ class Consumer:
         self._subscription = subscription
         try:
             require_existing_queue(self._settings, subscription, self.dialect)
-            receiver = attach(self.connection, subscription)
-            if not subscription.browse:
-                self._acknowledger = Acknowledger(self.connection, receiver)
+            receiver = self._attach(subscription)
+            if self._acknowledger is not None and self._acknowledger.lost_session:
+                self.connection.drop()
+                self.connection = connect(self._settings, self._arrivals)
+                receiver = self._attach(subscription, confirmed=False)
         except JMSError:
             self.connection.close()
             raise
@@ -66,6 +68,13 @@ class Consumer:
             self.connection.on_received = self._prefetch.grant
             self.connection.on_quiet = self._prefetch.try_more
             self._prefetch.grant()
+
+    def _attach(self, subscription: Subscription, *, confirmed: bool = True) -> Receiver:
+        """A link without credit."""
+        receiver = attach(self.connection, subscription)
+        if not subscription.browse:
+            self._acknowledger = Acknowledger(self.connection, receiver, confirmed=confirmed)
+        return receiver
 
     @property
     def confirms_acknowledgements(self) -> bool:

@@ -6,9 +6,10 @@ Whoever sends or accepts inside a transaction takes its id from ``begin``, on th
 import contextlib
 import uuid
 
+from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transactions
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
 from pyspark_jms.errors import (
     ConnectionLostError,
@@ -16,10 +17,9 @@ from pyspark_jms.errors import (
     LinkError,
     ReceiptTimeoutError,
     TransactionRolledBackError,
-    UnsupportedError,
 )
 
-__all__ = ["Transactions"]
+__all__ = ["Transactions", "attach_coordinator", "await_declared"]
 
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
@@ -37,36 +37,30 @@ class Transactions:
         return self._declared is not None
 
     def begin(self) -> bytes:
-        """The id of the open transaction; opens one if none is open."""
+        """The id of the open transaction; opens one if none is open. ``UnsupportedError`` if the broker has none."""
         if self._declared is None:
-            coordinator = self._coordinator or self._attach()
-            with self._connection.core():
-                declared = self._declared = coordinator.declare()
-            self._connection.await_(lambda: declared.done, "a transaction")
+            is_first = self._coordinator is None
+            try:
+                self._declare()
+            except LinkError as error:
+                if error.transient or not is_first:
+                    raise
+                raise no_transactions(self._connection.address, error.fact) from None
         assert self._declared is not None
-        if self._declared.txn_id is None:
-            raise error_of(self._connection.address, self._declared.error or PeerError("amqp:not-implemented"))
+        assert self._declared.txn_id is not None
         return self._declared.txn_id
+
+    def _declare(self) -> None:
+        coordinator = self._coordinator or attach_coordinator(self._connection, "transactions")
+        with self._connection.core():
+            declared = coordinator.declare()
+        await_declared(self._connection, coordinator, declared)
+        self._coordinator, self._declared = coordinator, declared
 
     def require_open(self, txn_id: bytes) -> None:
         """Called with the connection's core at hand, right before each frame that names the transaction."""
         assert self._coordinator is not None
         self._coordinator.require_open(txn_id)
-
-    def _attach(self) -> Coordinator:
-        with self._connection.core() as session:
-            coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
-            coordinator.attach_to_coordinator()
-        try:
-            self._connection.await_attached(coordinator)
-        except LinkError as error:
-            self._connection.check()
-            raise UnsupportedError(
-                f"{self._connection.address} has no transactions: {error.fact}", "Set transaction=none."
-            ) from None
-        self._connection.await_(lambda: coordinator.sendable, "credit for transactions")
-        self._coordinator = coordinator
-        return coordinator
 
     def commit(self) -> None:
         """Return when the broker has confirmed the transaction; otherwise raise, even if the outcome is unknown."""
@@ -107,3 +101,22 @@ class Transactions:
             with self._connection.core():
                 answer = self._coordinator.discharge(declared.txn_id, fail=True)
             self._connection.await_(lambda: answer.done, "the rollback", _ABORT_SECONDS)
+
+
+def attach_coordinator(connection: Connection, prefix: str) -> Coordinator:
+    """The error of a refusal, after which the session may have ended. ``prefix``: of the link's name."""
+    require_transactions(connection.dialect)
+    with connection.core() as session:
+        coordinator = session.link(Coordinator, f"{prefix}-{uuid.uuid4().hex}")
+        coordinator.attach_to_coordinator()
+    connection.await_attached(coordinator)
+    await_credit(connection, coordinator, "transactions")
+    return coordinator
+
+
+def await_declared(connection: Connection, coordinator: Coordinator, declared: Answer) -> None:
+    """Return when a transaction has begun; the error of a refusal."""
+    connection.await_(lambda: declared.done or not coordinator.is_attached, "a transaction")
+    connection.check_link(coordinator)
+    if declared.error is not None:
+        raise error_of(connection.address, declared.error)

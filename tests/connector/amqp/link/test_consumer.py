@@ -1,4 +1,5 @@
 import pytest
+from proton_broker import ProtonBroker
 from proxy import Proxy
 from waiting import await_count, wait_until
 
@@ -40,6 +41,23 @@ def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscripti
     receipt = link.acknowledge(ids)
     link.await_receipt(receipt)
     await_count(broker, queue, 0)
+
+
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+def test_without_transactions_messages_are_read_and_acknowledged_unconfirmed(subscription_to, opened, ends):
+    """RabbitMQ 4.3 ends the link at the attach to the coordinator, 4.0 the session."""
+    with ProtonBroker(coordinator=ends) as peer:
+        peer.queues["q"] = ["one", "two"]
+        link = opened(Consumer(peer.settings))
+        link.subscribe(subscription_to("q"))
+        _, ids = taken(link, 2)
+        assert not link.confirms_acknowledgements
+        assert link.ping() is None
+        link.await_receipt(link.acknowledge(ids))
+        link.await_receipt(link.probe())
+        link.close()
+        wait_until(lambda: not peer.is_busy)
+        assert (peer.queues["q"], peer.deliveries) == ([], 2)
 
 
 def test_only_credit_holds_the_broker_back(broker, queue, put, subscription_to, consume):

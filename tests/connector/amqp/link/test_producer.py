@@ -7,7 +7,6 @@ from waiting import await_count
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import BrokerError, InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
-from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.testing import AddressSettings, JmsClient, User
 
 
@@ -69,15 +68,11 @@ def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queu
     ],
 )
 def test_a_message_that_is_not_accepted_is_an_error(outcome, kind, reason):
-    with ProtonBroker(outcomes={"q": outcome}) as peer, Producer(settings_of_peer(peer)) as producer:
+    with ProtonBroker(outcomes={"q": outcome}) as peer, Producer(peer.settings) as producer:
         producer.open(to("q"))
         producer.send_at_once(texts("one"))
         with pytest.raises(kind, match=reason):
             producer.await_all()
-
-
-def settings_of_peer(peer):
-    return SinkOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"}).connection
 
 
 FULL = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
