@@ -15,6 +15,7 @@ from pyspark_jms.amqp.link.stream import Stream
 from pyspark_jms.amqp.wire.connection import Connection as Core
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.link import Link, PeerError
+from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
@@ -195,7 +196,8 @@ class Connection:
         """Raise why the broker detached a link."""
         if link.state is EndpointState.ENDED:
             self.check()
-            raise error_of(self.address, link.error or PeerError("amqp:internal-error", "the link was detached"))
+            error = link.error or PeerError("amqp:internal-error", "the link was detached")
+            raise error_of(self.address, error, selected=isinstance(link, Receiver) and link.is_selective)
 
     def close(self) -> None:
         """Close in order, as far as the broker answers within a few seconds. Never raises."""

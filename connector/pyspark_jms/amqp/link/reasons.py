@@ -27,6 +27,7 @@ _KIND_REMEDY = (
     "Use option topic for a topic and option queue for a queue. The queue of a durable subscription is named"
     " TOPIC::QUEUE."
 )
+_SELECTOR_REMEDY = "Check the selector."
 _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
     # Error class, conditions, parts of the description (Artemis, Classic), remedy.
     (
@@ -41,7 +42,13 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
         _SECURITY_REMEDY,
     ),
-    (InvalidSelectorError, ("amqp:invalid-field",), ("Invalid selector", "selector filter"), "Check the selector."),
+    (InvalidSelectorError, (), ("Invalid selector", "selector filter"), _SELECTOR_REMEDY),
+    (
+        InvalidDestinationError,
+        (),
+        ("amqp_address_v1_not_permitted",),
+        "Name a queue of RabbitMQ 4 as /queues/NAME, and to write also /exchanges/NAME/KEY, percent-encoded.",
+    ),
     (
         InvalidDestinationError,
         ("amqp:not-found", "amqp:resource-deleted"),
@@ -69,10 +76,13 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
 )
 
 
-def error_of(address: Address, error: PeerError) -> JMSError:
+def error_of(address: Address, error: PeerError, *, selected: bool = False) -> JMSError:
+    """``selected``: it ended a link with a selector, which is then the invalid field of its attach."""
     reason = " ".join(filter(None, (error.condition, error.description.strip()[:_MAX_CHARACTERS])))
     for kind, conditions, texts, remedy in _RULES:
         if error.condition in conditions or any(text in error.description for text in texts):
             verb = "ended the connection" if kind is ConnectionLostError else "refused"
             return kind(f"{address} {verb}: {reason}.", remedy)
+    if selected and error.condition == "amqp:invalid-field":
+        return InvalidSelectorError(f"{address} refused: {reason}.", _SELECTOR_REMEDY)
     return BrokerError(f"{address} answered with an error: {reason}.", "See the broker's log for the reason.")

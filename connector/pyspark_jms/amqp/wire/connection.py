@@ -22,8 +22,8 @@ from pyspark_jms.jms.secret_text import SecretBytes
 
 __all__ = ["Connection", "Peer"]
 
-_LOGIN_FAILED = PeerError("amqp:unauthorized-access", "the login was refused")
-_NO_MECHANISM = PeerError("amqp:unauthorized-access", "the server offers no SASL mechanism that this login can use")
+_MAX_MECHANISMS = 10
+"""More of the server's SASL mechanisms are not named in an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,8 @@ class Connection:
         self._pending = bytearray()
         self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
+        self._offered: tuple[str, ...] = ()
+        """The server's SASL mechanisms."""
         self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
             CONNECTION, ConnectionState.START, "connection"
         )
@@ -166,9 +168,10 @@ class Connection:
     def _on_sasl(self, performative: Performative) -> None:
         match performative:
             case SaslMechanisms():
-                init = sasl_init(self._login, performative.sasl_server_mechanisms, self._hostname)
+                self._offered = tuple(performative.sasl_server_mechanisms)
+                init = sasl_init(self._login, self._offered, self._hostname)
                 if init is None:
-                    self._refuse(_NO_MECHANISM)
+                    self._refuse("no SASL mechanism is known to both sides")
                 else:
                     self._to_send.append(SecretBytes(frame(0, init, sasl=True)))
             case SaslOutcome(code=0):
@@ -177,12 +180,17 @@ class Connection:
                 self._to_send += [AMQP_HEADER, frame(0, self._open())]
                 self.session.begin()
             case SaslOutcome():
-                self._refuse(_LOGIN_FAILED)
+                self._refuse("the login was refused")
             case _:
                 raise malformed("a frame that does not belong to a login")
 
-    def _refuse(self, error: PeerError) -> None:
-        self.error, self.login_refused = error, True
+    def _refuse(self, reason: str) -> None:
+        offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
+        can = " or ".join(self._login.mechanisms)
+        self.error = PeerError(
+            "amqp:unauthorized-access", f"{reason}. The server offers {offered}; this login uses {can}"
+        )
+        self.login_refused = True
         self.receive_end()
 
     def _open(self) -> Open:

@@ -21,6 +21,8 @@ class Receiver(Link):
     def __init__(self, channel: Channel, name: str, handle: int) -> None:
         super().__init__(channel, name, handle)
         self.transfers = Transfers(channel.limits)
+        self.is_selective = False
+        """Whether the attach has a selector."""
         self.credit = 0
         """Granted, and not used up by messages."""
         self.received = 0
@@ -37,6 +39,7 @@ class Receiver(Link):
     def attach_to(
         self, source: Source | None, *, properties: Any = None, desired: tuple[str, ...] | None = None
     ) -> None:
+        self.is_selective = source is not None and bool(source.filter)
         self.attach(
             snd_settle_mode=_UNSETTLED,
             rcv_settle_mode=_FIRST,

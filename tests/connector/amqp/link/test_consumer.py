@@ -5,6 +5,7 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import (
+    BrokerError,
     ConnectionLostError,
     InvalidDestinationError,
     InvalidSelectorError,
@@ -58,6 +59,15 @@ def test_without_transactions_messages_are_read_and_acknowledged_unconfirmed(sub
         link.close()
         wait_until(lambda: not peer.is_busy)
         assert (peer.queues["q"], peer.deliveries) == ([], 2)
+
+
+@pytest.mark.parametrize(("selector", "kind"), [(None, BrokerError), ("n = 1", InvalidSelectorError)])
+def test_an_invalid_field_is_the_selector_only_if_there_is_one(subscription_to, opened, selector, kind):
+    """RabbitMQ 4 refuses names of queues so."""
+    with ProtonBroker(refusal="amqp:invalid-field") as peer:
+        link = opened(Consumer(peer.settings))
+        with pytest.raises(kind, match="amqp:invalid-field refused by the test"):
+            link.subscribe(subscription_to("q", selector=selector))
 
 
 def test_only_credit_holds_the_broker_back(broker, queue, put, subscription_to, consume):

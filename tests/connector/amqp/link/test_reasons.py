@@ -21,7 +21,9 @@ ADDRESS = Address("host", 5672, protocol="amqp")
         ("amqp:unauthorized-access", "the login was refused", JMSSecurityError),
         ("amqp:internal-error", "AMQ229032: User: x does not have permission='CREATE_ADDRESS'", JMSSecurityError),
         ("amqp:unauthorized-access", "AMQ229213: User: x does not have permission='CONSUME'", JMSSecurityError),
-        ("amqp:invalid-field", "Invalid filter", InvalidSelectorError),
+        ("amqp:invalid-field", "Invalid selector", InvalidSelectorError),
+        ("amqp:invalid-field", '{amqp_address_v1_not_permitted, <<"q">>}', InvalidDestinationError),
+        ("amqp:invalid-field", "source_required", BrokerError),
         ("amqp:not-found", "", InvalidDestinationError),
         ("amqp:internal-error", "Incorrect Routing Type for queried queue c.n", InvalidDestinationError),
         ("amqp:illegal-state", "Address t is not configured for queue support", InvalidDestinationError),
@@ -41,6 +43,11 @@ def test_a_condition_or_a_text_says_which_error_it_is(condition, description, ki
     assert "amqp://host:5672" in error.fact
     assert condition in error.fact
     assert error.remedy
+
+
+@pytest.mark.parametrize(("selected", "kind"), [(True, InvalidSelectorError), (False, BrokerError)])
+def test_an_invalid_field_is_the_selector_if_one_was_sent(selected, kind):
+    assert type(error_of(ADDRESS, PeerError("amqp:invalid-field", "Invalid filter"), selected=selected)) is kind
 
 
 def test_a_long_text_is_cut():

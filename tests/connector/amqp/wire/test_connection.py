@@ -24,6 +24,7 @@ from pyspark_jms.amqp.wire.performatives import (
     Transfer,
 )
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.transactions import Coordinator
@@ -72,6 +73,16 @@ def test_a_refused_login(mechanisms, code):
         peer.core.receive_data(frame(0, SaslOutcome(code=code), sasl=True) + AMQP_HEADER)
     assert peer.core.state is ConnectionState.CLOSED
     assert peer.core.error.condition == "amqp:unauthorized-access"
+    assert f"The server offers {mechanisms[0]}; this login uses PLAIN" in peer.core.error.description
+
+
+def test_a_login_without_a_password_and_a_server_with_many_mechanisms():
+    peer = Peer()
+    peer.core._login = Login(external=True)
+    peer.core.start()
+    offered = tuple(f"SCRAM-{n}" for n in range(100))
+    peer.send(SaslMechanisms(sasl_server_mechanisms=offered), sasl=True, before=SASL_HEADER)
+    assert peer.core.error.description.endswith(", SCRAM-9; this login uses EXTERNAL or ANONYMOUS")
 
 
 def test_a_password_is_not_shown_in_what_is_to_send():
