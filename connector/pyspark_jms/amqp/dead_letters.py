@@ -81,7 +81,7 @@ def _send(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLe
         if in_transaction:
             producer.transactions.begin()
         send = producer.send if in_transaction else producer.send_at_once
-        address = producer.dialect.send.address(DestinationKind.QUEUE, queue)
+        address = producer.dialect.send.target_address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
             message = message_of(letter)

@@ -115,7 +115,7 @@ class AmqpMover(AmqpSourceLink):
             self.prefetch.released(len(ids))
 
     def _sender(self, destination: Destination) -> Sender:
-        address = self.dialect.send.address(destination.kind, destination.name)
+        address = self.dialect.send.target_address(destination.kind, destination.name)
         return self._senders.attached(address, str(destination.kind))
 
     def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:

@@ -81,7 +81,7 @@ class AmqpSinkLink:
     def _open(self, destination: Destination | None) -> None:
         """Where rows name their destinations, each message is routed by its ``to`` (the anonymous relay)."""
         if destination is not None:
-            address = self._producer.dialect.send.address(destination.kind, destination.name)
+            address = self._producer.dialect.send.target_address(destination.kind, destination.name)
             self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))
         elif self._producer.has_anonymous_relay:
             self._producer.open(Target())

@@ -21,6 +21,9 @@ class RefusedName:
     when_reading: bool = True
     """Whether the rule holds for reading too, and not only for sending."""
 
+    when_sending: bool = True
+    """Whether the rule holds for sending too, and not only for reading."""
+
     remedy: str = "Use another name."
     """The remedy in the error."""
 

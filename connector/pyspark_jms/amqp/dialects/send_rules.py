@@ -47,9 +47,24 @@ class SendRules:
     def address(self, kind: str, name: str) -> str:
         return self.address_prefixes.get(kind, "") + name
 
+    def source_address(self, kind: str, name: str) -> str:
+        """Where messages are read; ``InvalidDestinationError`` for a refused name."""
+        for rule in self.refused_names:
+            if rule.when_reading:
+                rule.check(name)
+        return self.address(kind, name)
+
+    def target_address(self, kind: str, name: str) -> str:
+        """Where messages are sent; ``InvalidDestinationError`` for a refused name."""
+        self.check_name(name, by_row=False)
+        return self.address(kind, name)
+
     def check_name(self, name: str, *, by_row: bool) -> None:
         """``InvalidDestinationError`` for a refused name. ``by_row``: it comes from column ``destination``."""
-        for rule in (*self.refused_names, *((*self.refused_in_rows, CONNECTOR_QUEUES) if by_row else ())):
+        for rule in self.refused_names:
+            if rule.when_sending:
+                rule.check(name)
+        for rule in (*self.refused_in_rows, CONNECTOR_QUEUES) if by_row else ():
             rule.check(name)
 
     def name_problem(self, name: str) -> str | None:
@@ -63,6 +78,14 @@ class SendRules:
 
 ARTEMIS_RULES = SendRules(
     broker="artemis",
+    refused_names=(
+        RefusedName(
+            pattern=r"\?",
+            reason="has a question mark, and over AMQP a consumer of Artemis gets the queue of the name before it",
+            remedy="Read it over STOMP (stomp://), or use another name.",
+            when_sending=False,
+        ),
+    ),
     refused_in_rows=(
         RefusedName(
             pattern=r"activemq\.(management|notifications)(::|$)",
@@ -105,7 +128,7 @@ CLASSIC_RULES = SendRules(
             pattern="[\U00010000-\U0010ffff\0]",
             reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
         ),
-        RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only"),
+        RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only", when_reading=False),
     ),
     refused_in_rows=(
         RefusedName(

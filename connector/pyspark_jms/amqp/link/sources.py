@@ -30,7 +30,7 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
     selector = subscription.selector
     filters: Any = None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
     return Source(
-        address=dialect.send.address(destination.kind, destination.name),
+        address=dialect.send.source_address(destination.kind, destination.name),
         durable=_DURABLE if durable else 0,
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse else None,

@@ -237,7 +237,7 @@ class StagingQueue:
     def divert(self, receiver: Receiver, ids: list[bytes], letters: Outgoing | None) -> None:
         """In a transaction of its own: accept messages that are not staged, and send dead letters for them."""
         if letters is not None:
-            address = self.connection.dialect.send.address(DestinationKind.QUEUE, letters.queue)
+            address = self.connection.dialect.send.target_address(DestinationKind.QUEUE, letters.queue)
             self._diverted.send(address, "queue", letters.messages)
         self._diverted.accept([(receiver, ids)])
         self._diverted.discharge()

@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
@@ -26,6 +28,26 @@ def test_classic_misreads_some_names(name):
         with pytest.raises(InvalidDestinationError):
             CLASSIC.send.check_name(name, by_row=by_row)
     ARTEMIS.send.check_name(name, by_row=True)
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "read", "sent"),
+    [
+        (CLASSIC.send, "a,b", False, False),
+        (CLASSIC.send, "a?b=c", False, False),
+        (CLASSIC.send, " a", False, False),
+        (CLASSIC.send, "a.>", True, False),
+        (ARTEMIS.send, "a?b=c", False, True),
+        (ARTEMIS.send, "a::b?c", False, True),
+        (ARTEMIS.send, "a::b", True, True),
+        (ARTEMIS.send, " a,b", True, True),
+        (SendRules(), "a?b", True, True),
+    ],
+)
+def test_a_name_that_the_broker_parses_is_neither_read_nor_written(rules, name, read, sent):
+    for address_of, taken in ((rules.source_address, read), (rules.target_address, sent)):
+        with contextlib.nullcontext() if taken else pytest.raises(InvalidDestinationError, match="The name"):
+            assert address_of("queue", name).endswith(name)
 
 
 @pytest.mark.parametrize(

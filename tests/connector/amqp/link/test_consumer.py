@@ -70,6 +70,16 @@ def test_an_invalid_field_is_the_selector_only_if_there_is_one(subscription_to, 
             link.subscribe(subscription_to("q", selector=selector))
 
 
+@pytest.mark.parametrize("browse", [False, True])
+def test_a_question_mark_reads_no_other_queue(broker, queue, settings_for, put, subscription_to, opened, browse):
+    """Artemis would deliver the messages of the queue whose name stands before the question mark."""
+    put(broker, queue, "one")
+    link = opened(Consumer(settings_for(broker)))
+    with pytest.raises(InvalidDestinationError, match="question mark"):
+        link.subscribe(subscription_to(f"{queue}?consumer-priority=1", browse=browse))
+    await_count(broker, queue, 1)
+
+
 def test_only_credit_holds_the_broker_back(broker, queue, put, subscription_to, consume):
     put(broker, queue, *(f"text {n}" for n in range(1_500)))
     link = consume(broker, subscription_to(queue))
