@@ -15,7 +15,6 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
-from pyspark_jms.jms.wildcards import may_receive
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
     NamedDialect,
@@ -26,6 +25,7 @@ from pyspark_jms.options.broker import (
     require_staging,
 )
 from pyspark_jms.options.connection import connection_settings
+from pyspark_jms.options.own_queues import require_distinct_queues
 from pyspark_jms.options.values import both_given, destinations, hide_secrets, option_named, parse_values
 
 __all__ = ["Journal", "SourceOptions"]
@@ -101,6 +101,7 @@ class SourceOptions:
         _refuse_other_kind(raw, reading)
         _check_message_limits(values)
         _require_queue_or_topic(values)
+        require_distinct_queues(values)
         return cls(
             connection=connection_settings(values),
             destinations=destinations(values),
@@ -274,18 +275,4 @@ def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "ba
             "Option deadLetterQueue is given, and nothing is sent there.",
             "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
         )
-    if queue is not None:
-        _refuse_reading_dead_letters(values["queue"] or (), queue)
     return queue
-
-
-def _refuse_reading_dead_letters(sources: tuple[str, ...], dead_letter_queue: str) -> None:
-    source = next((name for name in sources if may_receive(name, dead_letter_queue)), None)
-    if source is not None:
-        raise OptionConflictError(
-            f"Queue {dead_letter_queue} is both read and deadLetterQueue."
-            if source == dead_letter_queue
-            else f"Option queue={source} also reads deadLetterQueue={dead_letter_queue}: the query would read its own"
-            " dead letters again and again.",
-            "Name another queue.",
-        )

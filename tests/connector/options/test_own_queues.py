@@ -1,0 +1,59 @@
+"""Of the queues that one read names, no two are one."""
+
+import pytest
+
+from pyspark_jms.errors import InvalidOptionError, OptionConflictError
+from pyspark_jms.options.source import SourceOptions
+
+AMQP = {"brokerUrl": "amqp://host:1"}
+ONCE = AMQP | {"deliveryGuarantee": "exactly-once"}
+DURABLE = ONCE | {"subscriptionName": "n", "clientId": "c"}
+LETTERS = {"onBadMessage": "deadLetter"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ONCE | {"queue": "s", "stagingQueue": "s"},
+        ONCE | {"queue": "s.token", "stagingQueue": "s"},
+        ONCE | {"queue": '["a", "s"]', "stagingQueue": "s"},
+        ONCE | {"queue": "s::s.owner", "stagingQueue": "s"},
+        ONCE | {"queue": "x::s.token", "stagingQueue": "s"},
+        ONCE | {"queue": "a.#", "stagingQueue": "a.s"},
+        ONCE | {"queue": "s.*", "stagingQueue": "s"},
+        DURABLE | {"topic": "s", "stagingQueue": "s"},
+        DURABLE | {"topic": "a.>", "stagingQueue": "a.s"},
+        ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s"},
+        ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s.token"},
+        ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s::s.owner"},
+        AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a"},
+        AMQP | LETTERS | {"queue": "a.*", "deadLetterQueue": "a.dead"},
+        AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a::dead"},
+        AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.staging.0"},
+        AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.commits"},
+    ],
+)
+def test_two_names_of_one_queue_are_refused(given):
+    with pytest.raises(OptionConflictError, match="Name another queue"):
+        SourceOptions.parse(given)
+
+
+@pytest.mark.parametrize("name", ["a::b", "x.#", "x.*", "x.>", "a?b", " s", "s\t"])
+def test_a_name_that_a_broker_parses_keeps_no_messages(name):
+    with pytest.raises(InvalidOptionError, match=r"stagingQueue.*one plain name"):
+        SourceOptions.parse(ONCE | {"queue": "a", "stagingQueue": name})
+    if "::" not in name:
+        with pytest.raises(InvalidOptionError, match=r"deadLetterQueue.*one plain name"):
+            SourceOptions.parse(AMQP | LETTERS | {"queue": "a", "deadLetterQueue": name})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ONCE | LETTERS | {"queue": "s.a", "stagingQueue": "s", "deadLetterQueue": "s.dead"},
+        ONCE | LETTERS | {"queue": "a", "deadLetterQueue": "address::dead"},
+        DURABLE | {"topic": "a.*", "stagingQueue": "s"},
+    ],
+)
+def test_different_names_are_fine(given):
+    assert SourceOptions.parse(given).destinations
