@@ -10,7 +10,7 @@ OTHER  := build/spark-$(SPARK)
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
             $(addprefix tests/integration/test_,restarts.py selectors_in_a_query.py staged_reads.py) \
             tests/selector/targets/column/test_build.py
-# PySpark before 4.2 leaves sockets to the garbage collector.
+# PySpark before 4.2 leaves sockets to the garbage collector. In the environment: also for tests that run again.
 UNCLOSED := ignore:unclosed:ResourceWarning
 # Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
 WORKERS := -n 3 --dist worksteal
@@ -68,11 +68,11 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow'
 	$(PYTEST) -m 'container and not slow'
 
-test-spark: $(OTHER)/.ready ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
-	$(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -W $(UNCLOSED) -m releases $(RELEASES)
+test-spark: $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
+	@test -n "$(SPARK)" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
+	PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -m releases $(RELEASES)
 
 build/spark-%/.ready: pyproject.toml
-	@test -n "$*" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
 	$(PYTHON) -m venv build/spark-$*
 	build/spark-$*/bin/python -m pip install --quiet --editable '.[test]' 'pandas<3' 'pyspark==$*'
 	@touch $@
