@@ -9,7 +9,7 @@ from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.staged_messages import SeenBlock, SeenToken, seen_block, seen_token
 from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
-from pyspark_jms.delivery.staging.tokens import SourceToken
+from pyspark_jms.delivery.staging.tokens import SourceToken, is_token
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["ListedQueue", "ShownQueue", "drop_stream", "list_streams", "show_stream"]
@@ -85,13 +85,13 @@ def show_stream(settings: ConnectionSettings, names: Names) -> ShownQueue:
 
 
 def _shown(name: str, tokens: Sequence[SeenToken], blocks: Sequence[SeenBlock]) -> ShownQueue:
-    known = [token for token in map(_token, tokens) if token is not None]
+    known = [SourceToken.parse(token.text) for token in tokens if is_token(token.text)]
     last = max(known, key=lambda token: token.next, default=None)
     oldest = min((block.moved_ms for block in blocks), default=None)
     return ShownQueue(
         name=name,
         streams=tuple(sorted({token.id for token in known} | {block.stream for block in blocks})),
-        tokens=tuple(token.text for token in tokens),
+        tokens=tuple(token.text() for token in known),
         next=None if last is None else last.next,
         floor=None if last is None else last.floor,
         blocks=len(blocks),
@@ -100,13 +100,6 @@ def _shown(name: str, tokens: Sequence[SeenToken], blocks: Sequence[SeenBlock]) 
         sources=tuple(sorted({block.block.source for block in blocks})),
         oldest_seconds=None if oldest is None else round(max(0.0, time.time() - oldest / 1000), 1),
     )
-
-
-def _token(seen: SeenToken) -> SourceToken | None:
-    try:
-        return SourceToken.parse(seen.text)
-    except ValueError:
-        return None
 
 
 def drop_stream(settings: ConnectionSettings, names: Names) -> None:

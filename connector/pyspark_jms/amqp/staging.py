@@ -10,6 +10,7 @@ from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
 from pyspark_jms.amqp.recognition import most_deliveries
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.staging.tokens import is_token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
@@ -58,6 +59,9 @@ class AmqpStagedLink(StagingQueue):
     @property
     def patience_seconds(self) -> float:
         return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
+
+    def is_token(self, text: str) -> bool:
+        return is_token(text)
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
         self.lanes = [AmqpStagedLane(self.connection, each, self._settings) for each in subscriptions]

@@ -21,7 +21,7 @@ from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
-from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES
+from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES, SourceToken
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.management.link import ManagementLink
@@ -115,7 +115,7 @@ class ExactlyOnce:
             link.lock()
             locked = True
             link.tokens()
-            link.create_token(_NAME)
+            link.create_token(SourceToken(id=_NAME, name=_NAME, next=0, floor=0).text())
             link.delete_tokens()
         finally:
             link.close(delete=locked)

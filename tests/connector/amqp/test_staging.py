@@ -5,9 +5,12 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.staging import AmqpStagedLink
+from pyspark_jms.delivery.staging.tokens import SourceToken
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.network.arrivals import Arrivals
+
+TOKENS = [SourceToken(id="s", name="t", next=next_, floor=0).text() for next_ in range(2)]
 
 
 @pytest.fixture
@@ -15,7 +18,7 @@ def link(broker, settings_for, opened):
     name = f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}"
     link = opened(AmqpStagedLink(settings_for(broker), Names(name, "s"), Arrivals()))
     link.lock()
-    link.create_token("a")
+    link.create_token(TOKENS[0])
     return link
 
 
@@ -30,9 +33,9 @@ def test_messages_of_two_sources_move_in_one_transaction(broker, queue, put, sub
         lane.pause()
         accepted += [(number, [each for each in block.ids if each]) for block in lane.take()]
     link.take_tokens()
-    link.move("b", accepted)
+    link.move(TOKENS[1], accepted)
     assert broker.message_count(queue) == broker.message_count(f"{queue}.2") == 0
-    assert [token.text for token in link.tokens()] == ["b"]
+    assert [token.text for token in link.tokens()] == [TOKENS[1]]
 
 
 def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, subscription_to, settings_for, opened):
@@ -40,11 +43,11 @@ def test_a_durable_subscription_and_the_lock_are_one_connection(broker, queue, s
     names = Names(f"{queue}.staging", "s", durable.client_id)
     link = opened(AmqpStagedLink(settings_for(broker), names, Arrivals()))
     link.lock()
-    link.create_token("a")
+    link.create_token(TOKENS[0])
     link.subscribe([subscription_to(f"{queue}.topic", kind="topic", durable=durable)])
     link.take_tokens()
     link.send_blocks([(0, 1, (b"da", b"ta"))])
-    link.commit("b")
+    link.commit(TOKENS[1])
     await_count(broker, f"{durable.client_id}.{queue}.staging", 1)
     assert broker.has_queue(str(durable))
     link.close()

@@ -97,6 +97,9 @@ class StagingQueue:
         self._taken_tokens = MessageBlock()
         self._finished = MessageBlock()
         self._known_tokens: int | None = None
+        """The messages in the queue of the tokens, also those that are no tokens; None: not known."""
+        self._strangers = 0
+        """Those that are no tokens."""
         self._known_blocks: list[int] | None = None
         """The ends of the blocks that are there; None: not known, or there are blocks of another stream."""
         self._sent_blocks: list[int] = []
@@ -134,11 +137,24 @@ class StagingQueue:
 
     # --- R3: the tokens ------------------------------------------------------------------------
 
+    def is_token(self, text: str) -> bool:  # noqa: ARG002  # a subclass knows the form of its tokens
+        """Return False for a message that something else sent: it stays in the queue."""
+        return True
+
     def tokens(self) -> list[SeenToken]:
         """All tokens, by browsing."""
-        found = [seen_token(message) for message in browse(self.connection, self.names.tokens)]
-        self._known_tokens = len(found)
+        seen = [seen_token(message) for message in browse(self.connection, self.names.tokens)]
+        self._known_tokens = len(seen)
+        found = [token for token in seen if self.is_token(token.text)]
+        self._note_strangers(len(seen) - len(found))
         return found
+
+    def _note_strangers(self, count: int) -> None:
+        if count > self._strangers:
+            _log.warning(
+                "! %d messages in queue %s are not tokens of this connector: they stay", count, self.names.tokens
+            )
+        self._strangers = count
 
     def create_token(self, text: str) -> None:
         """In a confirmed send of its own."""
@@ -151,7 +167,7 @@ class StagingQueue:
         self.commit(text)
 
     def take_tokens(self) -> list[str]:
-        """Receive all tokens; they are accepted by the next commit."""
+        """Receive all tokens; they are accepted by the next commit. Messages that are no tokens are released."""
         if self._tokens is None:
             self._tokens = Pull(
                 self.connection,
@@ -159,8 +175,13 @@ class StagingQueue:
             )
         pull = self._tokens
         known = self._known_tokens
-        self._taken_tokens = pull.exactly(known, _TAKE_SECONDS) if known else pull.everything()
-        return [seen_token(self._taken_tokens.message(index)).text for index in range(len(self._taken_tokens))]
+        taken = pull.exactly(known, _TAKE_SECONDS) if known else pull.everything()
+        texts = [seen_token(taken.message(index)).text for index in range(len(taken))]
+        strangers = [each for each, text in zip(taken.ids, texts, strict=True) if not self.is_token(text)]
+        pull.release([each for each in strangers if each is not None])
+        self._note_strangers(len(strangers))
+        self._taken_tokens = MessageBlock(ids=[each for each in taken.ids if each not in strangers])
+        return list(filter(self.is_token, texts))
 
     def delete_tokens(self) -> None:
         """For the end of the stream. The broker deletes the empty queue."""
@@ -207,7 +228,7 @@ class StagingQueue:
         self._move.send(self.names.tokens, "queue", block_of(token_message(token)))
         self._move.accept([*self._taken(), *accepted])
         self._move.discharge()
-        self._known_tokens = 1
+        self._known_tokens = 1 + self._strangers
         if self._known_blocks is not None:
             self._known_blocks += self._sent_blocks
         self._sent_blocks = []

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
-__all__ = ["MAX_TOKEN_DELIVERIES", "Sighting", "SourceToken", "is_worn"]
+__all__ = ["MAX_TOKEN_DELIVERIES", "Sighting", "SourceToken", "is_token", "is_worn"]
 
 MAX_TOKEN_DELIVERIES = 3
 """A token that was delivered so often without an acknowledgement is replaced in a transaction of its own. The broker
@@ -41,6 +41,14 @@ class SourceToken:
             case {"id": str(id_), "name": str(name), "next": int(next_), "floor": int(floor)}:
                 return cls(id=id_, name=name, next=next_, floor=floor)
         raise ValueError("not a token of a staged stream")
+
+
+def is_token(text: str) -> bool:
+    try:
+        SourceToken.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ class StagedLink(Protocol):
 
     def check(self) -> None: ...
 
-    def tokens(self) -> Sequence[StagedToken]: ...
+    def tokens(self) -> Sequence[StagedToken]:
+        """Only what ``delivery.staging.tokens.is_token``; the same holds for ``take_tokens``."""
 
     def create_token(self, text: str) -> None: ...
 

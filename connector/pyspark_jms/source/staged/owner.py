@@ -162,7 +162,7 @@ class StreamOwner:
                 return self._receive(command)
             case TakeTokens():
                 self._floor = 0 if self.token is None else self.token.floor
-                return TokensTaken(tuple(map(_token, self._open.take_tokens())))
+                return TokensTaken(tuple(map(SourceToken.parse, self._open.take_tokens())))
             case TakeFinished():
                 self._open.take_finished(command.below)
                 return FinishedTaken()
@@ -221,7 +221,7 @@ class StreamOwner:
     def _find_tokens(self, command: FindTokens) -> TokensSeen[SourceToken]:
         limit = self._open.patience_seconds if command.patience is Patience.FULL else 0.0
         while True:
-            seen = tuple(Sighting(_token(each.text), each.deliveries) for each in self._open.tokens())
+            seen = tuple(Sighting(SourceToken.parse(each.text), each.deliveries) for each in self._open.tokens())
             wanted = [each for each in seen if command.name in (None, each.token.name)]
             if wanted or not self._may_still_come(limit, "the token of the staging queue is not there"):
                 return TokensSeen(seen)
@@ -272,16 +272,6 @@ class StreamOwner:
 
     def close(self) -> None:
         self._leave(politely=True)
-
-
-def _token(text: str) -> SourceToken:
-    try:
-        return SourceToken.parse(text)
-    except ValueError:
-        raise SourceFencedError(
-            "The queue of the token has a message that is not a token of this connector. Nothing was read.",
-            "Something else sends to this queue: give the query a stagingQueue of its own.",
-        ) from None
 
 
 def _are_whole(blocks: list[Stretch], start: int, end: int | None) -> bool:

@@ -129,6 +129,24 @@ def test_a_lost_token_is_made_anew(broker, queue, put, query, monkeypatch):
     assert running.texts(3) == numbered(3, 6)
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_messages_that_are_no_tokens_stay_and_stop_nothing(broker, queue, put, query, dies, caplog):
+    """Before the token and after it in the queue, and while another owner begins."""
+    put(broker, queue, *numbered(9))
+    running = query(maxMessagesPerTrigger=3)
+    found = running.texts(3)
+    tokens = f"pyspark-jms.staging.{running.log[0]['id']}.token"
+    for number in range(2):
+        put(broker, tokens, "hello", '{"id":"s","name":"t","next":"7"}')
+        if dies:
+            running.die()
+            running.start()
+        found += running.texts(3)
+        assert left(broker, tokens, 2 * number + 3) == 2 * number + 3
+    assert found == numbered(9)
+    assert f"! 4 messages in queue {tokens} are not tokens of this connector: they stay" in caplog.text
+
+
 def test_a_lost_connection_is_made_again(broker, queue, put, query):
     put(broker, queue, *numbered(6))
     running = query(maxMessagesPerTrigger=2)
