@@ -1,11 +1,12 @@
-"""Names of destinations that a broker misreads, or that a row must not name. Knows no broker."""
+"""Names of destinations and subscriptions that a broker misreads, or that a row must not name. Knows no broker."""
 
 import re
 from dataclasses import dataclass
 
-from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
+from pyspark_jms.jms.model import DurableSubscription
 
-__all__ = ["CONNECTOR_QUEUES", "RefusedName"]
+__all__ = ["CONNECTOR_QUEUES", "RefusedName", "RefusedSubscriptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +38,24 @@ CONNECTOR_QUEUES = RefusedName(
     reason="is reserved for this connector's own queues, so no row and no moved message may go there",
 )
 """The prefix of commit ledgers, staging queues, replies of the management and scratch queues."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSubscriptions:
+    """Rules for the two parts of the name of a durable subscription."""
+
+    names: tuple[RefusedName, ...] = ()
+    """Rules for ``subscriptionName``."""
+
+    client_ids: tuple[RefusedName, ...] = ()
+    """Rules for ``clientId``."""
+
+    def check(self, durable: DurableSubscription) -> None:
+        """``InvalidOptionError``: the broker would take the subscription for one of another name."""
+        for option, value, rules in (
+            ("subscriptionName", durable.name, self.names),
+            ("clientId", durable.client_id or "", self.client_ids),
+        ):
+            for rule in rules:
+                if re.search(rule.pattern, value):
+                    raise InvalidOptionError(f"Option {option} is {value!r}, which {rule.reason}.", rule.remedy)

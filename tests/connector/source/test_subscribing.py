@@ -3,7 +3,12 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value
 
-from pyspark_jms.errors import BrokerUnreachableError, SelectorChangedError, SubscriptionInUseError
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    InvalidOptionError,
+    SelectorChangedError,
+    SubscriptionInUseError,
+)
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.subscribing import create_subscription
@@ -65,3 +70,13 @@ def test_without_a_broker():
     )
     with pytest.raises(BrokerUnreachableError):
         create_subscription(parsed, source_protocol(parsed))
+
+
+@pytest.mark.parametrize("wrong", [{"subscriptionName": "::s"}, {"clientId": "c::d"}, {"subscriptionName": " s"}])
+def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(broker, queue, wrong):
+    """With broker=auto the dialect is known only after the connection."""
+    control = broker.server.getActiveMQServerControl()
+    before = set(map(str, control.getQueueNames()))
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        _create(broker, queue, **wrong)
+    assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()

@@ -1,12 +1,26 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/broker-facts.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.refused_names import RefusedSubscriptions
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["ARTEMIS"]
+
+_PARSED = (
+    RefusedName(
+        pattern="::",
+        reason="has two colons: Artemis takes what is before them for an address",
+        remedy="Use another character.",
+    ),
+    RefusedName(
+        pattern=r"^\s|\s$",
+        reason="begins or ends with a blank, which Artemis removes",
+        remedy="Remove the blank.",
+    ),
+)
 
 ARTEMIS = Dialect(
     name="artemis",
@@ -30,7 +44,10 @@ ARTEMIS = Dialect(
     # A subscription with a client id has the queue CLIENTID.NAME. Without one, a fully qualified queue name reads it:
     # as MULTICAST such a name takes no selector.
     durable_subscriptions=DurableSubscriptionHeaders(
-        name_header="durable-subscription-name", destination_without_client_id="{}::{}", ignores_changed_selector=True
+        name_header="durable-subscription-name",
+        destination_without_client_id="{}::{}",
+        ignores_changed_selector=True,
+        refused=RefusedSubscriptions(names=_PARSED, client_ids=_PARSED),
     ),
     selector_dialect="artemis",
     window_header="consumer-window-size",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.refused_names import RefusedSubscriptions
 
 __all__ = ["DurableSubscriptionHeaders"]
 
@@ -42,6 +43,9 @@ class DurableSubscriptionHeaders:
 
     ignores_changed_selector: bool = False
     """Whether SUBSCRIBE with another selector silently keeps the subscription's first one."""
+
+    refused: RefusedSubscriptions = field(default=RefusedSubscriptions())
+    """Names that the broker would take for others."""
 
     def is_named_by_destination(self, subscription: DurableSubscription) -> bool:
         """Whether ``destination`` names the subscription's queue, and no header names the subscription."""

@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import InvalidOptionError, UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -74,6 +74,33 @@ def test_a_subscription_is_shared_where_several_may_read_it():
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*classic.*Consumer\.GROUP\.VirtualTopic\.X"):
         require_durable(CLASSIC, shared, selected=False)
     require_durable(CLASSIC, DurableSubscription("s", "app"), selected=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "client_id", "option"),
+    [
+        ("::n", "c", "subscriptionName"),
+        ("a::n", None, "subscriptionName"),
+        (" n", "c", "subscriptionName"),
+        ("n\t", "c", "subscriptionName"),
+        ("n", "c::d", "clientId"),
+        ("n", " c", "clientId"),
+        ("n", "c ", "clientId"),
+    ],
+)
+def test_a_subscription_that_artemis_would_take_for_another_one(name, client_id, option):
+    with pytest.raises(InvalidOptionError, match=rf"Option {option} is "):
+        require_durable(ARTEMIS, DurableSubscription(name, client_id, shared=client_id is None), selected=False)
+    given = {"brokerUrl": "stomp://host:1", "topic": "t", "broker": "artemis", "subscriptionName": name}
+    given |= {"sharedSubscription": "true"} if client_id is None else {"clientId": client_id}
+    with pytest.raises(InvalidOptionError, match=rf"Option {option} is "):
+        SourceOptions.parse(given)
+
+
+def test_names_of_subscriptions_that_are_kept():
+    for name, client_id in (("n", "c.1"), ("x/y", "a b"), ("n:e", "c:d"), ("ü😀", "é"), ("n|e", "c,d"), ("#", "*")):
+        require_durable(ARTEMIS, DurableSubscription(name, client_id), selected=False)
+    require_durable(CLASSIC, DurableSubscription("n::1", "c"), selected=False)
 
 
 def test_a_selector_that_would_be_ignored():
