@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -12,7 +14,8 @@ import urllib.request
 import pytest
 from monitoring_files import FOLDER, dashboard_expressions, rule_expressions
 from numbered import fill
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 from streaming import access
 from waiting import wait_until
 
@@ -79,6 +82,115 @@ def prometheus(tools, tmp_path):
 def test_the_rules_are_valid_and_fire_when_they_should(tools, command):
     ended = subprocess.run(["promtool", *command], cwd=FOLDER, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+ALL_ALERTS = re.findall(r"alert: (\w+)", (FOLDER / "alerts.yml").read_text())
+
+
+def recorded(registry):
+    """Name of each sample and its labels, as promtool reads them → value."""
+    families = text_string_to_metric_families(generate_latest(registry).decode())
+    return {
+        f"{each.name}{{{', '.join(f'{key}={json.dumps(value)}' for key, value in each.labels.items())}}}": each.value
+        for family in families
+        for each in family.samples
+    }
+
+
+def series(samples, *, reports):
+    """What a Prometheus has after an hour in which the samples stay as they are.
+
+    ``reports``: the query goes on to report, as it does while it is idle. Promtool's clock begins at 0.
+    """
+    now = max(value for name, value in samples.items() if "figures_timestamp" in name)
+    for name, value in samples.items():
+        each = f"{value}+0x60"
+        if "timestamp_seconds" in name:
+            moves = reports and "figures_timestamp" in name
+            each = f"{value - now}+{60 if moves else 0}x60"
+        yield {"series": name, "values": each}
+
+
+def fired(tools, folder, samples, *, reports):
+    """The alerts that fire within the hour, by promtool."""
+    alerts = [{"eval_time": "50m", "alertname": name, "exp_alerts": []} for name in ALL_ALERTS]
+    test = {"interval": "1m", "input_series": list(series(samples, reports=reports)), "alert_rule_test": alerts}
+    shutil.copy(FOLDER / "alerts.yml", folder)
+    file = folder / "recorded.test.yml"
+    file.write_text(json.dumps({"rule_files": ["alerts.yml"], "evaluation_interval": "1m", "tests": [test]}))
+    ended = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    found = set(re.findall(r"alertname: *(\w+)", ended.stdout + ended.stderr))
+    assert (ended.returncode == 0) == (not found), ended.stdout + ended.stderr
+    return found
+
+
+@pytest.fixture
+def exporter(spark):
+    """Of a Spark that reports an idle query at once."""
+    interval = "spark.sql.streaming.noDataProgressEventInterval"
+    exporter = PrometheusExporter(CollectorRegistry())
+    spark.streams.addListener(exporter)
+    spark.conf.set(interval, "100")
+    yield exporter
+    spark.conf.unset(interval)
+    spark.streams.removeListener(exporter)
+
+
+def test_no_alert_fires_for_an_idle_queue_that_was_read(spark, broker, queue, read, tools, exporter, tmp_path):
+    fill(broker, queue, 300)
+    frame = spark.readStream.format("jms").options(**read, maxMessagesPerTrigger=100).load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    def is_idle():
+        found = {name.partition("{")[0]: value for name, value in recorded(exporter._registry).items()}
+        return found.get("pyspark_jms_received_messages_total") == 300 and found.get("pyspark_jms_lag_messages") == 0
+
+    try:
+        wait_until(is_idle, seconds=120, what="the figures of an idle queue")
+        samples = recorded(exporter._registry)
+    finally:
+        query.stop()
+    assert fired(tools, tmp_path, samples, reports=True) == set()
+
+
+def test_an_alert_fires_when_messages_wait_and_no_batch_comes(spark, broker, queue, read, tools, exporter, tmp_path):
+    fill(broker, queue, 10)
+    waits = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h"}
+    frame = spark.readStream.format("jms").options(**read | waits).load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+    def lag():
+        found = recorded(exporter._registry)
+        return next((value for name, value in found.items() if "lag_messages" in name), None)
+
+    try:
+        wait_until(lambda: lag() == 10, seconds=120, what="the messages that wait")
+        samples = recorded(exporter._registry)
+    finally:
+        query.stop()
+    assert fired(tools, tmp_path, samples, reports=True) == {"JmsNoBatch"}
+
+
+def test_an_alert_fires_when_a_batch_hangs(spark, broker, queue, tools, exporter, tmp_path):
+    goes_on, hangs = threading.Event(), threading.Event()
+
+    def hang(rows, number):
+        if number > 0:
+            hangs.set()
+            goes_on.wait()
+
+    fill(broker, queue, 10)
+    frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
+    query = frame.writeStream.foreachBatch(hang).option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        wait_until(lambda: recorded(exporter._registry), seconds=120, what="the figures of a batch")
+        fill(broker, queue, 10, first=10)
+        assert hangs.wait(120)
+        samples = recorded(exporter._registry)
+    finally:
+        goes_on.set()
+        query.stop()
+    assert "JmsBatchHangs" in fired(tools, tmp_path, samples, reports=False)
 
 
 @pytest.fixture(params=["stomp with a journal", "amqp", "amqp exactly-once"])

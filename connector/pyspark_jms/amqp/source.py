@@ -112,8 +112,14 @@ class AmqpSource:
     def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> dict[str, FoundQueue]:
         return look_up_queues(open_amqp_management, settings, queues)
 
-    def watch(self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]) -> QueueWatch:
-        return QueueWatch(open_amqp_management, settings, queues, in_flight)
+    def watch(
+        self,
+        settings: ConnectionSettings,
+        queues: Sequence[str],
+        in_flight: Callable[[], int],
+        received: Callable[[], int] | None = None,
+    ) -> QueueWatch:
+        return QueueWatch(open_amqp_management, settings, queues, in_flight, received)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

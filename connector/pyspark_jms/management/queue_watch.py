@@ -35,19 +35,23 @@ class QueueWatch:
         settings: ConnectionSettings,
         queues: Sequence[str],
         in_flight: Callable[[], int],
+        received: Callable[[], int] | None = None,
         *,
         every: float = _EVERY_SECONDS,
     ) -> None:
-        """``in_flight``: how many messages of these queues this query has received and not acknowledged. It is called
-        in another thread and must not raise.
+        """``in_flight``: how many messages of these queues this query has received and not acknowledged. ``received``:
+        how many it has received; None: it reads only some of their messages. Both are called in another thread.
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
         self._open_link = open_link
         self._queues = list(queues)
         self._in_flight = in_flight
+        self._received = received
         self._every = every
         self._figures: dict[str, int | str] = {}
+        self._undelivered: tuple[int, int] | None = None
+        """Messages that were delivered to nobody, and messages that this query had received then."""
         self._excess: deque[int] = deque(maxlen=_SAMPLES)
         self._logged_odd_reply = False
         self._closed = threading.Event()
@@ -57,9 +61,14 @@ class QueueWatch:
     def figures(self) -> dict[str, int | str]:
         """``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
 
-        ``stuckInDelivery`` if this query is the only consumer of its queues.
+        ``stuckInDelivery`` if this query is the only consumer of its queues. ``undelivered`` if it reads all messages:
+        those that were delivered to nobody, without those that it has received since the request.
         """
-        return self._figures
+        figures, undelivered = self._figures, self._undelivered
+        if not figures or undelivered is None or self._received is None:
+            return figures
+        waited, before = undelivered
+        return figures | {"undelivered": max(0, waited - (self._received() - before))}
 
     def close(self) -> None:
         self._closed.set()
@@ -96,8 +105,7 @@ class QueueWatch:
     def _request(self, link: ManagementLink) -> dict[str, int | str]:
         words = link.words.queue
         depth, delivering, consumers = (
-            sum(_count(link.queue_attribute(link.queue_name(queue), name), name) for queue in self._queues)
-            for name in (words.messages, words.delivering, words.consumers)
+            self._sum(link, name) for name in (words.messages, words.delivering, words.consumers)
         )
         figures: dict[str, int | str] = {
             "depth": depth,
@@ -105,11 +113,17 @@ class QueueWatch:
             "consumers": consumers,
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
+        if self._received is not None:
+            scheduled = 0 if words.scheduled is None else self._sum(link, words.scheduled)
+            self._undelivered = max(0, depth - delivering - scheduled), self._received()
         self._excess.append(max(0, delivering - self._in_flight()))
         if consumers == len(self._queues):
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             figures["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return figures
+
+    def _sum(self, link: ManagementLink, name: str) -> int:
+        return sum(_count(link.queue_attribute(link.queue_name(queue), name), name) for queue in self._queues)
 
 
 def _count(value: object, name: str) -> int:

@@ -229,7 +229,11 @@ class SourceProtocol(Protocol):
         """What the broker has under each name, without those of which it is not known."""
 
     def watch(
-        self, settings: ConnectionSettings, queues: Sequence[str], in_flight: Callable[[], int]
+        self,
+        settings: ConnectionSettings,
+        queues: Sequence[str],
+        in_flight: Callable[[], int],
+        received: Callable[[], int] | None = None,
     ) -> QueueFigures: ...
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[Any]) -> None:

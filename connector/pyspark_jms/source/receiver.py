@@ -111,11 +111,17 @@ class Receiver:
     def _watch_queues(self, protocol: SourceProtocol) -> QueueFigures | None:
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+        # With a selector, the broker's counts of a queue include messages that the query does not read.
+        has_others = bool(queues) and options.selector is not None
         queues += [str(options.durable)] if options.durable else []
         # A run that ends does not need figures that come every 30 s; a journal must know of other consumers.
         if not queues or (self._draining and self._store is None):
             return None
-        return protocol.watch(options.connection, queues, lambda: self._progress.in_flight)
+        received = None if has_others else self._received
+        return protocol.watch(options.connection, queues, lambda: self._progress.in_flight, received)
+
+    def _received(self) -> int:
+        return self._progress.counts.received + sum(link.waiting()[0] for link in self.links)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""

@@ -11,7 +11,7 @@ __all__ = ["SourceFigures", "figures_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigures:
-    """The figures of one source at the end of a batch. None: the source does not have this figure.
+    """The figures of one source at the end of a batch, or while no message comes. None: it does not have this figure.
 
     Counts begin with the start of the query.
     """
@@ -21,9 +21,11 @@ class SourceFigures:
     query_name: str | None
     source: int
     """The number of the source in the query."""
+    is_idle: bool
+    """Spark found nothing to read and ran no batch. ``batch_id`` is then the next one, and rows and rates are 0."""
     batch_id: int
     timestamp: datetime
-    """The start of the batch."""
+    """The start of the batch, or of the attempt to find messages for one."""
     batch_seconds: float
     rows: int
     """The rows of the batch."""
@@ -63,18 +65,20 @@ class SourceFigures:
     delivering: int | None
     """Messages of these in flight to any consumer."""
     consumers: int | None
+    undelivered: int | None
+    """Messages of these that are due and in flight to nobody. None also with a selector."""
     stuck_in_delivery: int | None
 
     @property
     def lag(self) -> int | None:
-        """About how many messages no finished batch has: those on the queues, and in the journal or staging queue.
+        """About how many messages for this query no finished batch has: those that it has received, or that are in its
+        journal or staging queue, and ``undelivered``.
 
-        Without the permission ``manage`` the source cannot ask for the messages on the queues.
+        Without the permission ``manage``, and with a selector, only messages that it has received are known.
         """
-        if self.backlog is not None:
-            return self.backlog + (self.depth or 0)
-        known = [count for count in (self.depth, self.in_flight_messages) if count is not None]
-        return max(known) if known else None
+        # What is in flight to a query with a journal is in the journal too, as soon as it is written.
+        here = [count for count in (self.backlog, self.in_flight_messages) if count is not None]
+        return max(here) + (self.undelivered or 0) if here else self.undelivered
 
 
 def figures_of(progress: Any) -> tuple[SourceFigures, ...]:
@@ -109,6 +113,7 @@ def _figures(
         run_id=str(progress["runId"]),
         query_name=progress.get("name"),
         source=number,
+        is_idle=_is_idle(progress),
         batch_id=int(progress["batchId"]),
         timestamp=datetime.fromisoformat(progress["timestamp"]),
         batch_seconds=float(progress.get("batchDuration") or 0) / 1000,
@@ -123,6 +128,12 @@ def _figures(
     )
 
 
+def _is_idle(progress: Mapping[str, Any]) -> bool:
+    """Whether Spark reported this while it had nothing to do: of a batch it also reports the duration of addBatch."""
+    durations = progress.get("durationMs")
+    return isinstance(durations, Mapping) and "addBatch" not in durations
+
+
 _COUNTS = {
     "received": ("received", "moved"),
     "acknowledged": ("acknowledged", "retired"),
@@ -135,11 +146,12 @@ _COUNTS = {
     "in_flight_messages": ("inFlightMessages",),
     "in_flight_bytes": ("inFlightBytes",),
     "lost_credit": ("lostCredit",),
-    "backlog": ("backlog", "staged"),
+    "backlog": ("backlog",),
     "journal_bytes": ("journalBytes",),
     "depth": ("depth",),
     "delivering": ("delivering",),
     "consumers": ("consumers",),
+    "undelivered": ("undelivered",),
     "stuck_in_delivery": ("stuckInDelivery",),
 }
 """Field → the names that it has in the progress: of a read with and without a journal, and of a read by a staging

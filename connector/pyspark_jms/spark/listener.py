@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from pyspark_jms.spark.figures import SourceFigures, figures_of
@@ -14,23 +15,43 @@ _log = logging.getLogger("pyspark_jms.spark")
 
 
 class JmsListener(StreamingQueryListener):
-    """``spark.streams.addListener(JmsListener(print))``: called after each batch, once for each jms source."""
+    """``spark.streams.addListener(JmsListener(print))``: called after each batch, once for each jms source.
 
-    def __init__(self, on_figures: Callable[[SourceFigures], object]) -> None:
+    While a query is idle, it is called about every 10 s: ``spark.sql.streaming.noDataProgressEventInterval``.
+    """
+
+    def __init__(self, on_figures: Callable[[SourceFigures], object], session: SparkSession | None = None) -> None:
+        """``session``: of the queries; None: the active session, or the one that was created first."""
         self._on_figures = on_figures
+        self._session = session
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing is known yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        try:
-            for figures in figures_of(event.progress):
-                self._on_figures(figures)
-        except Exception:  # noqa: BLE001 - the query goes on without its monitoring
-            _log.exception("! a listener of jms figures failed")
+        self._report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:
-        """The figures are those of the last progress."""
+        """The event has no figures. The query has them in its last progress."""
+        try:
+            progress = self._query(str(event.id)).lastProgress
+        except Exception:  # noqa: BLE001 - the query was stopped meanwhile, or it is of another session
+            _log.debug("= no figures of the idle query %s", event.id, exc_info=True)
+        else:
+            self._report(progress, only_idle=True)
+
+    def _query(self, query_id: str) -> Any:
+        session = self._session or self.spark or SparkSession.active()  # on Spark Connect, Spark sets `spark`
+        return session.streams.get(query_id)
+
+    def _report(self, progress: Any, *, only_idle: bool = False) -> None:
+        """``only_idle``: the figures of a batch come with an event of their own."""
+        try:
+            for figures in figures_of(progress):
+                if figures.is_idle or not only_idle:
+                    self._on_figures(figures)
+        except Exception:  # noqa: BLE001 - the query goes on without its monitoring
+            _log.exception("! a listener of jms figures failed")
 
     def onQueryTerminated(self, event: Any) -> None:
         """The query tells its user."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pyspark.sql import SparkSession
+
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.spark.figures import SourceFigures
 from pyspark_jms.spark.listener import JmsListener
@@ -20,6 +22,12 @@ class _Metric(NamedTuple):
     help: str
     value: Callable[[SourceFigures], float | None]
     is_counter: bool = False
+    of_batch: bool = False
+    """Of the last batch, also while the query is idle."""
+
+
+def _start(figures: SourceFigures) -> float:
+    return figures.timestamp.timestamp()
 
 
 _METRICS = (
@@ -37,8 +45,9 @@ _METRICS = (
     _Metric("stuck_messages", "Messages in delivery that never reached the source", lambda f: f.stuck_in_delivery),
     _Metric("input_rows_per_second", "Rows a second that arrived", lambda f: f.input_rows_per_second),
     _Metric("processed_rows_per_second", "Rows a second that a batch processed", lambda f: f.processed_rows_per_second),
-    _Metric("batch_seconds", "Duration of the last batch", lambda f: f.batch_seconds),
-    _Metric("last_batch_timestamp_seconds", "Start of the last batch", lambda f: f.timestamp.timestamp()),
+    _Metric("batch_seconds", "Duration of the last batch", lambda f: f.batch_seconds, of_batch=True),
+    _Metric("last_batch_timestamp_seconds", "Start of the last batch", _start, of_batch=True),
+    _Metric("figures_timestamp_seconds", "Start of the last batch or idle check", _start),
     _Metric("received_messages", "Messages received", lambda f: f.received, is_counter=True),
     _Metric("acknowledged_messages", "Messages acknowledged", lambda f: f.acknowledged, is_counter=True),
     _Metric("redelivered_messages", "Messages received again", lambda f: f.redelivered, is_counter=True),
@@ -62,6 +71,8 @@ class _State:
     failed: frozenset[str]
     figures: Mapping[tuple[str, int], SourceFigures]
     """By query id and number of the source."""
+    batches: Mapping[tuple[str, int], SourceFigures]
+    """The figures of the last batch, or the first figures if there was no batch since."""
 
 
 class PrometheusExporter(JmsListener):
@@ -72,12 +83,12 @@ class PrometheusExporter(JmsListener):
     exporter.serve(9464)
     """
 
-    def __init__(self, registry: Any = None) -> None:
-        """``registry``: a ``CollectorRegistry``; None: the default one of the process."""
-        super().__init__(self._keep)
+    def __init__(self, registry: Any = None, session: SparkSession | None = None) -> None:
+        """``registry``: a ``CollectorRegistry``; None: the default one of the process. ``session``: as for its base."""
+        super().__init__(self._keep, session)
         self._client = _client()
         self._registry = self._client.REGISTRY if registry is None else registry
-        self._state = _State({}, frozenset(), {})
+        self._state = _State({}, frozenset(), {}, {})
         self._registry.register(self)
 
     def serve(self, port: int, address: str = "127.0.0.1") -> "MetricsServer":
@@ -88,21 +99,26 @@ class PrometheusExporter(JmsListener):
 
     def _keep(self, figures: SourceFigures) -> None:
         state, query_id = self._state, figures.query_id
+        key = query_id, figures.source
+        is_batch = not figures.is_idle or key not in state.batches
         self._state = _State(
             {**state.names, query_id: figures.query_name or query_id},
             state.failed - {query_id},
-            {**state.figures, (query_id, figures.source): figures},
+            {**state.figures, key: figures},
+            {**state.batches, key: figures} if is_batch else state.batches,
         )
 
     def onQueryTerminated(self, event: Any) -> None:
         """A query that failed stays, as down, until it runs again; a query that was stopped is forgotten."""
         state, query_id = self._state, str(event.id)
-        figures = {key: kept for key, kept in state.figures.items() if key[0] != query_id}
+        figures, batches = (
+            {key: kept for key, kept in each.items() if key[0] != query_id} for each in (state.figures, state.batches)
+        )
         if event.exception is not None and query_id in state.names:
-            self._state = _State(state.names, state.failed | {query_id}, figures)
+            self._state = _State(state.names, state.failed | {query_id}, figures, batches)
         else:
             names = {key: name for key, name in state.names.items() if key != query_id}
-            self._state = _State(names, state.failed - {query_id}, figures)
+            self._state = _State(names, state.failed - {query_id}, figures, batches)
 
     # --- called by prometheus_client -----------------------------------------------------------
 
@@ -112,7 +128,7 @@ class PrometheusExporter(JmsListener):
 
     def collect(self) -> Iterator[Any]:
         state = self._state
-        figures = list(state.figures.values())
+        figures, batches = list(state.figures.values()), list(state.batches.values())
         up = self._client.core.GaugeMetricFamily(
             f"{_PREFIX}query_up", "1 while the query runs, 0 after it failed", labels=_LABELS[:2]
         )
@@ -121,7 +137,7 @@ class PrometheusExporter(JmsListener):
         yield up
         yield self._info(figures)
         for metric in _METRICS:
-            yield self._family(metric, figures)
+            yield self._family(metric, batches if metric.of_batch else figures)
 
     def _info(self, figures: list[SourceFigures]) -> Any:
         info = self._client.core.GaugeMetricFamily(

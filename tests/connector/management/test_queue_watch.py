@@ -20,8 +20,8 @@ def watch(open_link):
     """``watch(settings, queues, in_flight)``: closed at the end."""
     watches = []
 
-    def watch(settings, queues, in_flight=lambda: 0):
-        watches.append(QueueWatch(open_link, settings, queues, in_flight, every=SOON))
+    def watch(settings, queues, in_flight=lambda: 0, received=None, every=SOON):
+        watches.append(QueueWatch(open_link, settings, queues, in_flight, received, every=every))
         return watches[-1]
 
     yield watch
@@ -66,6 +66,17 @@ def test_several_queues_add_up_and_another_reader_makes_it_unknown(broker, queue
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2, "stuckInDelivery": 0})
     consume(settings_for(broker), names[0])
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2})
+
+
+def test_undelivered_messages_are_due_and_in_flight_to_nobody(broker, queue, settings_for, watch):
+    with JmsClient(broker) as java:
+        java.send(queue, "due")
+        java.send(queue, "later", delivery_delay=86_400_000)
+    received = [7]
+    watched = watch(settings_for(broker), [queue], received=lambda: received[0], every=600)
+    wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 0, "undelivered": 1})
+    received = [8]  # what was received since the request was undelivered then
+    assert watched.figures()["undelivered"] == 0
 
 
 def test_a_fully_qualified_name(broker, queue, settings_for, watch):

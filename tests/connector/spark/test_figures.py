@@ -11,7 +11,7 @@ STOMP = {
     "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
     "selectorDropped": "not known: tasks run on other machines", "deadLetters": 5, "skippedTooLarge": 6,
     "guarantee": "exactly-once into Spark", "broker": "ActiveMQ-Artemis/2.55.0", "depth": 200, "delivering": 91,
-    "consumers": 1, "depthTime": "2026-11-24T07:20:34.243+00:00", "stuckInDelivery": 0,
+    "consumers": 1, "depthTime": "2026-11-24T07:20:34.243+00:00", "stuckInDelivery": 0, "undelivered": 109,
 }  # fmt: skip
 AMQP = {
     "seq": 274, "inFlightMessages": 98, "inFlightBytes": 18702, "received": 100, "acknowledged": 2, "redelivered": 0,
@@ -19,9 +19,9 @@ AMQP = {
     "guarantee": "at-least-once", "broker": "apache-activemq-artemis/2.55.0", "lostCredit": 7,
 }  # fmt: skip
 STAGED = {
-    "seq": 50, "staged": 9, "moved": 50, "retired": 41, "oldestStagedSeconds": 2.0, "redelivered": 0, "reconnects": 0,
-    "selectorDropped": 0, "deadLetters": 0, "skippedTooLarge": 0, "guarantee": "exactly-once into Spark",
-    "broker": None,
+    "seq": 50, "staged": 9, "backlog": 7, "moved": 50, "retired": 41, "oldestStagedSeconds": 2.0, "redelivered": 0,
+    "reconnects": 0, "selectorDropped": 0, "deadLetters": 0, "skippedTooLarge": 0,
+    "guarantee": "exactly-once into Spark", "broker": None,
 }  # fmt: skip
 
 
@@ -39,23 +39,48 @@ def progress(*latest, **more):
 def test_a_read_with_a_journal():
     (figures,) = figures_of(progress(STOMP))
     assert figures == SourceFigures(
-        query_id="i", run_id="r", query_name="orders", source=0, batch_id=2,
+        query_id="i", run_id="r", query_name="orders", source=0, is_idle=False, batch_id=2,
         timestamp=dt.datetime(2026, 11, 24, 7, 20, 35, 188_000, dt.UTC), batch_seconds=0.928, rows=176,
         input_rows_per_second=142.9, processed_rows_per_second=189.7, guarantee="exactly-once into Spark",
         broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, acknowledged=24, redelivered=3, recognised=2,
         reconnects=1, dead_letters=5, skipped_too_large=6, selector_dropped=None, in_flight_messages=176,
         in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
-        delivering=91, consumers=1, stuck_in_delivery=0,
+        delivering=91, consumers=1, undelivered=109, stuck_in_delivery=0,
     )  # fmt: skip
-    assert figures.lag == 376
+    assert figures.lag == 176 + 109
 
 
 def test_a_read_over_amqp_and_one_by_a_staging_queue():
     plain, staged = figures_of(progress(json.dumps(AMQP), json.dumps(STAGED)))
     assert (plain.source, plain.lost_credit, plain.selector_dropped, plain.depth, plain.lag) == (0, 7, 4, None, 98)
     assert (plain.backlog, plain.journal_bytes) == (None, None)
-    assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 9)
-    assert (staged.backlog_age_seconds, staged.broker, staged.lag) == (2.0, None, 9)
+    assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 7)
+    assert (staged.backlog_age_seconds, staged.broker, staged.lag) == (2.0, None, 7)
+
+
+@pytest.mark.parametrize(
+    ("latest", "lag"),
+    [
+        ({"inFlightMessages": 10, "backlog": 10, "depth": 10, "undelivered": 0}, 10),  # sent 10: none counts twice
+        ({"inFlightMessages": 4, "backlog": 10, "depth": 9, "undelivered": 5}, 15),
+        ({"inFlightMessages": 4, "depth": 9, "undelivered": 5}, 9),
+        ({"backlog": 0, "staged": 300, "depth": 0, "undelivered": 0}, 0),  # the last batch stays staged
+        ({"inFlightMessages": 0, "depth": 300}, 0),  # with a selector: 300 messages for others
+        ({"undelivered": 5}, 5),
+        ({}, None),
+    ],
+)
+def test_the_lag_counts_each_message_once(latest, lag):
+    (figures,) = figures_of(progress({"seq": 1, "guarantee": "at-least-once"} | latest))
+    assert figures.lag == lag
+
+
+@pytest.mark.parametrize(
+    ("durations", "idle"),
+    [({"latestOffset": 3, "triggerExecution": 4}, True), ({"addBatch": 90, "latestOffset": 3}, False), (None, False)],
+)
+def test_a_progress_without_a_batch_is_idle(durations, idle):
+    assert figures_of(progress(STOMP, durationMs=durations))[0].is_idle is idle
 
 
 @pytest.mark.parametrize("latest", [None, "", "{", "5", '{"0": 7}', {"seq": 1}, '{"seq": 1, "guarantee": 2}'])

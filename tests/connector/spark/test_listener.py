@@ -20,6 +20,28 @@ def listening(spark):
         spark.streams.removeListener(listener)
 
 
+def test_an_idle_query_tells_its_figures_and_they_are_those_of_now(spark, broker, queue, tmp_path, listening):
+    seen = []
+    listening(JmsListener(seen.append))
+    interval = "spark.sql.streaming.noDataProgressEventInterval"
+    spark.conf.set(interval, "100")
+    try:
+        frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
+        query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    finally:
+        spark.conf.unset(interval)
+    try:
+        fill(broker, queue, 30)
+        wait_until(
+            lambda: seen and seen[-1].is_idle and seen[-1].acknowledged == 30,
+            seconds=120,
+            what="the figures of an idle query",
+        )
+        assert (seen[-1].rows, seen[-1].in_flight_messages) == (0, 0)
+    finally:
+        query.stop()
+
+
 def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
     spark, broker, queue, tmp_path, listening, caplog
 ):

@@ -16,7 +16,7 @@ LATEST = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
     "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
     "selectorDropped": 4, "deadLetters": 5, "skippedTooLarge": 6, "lostCredit": 7, "depth": 200, "delivering": 91,
-    "consumers": 1, "stuckInDelivery": 8, "guarantee": "exactly-once into Spark", "broker": "b",
+    "consumers": 1, "stuckInDelivery": 8, "undelivered": 109, "guarantee": "exactly-once into Spark", "broker": "b",
 }  # fmt: skip
 
 
@@ -35,7 +35,15 @@ def batch(query_id, name="orders", **latest):
     source = {"latestOffset": LATEST | latest, "numInputRows": 9, "inputRowsPerSecond": 1, "processedRowsPerSecond": 2}
     return Batch({
         "id": str(query_id), "runId": "r", "name": name, "timestamp": "1970-01-01T00:01:40Z", "batchId": 2,
-        "batchDuration": 928, "sources": [source],
+        "batchDuration": 928, "durationMs": {"addBatch": 900}, "sources": [source],
+    })  # fmt: skip
+
+
+def idle(query_id, timestamp):
+    source = {"latestOffset": LATEST | {"backlog": 0, "inFlightMessages": 0, "undelivered": 0}, "numInputRows": 0}
+    return Batch({
+        "id": str(query_id), "runId": "r", "name": "orders", "timestamp": timestamp, "batchId": 3,
+        "batchDuration": 3, "durationMs": {"latestOffset": 3}, "sources": [source],
     })  # fmt: skip
 
 
@@ -59,18 +67,37 @@ def test_every_figure_is_a_metric(exporter):
     found = samples(exporter._registry)
     assert len(found) == len(_METRICS) + 2
     expected = {
-        "lag_messages": 376, "oldest_age_seconds": 1.5, "journal_bytes": 53721, "received_messages_total": 200,
+        "lag_messages": 285, "oldest_age_seconds": 1.5, "journal_bytes": 53721, "received_messages_total": 200,
         "redelivered_messages_total": 3, "duplicate_messages_total": 2, "reconnects_total": 1, "dead_letters_total": 5,
         "skipped_messages_total": 6, "selector_dropped_messages_total": 4, "lost_credit_messages_total": 7,
         "stuck_messages": 8, "queue_messages": 200, "queue_delivering_messages": 91, "queue_consumers": 1,
-        "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "input_rows_per_second": 1,
-        "processed_rows_per_second": 2, "query_up": 1, "in_flight_messages": 176, "in_flight_bytes": 43074,
+        "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "figures_timestamp_seconds": 100.0,
+        "input_rows_per_second": 1, "processed_rows_per_second": 2, "query_up": 1,
+        "in_flight_messages": 176, "in_flight_bytes": 43074,
         "backlog_messages": 176, "acknowledged_messages_total": 24,
     }  # fmt: skip
     assert {key[0]: value for key, value in found.items() if len(key) == 2} == {
         f"pyspark_jms_{name}": value for name, value in expected.items()
     }
     assert found["pyspark_jms_guarantee_info", "orders", "exactly-once into Spark"] == 1
+
+
+def test_an_idle_query_has_new_figures_and_keeps_the_time_of_its_last_batch(exporter):
+    query = uuid.uuid4()
+    exporter._report(batch(query).progress)
+    exporter._report(idle(query, "1970-01-01T00:05:00Z").progress, only_idle=True)
+    found = {key[0].removeprefix("pyspark_jms_"): value for key, value in samples(exporter._registry).items()}
+    now = ("lag_messages", "backlog_messages", "in_flight_messages", "processed_rows_per_second")
+    assert [found[name] for name in now] == [0, 0, 0, 0]
+    assert (found["figures_timestamp_seconds"], found["last_batch_timestamp_seconds"]) == (300, 100)
+    assert found["batch_seconds"] == 0.928
+
+
+def test_a_query_that_was_never_seen_with_a_batch_counts_from_its_first_figures(exporter):
+    query = uuid.uuid4()
+    for minute in ("01", "02"):
+        exporter._report(idle(query, f"1970-01-01T00:{minute}:00Z").progress, only_idle=True)
+    assert samples(exporter._registry)["pyspark_jms_last_batch_timestamp_seconds", "orders"] == 60
 
 
 def test_an_unknown_figure_is_no_sample(exporter):
@@ -144,4 +171,4 @@ def test_the_page_names_every_metric(exporter):
 
 
 def test_figures_of_these_batches_are_read():
-    assert figures_of(batch("i").progress)[0].lag == 376
+    assert figures_of(batch("i").progress)[0].lag == 285

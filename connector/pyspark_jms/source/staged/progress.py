@@ -16,13 +16,17 @@ def figures(
     counts: Counts,
     watched: Mapping[str, int | str],
     *,
+    reached: int,
     dropped: int | str,
 ) -> dict[str, object]:
-    """``staged``: messages in the staging queue. ``moved``, ``retired``: of this run, into the queue and out of it."""
+    """``staged``: messages in the staging queue, ``backlog``: those of them that ``reached`` does not include.
+    ``moved``, ``retired``: of this run, into the queue and out of it.
+    """
     token, link, oldest = owner.token, owner.link, owner.memory.oldest_ms
     return {
         "seq": 0 if token is None else token.next,
         "staged": 0 if token is None else token.next - token.floor,
+        "backlog": 0 if token is None else token.next - max(token.floor, reached),
         "moved": owner.moved,
         "retired": owner.retired,
         "oldestStagedSeconds": None if oldest is None else round(max(0.0, time.time() - oldest / 1000), 1),

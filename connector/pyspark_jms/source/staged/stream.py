@@ -38,6 +38,8 @@ class StagedSource:
         warn_of_small_heap(options.connection.max_message_bytes, driver_heap())
         self._draining = False
         self._counts = Counts()
+        self._reached = 0
+        """The end of the last batch in the commit log."""
         self._owner: StreamOwner | None = None
         self._intake: Intake | None = None
         self._watch: QueueFigures | None = None
@@ -60,6 +62,7 @@ class StagedSource:
         owner = self._open()
         self._order.requested(begin.seq)
         certain = begin.seq if self._draining else self._order.certain(begin.seq)
+        self._reached = begin.seq
         planned = owner.plan(Plan(begin, certain), restarted=begin.id is not None).offset
         owner.memory.forget_below(begin.seq)
         self._tasks.release(begin.seq)
@@ -75,7 +78,9 @@ class StagedSource:
             queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
             self._protocol.warn_of_missing_queues(options.connection, queues)
             if queues and not self._draining:
-                self._watch = self._protocol.watch(options.connection, queues, lambda: 0)
+                # With a selector, the broker's counts of a queue include messages that the query does not read.
+                moved = None if options.selector is not None else lambda: self._owner.moved if self._owner else 0
+                self._watch = self._protocol.watch(options.connection, queues, lambda: 0, moved)
         return self._owner
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
@@ -100,7 +105,8 @@ class StagedSource:
         if self._owner is None or self._intake is None:
             return {}
         watched = {} if self._watch is None else self._watch.figures()
-        return figures(self._owner, self._intake, self._counts, watched, dropped=self._tasks.dropped())
+        dropped = self._tasks.dropped()
+        return figures(self._owner, self._intake, self._counts, watched, reached=self._reached, dropped=dropped)
 
     def stop(self) -> None:
         """Give back what is not moved, and the lock."""
