@@ -86,6 +86,8 @@ _PYTHON: Mapping[str, type | tuple[type, ...]] = {
     _SYMS: (list, str),
     _ANY: object,
 }
+_UNSIGNED = {_Y: 1 << 8, "ushort": 1 << 16, _U: 1 << 32, "ulong": 1 << 64}
+"""The number of values of each unsigned type (§1.6). A field may have come with the constructor of another type."""
 
 
 def encode_performative(performative: Performative) -> bytes:
@@ -138,6 +140,10 @@ def _composite(value: Any) -> Any:
     return cls(**given)
 
 
+def _is_in_range(kind: str, item: Any) -> bool:
+    return kind not in _UNSIGNED or 0 <= item < _UNSIGNED[kind]
+
+
 def _names(items: Any) -> tuple[Any, ...]:
     return tuple(items)
 
@@ -145,6 +151,8 @@ def _names(items: Any) -> tuple[Any, ...]:
 def _checked(cls: type, name: str, kind: str, item: Any) -> Any:
     if not isinstance(item, _PYTHON[kind]) or (isinstance(item, bool) and kind not in {_B, _ANY}):
         raise malformed(f"{cls.__name__.lower()} with a {name} that is not of type {kind}")
+    if not _is_in_range(kind, item):
+        raise malformed(f"{cls.__name__.lower()} with a {name} that is outside of the range of {kind}")
     if kind == _SYMS:
         return (item,) if isinstance(item, str) else _names(item)  # §1.4: one value stands for an array of one
     return _composite(item) if kind == _ANY else item

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark_jms.amqp.wire.composites import Performative, decode_performative
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
-from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
+from pyspark_jms.amqp.wire.limits import MIN_IDLE_SECONDS, MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
 from pyspark_jms.amqp.wire.performatives import Close, Open, SaslMechanisms, SaslOutcome
 from pyspark_jms.amqp.wire.sasl import Login, sasl_init
@@ -222,7 +222,7 @@ class Connection:
         self.peer = Peer(
             container_id=peer.container_id,
             max_frame_bytes=max(peer.max_frame_size or (1 << 32) - 1, MIN_MAX_FRAME_BYTES),
-            idle_seconds=idle / 1000 if idle else None,
+            idle_seconds=max(idle / 1000, MIN_IDLE_SECONDS) if idle else None,
             capabilities=frozenset(peer.offered_capabilities or ()),
             properties=peer.properties or {},
         )

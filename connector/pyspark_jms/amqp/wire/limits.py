@@ -6,7 +6,14 @@ from typing import BinaryIO
 
 from pyspark_jms.blocks.oversized import KEPT
 
-__all__ = ["MAX_DEPTH", "MAX_FRAME_BYTES", "MAX_PERFORMATIVE_BYTES", "MIN_MAX_FRAME_BYTES", "Limits"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_FRAME_BYTES",
+    "MAX_PERFORMATIVE_BYTES",
+    "MIN_IDLE_SECONDS",
+    "MIN_MAX_FRAME_BYTES",
+    "Limits",
+]
 
 MAX_DEPTH = 16
 """Nesting of values in a performative. The deepest one of AMQP 1.0 is a filter in a source in an attach: 4."""
@@ -16,6 +23,9 @@ MAX_PERFORMATIVE_BYTES = 1 << 20
 
 MIN_MAX_FRAME_BYTES = 512
 """AMQP 1.0 §2.7.1: every peer takes frames of this size."""
+
+MIN_IDLE_SECONDS = 1.0
+"""A peer may state a shorter idle time-out. A client that obeyed 1 ms would do nothing else than send empty frames."""
 
 MAX_FRAME_BYTES = 1 << 17
 """Artemis and Classic send frames of at most 128 KB, whatever a client offers."""

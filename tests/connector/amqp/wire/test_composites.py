@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_jms.amqp.wire.composites import decode_performative, encode_performative
+from pyspark_jms.amqp.wire.composites import _NAMES, _REQUIRED, _TYPES, decode_performative, encode_performative
 from pyspark_jms.amqp.wire.definitions import Accepted, Declared, Error, Rejected, Source, Target, TransactionalState
 from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, Flow, Open, SaslInit, Transfer
 from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode, encode_list
@@ -59,6 +59,40 @@ def test_one_symbol_stands_for_an_array_of_one():
 def test_malformed_performatives(data, reason):
     with pytest.raises(MalformedFrameError, match=reason):
         decode_performative(data, 0, len(data))
+
+
+_UNSIGNED = {"ubyte": 8, "ushort": 16, "uint": 32, "ulong": 64}
+
+
+def _unsigned_fields():
+    for cls, (code, types) in _TYPES.items():
+        for number, kind in enumerate(types):
+            if kind in _UNSIGNED:
+                yield pytest.param(cls, code, types, number, id=f"{cls.__name__}.{_NAMES[cls][number]}")
+
+
+def _with(cls, code, types, number, item):
+    """A performative or composite with ``item`` as one of its fields, and valid other fields that it needs."""
+    valid = {"str": encode("s"), "bool": b"\x41", "binary": encode(b"b"), "symbol": encode(Symbol("s"))}
+    fields = [
+        item if at == number else valid.get(kind, b"\x43") if _NAMES[cls][at] in _REQUIRED[cls] else b"\x40"
+        for at, kind in enumerate(types)
+    ]
+    return b"\x00\x53" + bytes((code,)) + encode_list(fields)
+
+
+@pytest.mark.parametrize(("cls", "code", "types", "number"), [*_unsigned_fields()])
+def test_an_unsigned_field_outside_of_its_range_is_malformed(cls, code, types, number):
+    """A peer may send any constructor: an int of -1, a ulong where the field is a uint."""
+    bits = _UNSIGNED[types[number]]
+    wrong = [b"\x54\xff", b"\x81" + b"\xff" * 8, *([encode(Typed("ulong", 1 << bits))] if bits < 64 else [])]
+    for item in wrong:
+        data = _with(cls, code, types, number, item)
+        with pytest.raises(MalformedFrameError, match=f"{_NAMES[cls][number]} that is outside of the range"):
+            decode_performative(data, 0, len(data))
+    for right in (0, (1 << bits) - 1):
+        data = _with(cls, code, types, number, encode(Typed("ulong", right)))
+        assert decode_performative(data, 0, len(data))
 
 
 def test_a_login_is_not_shown():

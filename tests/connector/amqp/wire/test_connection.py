@@ -52,6 +52,13 @@ def test_opened_and_closed_by_us():
     assert (peer.core.state, peer.core.error) == (ConnectionState.CLOSED, None)
 
 
+@pytest.mark.parametrize(("stated", "seconds"), [(1, 1.0), (999, 1.0), (1500, 1.5), (0, None), (None, None)])
+def test_the_idle_time_out_of_the_peer_has_a_floor(stated, seconds):
+    peer = Peer()
+    peer.open(idle_time_out=stated)
+    assert peer.core.peer.idle_seconds == seconds
+
+
 def test_closed_by_the_peer_with_a_reason():
     peer = Peer()
     session = peer.open()
