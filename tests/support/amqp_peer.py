@@ -71,7 +71,7 @@ class Peer:
         self.sent()
         return self.core.session
 
-    def attach(self, link, *, handle=None, source="there", target="there", credit=None):
+    def attach(self, link, *, handle=None, source="there", target="there", credit=None, initial_delivery_count=0):
         """Answer the attach of a link of ours; grant credit to a sender."""
         handle = link.handle if handle is None else handle
         [(attach, _)] = [each for each in self.sent() if isinstance(each[0], Attach)]
@@ -82,7 +82,7 @@ class Peer:
                 role=not attach.role,
                 source=attach.source if source == "there" else source,
                 target=attach.target if target == "there" else target,
-                initial_delivery_count=0 if attach.role else None,
+                initial_delivery_count=initial_delivery_count if attach.role else None,
             )
         )
         if credit is not None:

@@ -21,7 +21,8 @@ _CREDIT = 100_000
 _DRAIN_SECONDS = 2.0
 """A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
 _MAX_DRAINS = 15
-_ANY_SIZE = 1 << 40
+_ANY_SIZE = 1 << 31
+"""More than any Java client sends, and what a message of the connector's own may take of the memory."""
 
 
 def drain(connection: Connection, receiver: Receiver, credit: int | None = None) -> None:
@@ -61,7 +62,7 @@ class Pull:
         self._connection = connection
         with connection.core() as session:
             self.receiver = session.link(Receiver, name or f"pull-{uuid.uuid4().hex}")
-            limits = dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE)
+            limits = dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE, max_delivery_bytes=_ANY_SIZE)
             self.receiver.transfers = Transfers(limits, head_bytes)
             self.receiver.attach_to(source)
         connection.await_attached(self.receiver)

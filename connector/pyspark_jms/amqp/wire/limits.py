@@ -39,5 +39,8 @@ class Limits:
     max_message_bytes: int = 100 << 20
     """A larger message does not come into a block."""
 
+    max_delivery_bytes: int = 1 << 32
+    """A message that has not ended at this size, the largest of one section, ends the connection."""
+
     keep_oversized: Callable[[], BinaryIO | None] = KEPT["skip"]
     """Opens the place for the bytes of such a message; None: they are not kept."""

@@ -8,11 +8,12 @@ from pyspark_jms.amqp.wire.link import Channel, Link
 from pyspark_jms.amqp.wire.performatives import Attach, Disposition, Flow, Transfer
 from pyspark_jms.amqp.wire.transfers import Transfers
 from pyspark_jms.amqp.wire.values import malformed
+from pyspark_jms.errors import MalformedFrameError
 
 __all__ = ["Receiver"]
 
 _UNSETTLED, _FIRST = 0, 0
-_SEQUENCE = 1 << 32  # RFC 1982 serial numbers
+_SEQUENCE, _HALF = 1 << 32, 1 << 31  # RFC 1982 serial numbers
 
 
 class Receiver(Link):
@@ -24,7 +25,10 @@ class Receiver(Link):
         self.is_selective = False
         """Whether the attach has a selector."""
         self.credit = 0
-        """Granted, and not used up by messages."""
+        """Granted last, and not used up by messages."""
+        self._allowed = 0
+        """How many messages the peer may still send. It is above ``credit`` after a lower credit was granted, because
+        the peer may have sent more before it got to know, and after an answer to an earlier drain."""
         self.received = 0
         """Deliveries so far."""
         self.unanswered: set[int] = set()
@@ -63,6 +67,7 @@ class Receiver(Link):
     def grant(self, credit: int) -> None:
         """From now on the peer may send this many messages."""
         self.credit = credit
+        self._allowed = max(self._allowed, credit)
         self._flow(drain=False)
 
     def drain(self, credit: int) -> None:
@@ -70,6 +75,7 @@ class Receiver(Link):
         if self._draining_since is not None:
             self._drain_was_answered = False
         self.credit, self._draining_since = credit, self.received
+        self._allowed = max(self._allowed, credit)
         self._flow(drain=True)
 
     def _flow(self, *, drain: bool) -> None:
@@ -79,12 +85,23 @@ class Receiver(Link):
     def on_flow(self, flow: Flow) -> None:
         if not flow.drain or flow.link_credit or self._draining_since is None:
             return
-        self.delivery_count = flow.delivery_count if flow.delivery_count is not None else self.delivery_count
+        if flow.delivery_count is not None:
+            self._give_up((flow.delivery_count - self.delivery_count) % _SEQUENCE)
+            self.delivery_count = flow.delivery_count
         self.credit = 0
         self.drains_answered += 1
         if self._drain_was_answered and self.received == self._draining_since:
             self.proven_empty += 1
         self._draining_since, self._drain_was_answered = None, True
+
+    def _give_up(self, credit: int) -> None:
+        """The peer has advanced its delivery count by this much credit, for which it sent no message (§2.6.7).
+
+        An answer to an earlier drain gives up less than the last one asked for: the peer may still use the rest.
+        """
+        if credit < _HALF:  # else the count went back, which allows nothing
+            begun = self.transfers.is_inside_message  # its credit is taken off already
+            self._allowed = max(0, self._allowed - credit + begun) if credit < self.credit else 0
 
     @property
     def is_draining(self) -> bool:
@@ -95,14 +112,22 @@ class Receiver(Link):
     def take_plain(self, buffer: bytes | bytearray | memoryview, position: int, handle: int = 0) -> tuple[int, int]:
         """As ``Transfers.take_plain``."""
         position, messages = self.transfers.take_plain(buffer, position, handle)
+        self._use(messages)
         self._count(messages)
         return position, messages
 
     def on_transfer(self, transfer: Transfer, payload: bytes | memoryview) -> None:
         if transfer.delivery_id is None and not self.transfers.is_inside_message:
             raise malformed("a first transfer of a message without a delivery-id")
+        if not self.transfers.is_inside_message:
+            self._use(1)  # before its bytes are kept, of which there may be many
         more, aborted = bool(transfer.more), bool(transfer.aborted)
         self._count(int(self.transfers.add(transfer.delivery_id, payload, more=more, aborted=aborted)))
+
+    def _use(self, messages: int) -> None:
+        if messages > self._allowed:
+            raise _beyond_credit(self.name)
+        self._allowed -= messages
 
     def _count(self, messages: int) -> None:
         self.received += messages
@@ -136,3 +161,12 @@ class Receiver(Link):
     def release(self, first: int, last: int) -> None:
         """Give deliveries back; their delivery count stays."""
         self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=Released()))
+
+
+def _beyond_credit(link: str) -> MalformedFrameError:
+    return MalformedFrameError(
+        f"The broker sent a message on link {link!r} beyond the credit that it was granted (amqp:link:transfer-limit-"
+        "exceeded), against AMQP 1.0.",
+        "The connector ended the connection, because its memory would have no limit. Look at the broker's version, and"
+        " at what is between it and Spark. No broker of docs/brokers.md does this.",
+    )

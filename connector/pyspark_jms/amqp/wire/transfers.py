@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.errors import MessageTooLargeError
 
 __all__ = ["Transfers", "plain_handle"]
 
@@ -51,10 +52,12 @@ class Transfers:
         self._head_bytes = head_bytes
         self._max_bytes = limits.max_message_bytes
         self._keep_oversized = limits.keep_oversized
+        self._max_delivery_bytes = limits.max_delivery_bytes
         self._data = bytearray()
         self._block = MessageBlock(self._data)
         self._partial: bytearray | None = None
         self._partial_id = b""
+        self._delivery_bytes = 0
         self._large: OversizedMessage | None = None
         self.total_messages = self.total_bytes = 0
         """Of all blocks: what was kept."""
@@ -120,6 +123,7 @@ class Transfers:
         if self._partial is None:
             self._partial = bytearray()
             self._partial_id = _WHOLE.pack(delivery_id or 0)
+            self._delivery_bytes = 0
         self._extend(self._partial, payload)
         if more and not aborted:
             return False
@@ -140,6 +144,13 @@ class Transfers:
         return True
 
     def _extend(self, partial: bytearray, payload: Bytes) -> None:
+        self._delivery_bytes += max(len(payload), 1)  # an empty transfer also counts: they may never end either
+        if self._delivery_bytes > self._max_delivery_bytes:
+            raise MessageTooLargeError(
+                f"A message has not ended after {self._delivery_bytes:,} bytes.",
+                "It stays on the broker. Take it off with another client. If no producer sends such a message, look at"
+                " the broker.",
+            )
         if self._large is None and len(partial) + len(payload) > self._max_bytes:
             self._large = OversizedMessage(b"", self._partial_id, self._keep_oversized())
             self._large.add(partial)

@@ -2,6 +2,7 @@ import pytest
 from amqp_peer import Peer
 
 from pyspark_jms.amqp.wire.definitions import Accepted, Released, Source, TransactionalState
+from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.performatives import Disposition, Flow, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.errors import MalformedFrameError
@@ -49,7 +50,107 @@ def test_a_message_of_several_frames_uses_one_credit(peer, receiver):
     assert receiver.transfers.take().message(0) == b"ab"
 
 
+BEYOND = r"\[JMS_MALFORMED_FRAME\] .*link 'r' beyond the credit.*transfer-limit-exceeded"
+
+
+def test_a_message_beyond_the_credit_is_an_error(peer, receiver):
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(0, b"before any credit")
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_message_beyond_the_credit_is_an_error_at_its_first_transfer(peer, receiver, more):
+    receiver.grant(2)
+    for number in range(2):
+        peer.transfer(number, b"x")
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(2, b"x", more=more)
+    assert not receiver.transfers.is_inside_message
+
+
+def test_a_peer_may_use_the_credit_that_it_had_before_a_lower_one_arrived(peer, receiver):
+    receiver.grant(10)
+    peer.transfer(0, b"x")
+    receiver.grant(2)
+    for number in range(1, 10):  # sent before the peer has read the second flow
+        peer.transfer(number, b"x")
+    assert (receiver.received, receiver.credit) == (10, 0)
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(10, b"x")
+
+
+def test_an_answered_drain_takes_all_credit_back(peer, receiver):
+    receiver.grant(50)
+    receiver.drain(10)
+    peer.transfer(0, b"x")
+    drained(peer, 10)
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(1, b"x")
+
+
+def test_after_the_answer_to_an_earlier_drain_the_peer_may_use_what_the_last_one_granted_beyond_it(peer, receiver):
+    """A drain that was not answered in time is sent again, and then the first answer comes."""
+    receiver.drain(10)
+    for number in range(3):
+        peer.transfer(number, b"x")
+    receiver.drain(10)
+    drained(peer, 10)  # 7 of 10: the peer's count stands at 10, and the second drain allows 13
+    for number in range(3, 6):
+        peer.transfer(number, b"x")
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(6, b"x")
+
+
+def test_a_message_that_a_drain_was_answered_in_the_middle_of_ends_as_it_began(peer, receiver):
+    receiver.drain(10)
+    peer.transfer(0, b"a", more=True)
+    drained(peer, 10)
+    peer.send(Transfer(handle=0, more=False), payload=b"b")
+    assert receiver.transfers.take().message(0) == b"ab"
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(1, b"x")
+
+
+def test_a_delivery_count_that_goes_back_allows_nothing(peer, receiver):
+    receiver.grant(5)
+    for number in range(5):
+        peer.transfer(number, b"x")
+    receiver.drain(1)
+    drained(peer, 1)
+    peer.transfer(5, b"x")
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(6, b"x")
+
+
+def test_the_credit_is_counted_beyond_the_largest_delivery_count(peer):
+    link = peer.open().link(Receiver, "r")
+    link.attach_to(Source(address="q"))
+    peer.attach(link, initial_delivery_count=(1 << 32) - 2)
+    link.drain(4)
+    for number in range(3):
+        peer.transfer(number, b"x")
+    drained(peer, 2)
+    link.grant(1)
+    peer.transfer(3, b"x")
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        peer.transfer(4, b"x")
+
+
+def test_a_peer_that_ignores_credit_cannot_fill_the_memory(peer, receiver):
+    receiver.grant(4)
+    flood = b"".join(
+        frame(0, Transfer(handle=0, delivery_id=n, delivery_tag=b"t", message_format=0), bytes(50_000))
+        for n in range(100)
+    )
+    read = 1 << 18  # as much as the connection reads at once
+    reads = (peer.core.receive_data(flood[begin : begin + read]) for begin in range(0, len(flood), read))
+    with pytest.raises(MalformedFrameError, match=BEYOND):
+        list(reads)
+    assert receiver.transfers.size <= 4 * 50_000 + read
+
+
 def test_a_first_transfer_needs_a_delivery_id(peer, receiver):
+    receiver.grant(1)
     with pytest.raises(MalformedFrameError, match="delivery-id"):
         peer.send(Transfer(handle=0), payload=b"x")
 

@@ -39,12 +39,15 @@ def test_the_incoming_window_is_extended_at_half(peer):
 def test_links_have_handles_of_their_own_and_the_peer_has_others(peer):
     first, second = receiver(peer, "a", handle=7), receiver(peer, "b", handle=3)
     assert (first.handle, second.handle) == (0, 1)
+    second.grant(1)
     peer.transfer(0, b"for b", handle=3)
     assert (len(first.transfers), len(second.transfers)) == (0, 1)
 
 
 def test_messages_of_several_links_in_one_read_need_no_object_each(peer, monkeypatch):
     links = [receiver(peer, name, handle=handle) for name, handle in (("a", 0), ("b", 1), ("c", 200))]
+    for link in links:
+        link.grant(10)
     order = [0, 0, 1, 1, 1, 2, 0, 2, 1]
     frames = [
         frame(0, Transfer(handle=(0, 1, 200)[link], delivery_id=n, delivery_tag=b"t", message_format=0), b"%d" % n * 20)

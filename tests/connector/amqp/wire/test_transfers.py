@@ -9,6 +9,30 @@ from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.performatives import Flow, Transfer
 from pyspark_jms.amqp.wire.transfers import Transfers
+from pyspark_jms.errors import MessageTooLargeError
+
+
+def test_a_message_that_never_ends_is_an_error_and_takes_no_memory():
+    transfers = Transfers(Limits(max_message_bytes=100, max_delivery_bytes=1000))
+    parts = (transfers.add(0, bytes(50), more=True, aborted=False) for _ in range(1000))
+    with pytest.raises(MessageTooLargeError, match=r"has not ended after 1,050 bytes"):
+        list(parts)
+    assert len(transfers._partial) == 0
+
+
+def test_transfers_without_bytes_that_never_end_are_an_error():
+    transfers = Transfers(Limits(max_delivery_bytes=10))
+    parts = (transfers.add(0, b"", more=True, aborted=False) for _ in range(20))
+    with pytest.raises(MessageTooLargeError, match="has not ended"):
+        list(parts)
+
+
+def test_each_message_has_the_limit_of_a_delivery_for_itself():
+    transfers = Transfers(Limits(max_delivery_bytes=100))
+    for number in range(5):
+        transfers.add(number, bytes(60), more=True, aborted=False)
+        transfers.add(number, bytes(40), more=False, aborted=False)
+    assert len(transfers) == 5
 
 
 def transfer(number, payload, handle=0, **fields):
