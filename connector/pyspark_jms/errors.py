@@ -18,6 +18,7 @@
     │   ├── JMSSecurityError          [JMS_SECURITY]            JMSSecurityException
     │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION] InvalidDestinationException
     │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
+    │   ├── UnconvertibleMessageError [JMS_UNCONVERTIBLE_MESSAGE] the broker cannot send a message over STOMP
     │   ├── BrokerError               [JMS_BROKER_ERROR]        an error of the broker with another reason
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
     │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2 or AMQP 1.0
@@ -47,8 +48,7 @@
     ├── StoppedError                  [JMS_STOPPED]             the query is being stopped
     └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]     pyspark_jms.testing cannot run a broker
 
-The names of JMS 3.1 are listed beside the classes with the same meaning. A *transient* error may not occur again when
-the operation is repeated. Every other error needs a change by a person.
+Names of JMS 3.1 are beside the classes. A *transient* error may pass by itself; any other needs a change by a person.
 """
 
 from typing import ClassVar
@@ -61,9 +61,10 @@ class JMSError(Exception):
 
     code: ClassVar[str] = "JMS_ERROR"
     transient: ClassVar[bool] = False
+    usual_remedy: ClassVar[str] = ""
 
-    def __init__(self, fact: str, remedy: str = "") -> None:
-        self.fact, self.remedy = one_full_stop(fact), one_full_stop(remedy)
+    def __init__(self, fact: str, remedy: str | None = None) -> None:
+        self.fact, self.remedy = one_full_stop(fact), one_full_stop(self.usual_remedy if remedy is None else remedy)
         super().__init__(self.fact, self.remedy)
 
     def __str__(self) -> str:
@@ -170,6 +171,12 @@ class SubscriptionInUseError(LinkError):
 
     code = "JMS_SUBSCRIPTION_IN_USE"
     transient = True
+
+
+class UnconvertibleMessageError(LinkError):
+    """The broker ended the subscription because it cannot convert a message of the queue to STOMP."""
+
+    code = "JMS_UNCONVERTIBLE_MESSAGE"
 
 
 class BrokerError(LinkError):
@@ -322,14 +329,7 @@ class CorruptJournalError(JournalError):
     """A part of the journal differs from what was written. It was the only copy of acknowledged messages."""
 
     code = "JMS_JOURNAL_CORRUPT"
-
-    def __init__(
-        self,
-        fact: str,
-        remedy: str = "Restore the folder as it was, or start with an empty journalLocation and failOnDataLoss=false:"
-        " the messages that only this journal has are then lost.",
-    ) -> None:
-        super().__init__(fact, remedy)
+    usual_remedy = "Restore the folder, or use an empty journalLocation and failOnDataLoss=false: messages are lost."
 
 
 class IllegalStateError(JMSError):

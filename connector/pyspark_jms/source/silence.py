@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark_jms.errors import JMSError
 from pyspark_jms.source.links import SourceLink
+from pyspark_jms.source.subscriptions import may_reconnect
 
 __all__ = ["Silence"]
 
@@ -30,7 +31,7 @@ class Silence:
             for link in links:
                 self._look(link, come)
         except JMSError as error:
-            if not error.transient:
+            if not may_reconnect(error):
                 raise
             return False  # a connection that was lost this moment is replaced before the next poll
         return all(self._answered.get(link) == come for link in links)

@@ -2,14 +2,21 @@ import contextlib
 import time
 
 import pytest
+from amqp_messages import block_of, map_, section, string, timestamp
+from amqp_sending import put, settings_of
+from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.errors import SelectorChangedError, UnsupportedError
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.errors import SelectorChangedError, UnconvertibleMessageError, UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
+from pyspark_jms.source.peek import peek
 from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.source import StompSource
 
 
@@ -63,3 +70,40 @@ def test_what_a_broker_cannot_do_is_refused_before_it_is_asked(broker, queue):
     shared = {"topic": queue, "subscriptionName": "daily", "sharedSubscription": "true", "selector": "a = 1"}
     with pytest.raises(UnsupportedError, match="clientId"), subscribed(broker, **shared):
         pass
+
+
+def put_unconvertible(broker, queue):
+    """A message with a property of type timestamp, which no converter of Artemis knows."""
+    properties = section(0x74, map_([(string("t"), timestamp(1_700_000_000_000))]))
+    with Producer(settings_of(broker)) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block_of([properties + section(0x77, string("only over AMQP"))]))
+        producer.commit()
+
+
+def read_until_error(options, rows):
+    reader, end = JmsStreamReader(options), {"seq": 0}
+    try:
+        while True:
+            start, end = end, reader.latestOffset(end, ReadMaxBytes(1))
+            for part in reader.partitions(start, end) if end != start else ():
+                rows += [text for batch in reader.read(part) for text in batch.column("text").to_pylist()]
+    finally:
+        reader.stop()
+
+
+def test_the_messages_before_one_that_cannot_be_sent_over_stomp_are_read_and_the_code_says_why(broker, queue):
+    put(broker, queue, *map(str, range(6)))
+    put_unconvertible(broker, queue)
+    put(broker, queue, "later")
+    options = SourceOptions.parse(access(broker) | {"queue": queue})
+    rows = []
+    with pytest.raises(UnconvertibleMessageError, match=r"\[JMS_UNCONVERTIBLE_MESSAGE\].*over AMQP"):
+        read_until_error(options, rows)
+    assert rows[:6] == ["0", "1", "2", "3", "4", "5"]
+    assert set(rows[6:]) <= {"later"}
+    wait_until(lambda: broker.message_count(queue) == 2)
+    assert max(broker.delivery_counts(queue)) < 10
+    with pytest.raises(UnconvertibleMessageError):
+        list(peek(options, StompSource()))
+    broker.purge(queue)

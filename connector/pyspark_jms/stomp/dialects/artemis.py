@@ -163,6 +163,7 @@ ARTEMIS = Dialect(
     subscribe_errors=("AMQ339016",),
     idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
+    conversion_errors=("disconnected by server",),
     in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),

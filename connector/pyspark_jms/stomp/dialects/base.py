@@ -301,6 +301,9 @@ class Dialect:
     send_errors: tuple[str, ...] = field(default=())
     """The same for: a SEND was refused. The frame does not distinguish a missing permission from a full address."""
 
+    conversion_errors: tuple[str, ...] = field(default=())
+    """The same for: the broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
+
     in_use_errors: tuple[str, ...] = field(default=())
     """The same for: another connection uses this client id, or reads this durable subscription."""
 

@@ -10,6 +10,7 @@ from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
     SubscriptionInUseError,
+    UnconvertibleMessageError,
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
@@ -24,6 +25,8 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     known = (dialect,) if dialect else tuple(DIALECTS.values())
     for each in known:
         text = re.sub(each.message_in_error, "", text, flags=re.DOTALL) if each.message_in_error else text
+    if any(each in text for dialect in known for each in dialect.conversion_errors):
+        return UnconvertibleMessageError(f"{address} closed the subscription.", _CONVERSION_REMEDY)
     reason = text.strip()[:_MAX_CHARACTERS] or "nothing"
     for error, texts, remedy in (
         (
@@ -47,6 +50,11 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
 _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
     " the broker's log names the missing permission."
+)
+_CONVERSION_REMEDY = (
+    "The queue has a message that this broker cannot send over STOMP, usually one of an AMQP client. Read the queue"
+    " over AMQP, where the message is a row (brokerUrl=amqp://…), or move it away with an AMQP client. If somebody"
+    " deleted the queue or closed its consumer on the broker, start the query again."
 )
 _SUBSCRIBE_REMEDY = (
     "This user may not consume from this destination, or the address of a topic also has the routing type ANYCAST, with"

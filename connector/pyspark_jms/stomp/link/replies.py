@@ -45,8 +45,14 @@ class Replies:
             if receipt is not None:
                 self._receipts.add(receipt)
             self._error = error if self._error is None else self._error  # later errors follow from the first one
-            self.down = self.down or down
+            self.down = self.down or down or self._is_final(error)
             self._changed.notify_all()
+
+    def _is_final(self, error: str | None) -> bool:
+        """Whether the broker closes the connection after this ERROR, without a reply to anything that is sent."""
+        return error is not None and any(
+            text in error for text in (self.dialect.conversion_errors if self.dialect else ())
+        )
 
     def check(self) -> None:
         """Raise the error that ended the session, if it has ended."""

@@ -7,6 +7,7 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSSecurityError,
     SubscriptionInUseError,
+    UnconvertibleMessageError,
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.stomp.dialects import ARTEMIS
@@ -41,6 +42,14 @@ def test_what_an_error_frame_means(text, error, remedy, dialect):
     assert type(found) is error
     assert (text or "nothing") in found.fact
     assert remedy in found.remedy
+
+
+def test_a_message_that_cannot_be_sent_over_stomp():
+    text = "consumer with ID ServerConsumerImpl [id=7, filter=null, binding=…, closed=true] disconnected by server"
+    found = error_of(PLAIN, text, ARTEMIS)
+    assert type(found) is UnconvertibleMessageError
+    assert "ServerConsumerImpl" not in str(found)
+    assert "over AMQP, where the message is a row" in found.remedy
 
 
 @pytest.mark.parametrize(
