@@ -10,6 +10,7 @@ import json
 import re
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.jms.rules import shown_name
 
 ESCAPES = {b"\\": b"\\", b"c": b":", b"r": b"\r", b"n": b"\n"}
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -107,9 +108,9 @@ def _headers(block):
         plain = [_unescape(raw_name), _unescape(raw_value.removesuffix(b"\r"))]
         name, value = (data.decode(errors="replace") for data, _ in plain)
         if not all(defined for _, defined in plain):
-            faults.append(f"header {name[:60]!r} holds an escape that STOMP 1.2 does not define")
+            faults.append(f"header {shown_name(name, number)} holds an escape that STOMP 1.2 does not define")
         if name.encode() != plain[0][0] or value.encode() != plain[1][0]:
-            faults.append(f"header {name[:60]!r} is not valid UTF-8")
+            faults.append(f"header {shown_name(name, number)} is not valid UTF-8")
         headers.append((name, value))
     return headers, faults
 

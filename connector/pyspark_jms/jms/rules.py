@@ -25,8 +25,10 @@ __all__ = [
     "element_value_problem",
     "property_name_problem",
     "property_value_problem",
+    "shown_name",
 ]
 
+_MAX_NAME_SHOWN = 60
 MARKER_PREFIX = "spark_jms_"
 """The prefix of ``BODY_MARKER`` and ``TYPES_MARKER``, which properties of a row cannot have."""
 
@@ -75,6 +77,15 @@ def property_name_problem(name: str | None) -> str | None:
     if name.startswith("JMS") and not name.startswith("JMS_"):
         return "begins with JMS, which is reserved for headers: JMS 3.1 §3.8.1.1"
     return None
+
+
+def shown_name(name: str, number: int) -> str:
+    """How a fault of a message names a property or header: other texts than usual names may be content or a secret.
+
+    ``number`` counts from 1. STOMP's own headers have hyphens.
+    """
+    is_usual = len(name) <= _MAX_NAME_SHOWN and is_plain_name(name.replace("-", "_"), activemq=False)
+    return repr(name) if is_usual else f"number {number}"
 
 
 def element_name_problem(name: str | None) -> str | None:

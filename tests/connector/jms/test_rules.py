@@ -15,6 +15,7 @@ from pyspark_jms.jms.rules import (
     element_value_problem,
     property_name_problem,
     property_value_problem,
+    shown_name,
 )
 
 GOOD_NAMES = ["a", "_", "$", "a1", "_AMQ_X", "größe", "名前", "nota", "JMS_IBM_Format", "JMSXGroupID", "JMSXGroupSeq"]
@@ -144,3 +145,13 @@ def test_what_matches_an_integer_fits_into_64_bits_without_a_sign():
 def test_a_dead_letter_can_be_written_as_it_was_read(name):
     assert property_name_problem(name) is None
     assert "spark_jms_" in property_name_problem(name + "s")
+
+
+@pytest.mark.parametrize("name", ["a", "content-length", "JMSXGroupID", "世", "x" * 60])
+def test_a_usual_name_is_shown(name):
+    assert shown_name(name, 3) == repr(name)
+
+
+@pytest.mark.parametrize("name", ["", "my secret", "1a", "a\n", "x" * 61, '{"card": 1}', "not"])
+def test_what_is_no_name_may_be_content_and_is_counted(name):
+    assert shown_name(name, 3) == "number 3"

@@ -41,13 +41,12 @@ from pyspark_jms.amqp.wire.sections import (
 )
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
-from pyspark_jms.jms.rules import PROPERTY_TYPES
+from pyspark_jms.jms.rules import PROPERTY_TYPES, shown_name
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["MAX_FAULTS_SHOWN", "Reading", "delivery_id", "read_message"]
 
 MAX_FAULTS_SHOWN = 10
-_MAX_NAME_SHOWN = 60
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _BOOLEANS, _UBYTE, _UINTS, _BYTE, _TIMESTAMP = b"\x41\x42\x56", b"\x50", b"\x70\x52\x43", b"\x51", b"\x83"
 _LONGS, _TIMES = b"\x81\x55", b"\x81\x55\x83"
@@ -272,19 +271,19 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
     own = row.properties.copy()
     row.properties.clear()
     stomp_headers = dialect.ignored_stomp_headers if 0 not in parts.properties else ()
-    for key, value in parts.application_properties:
+    for place, (key, value) in enumerate(parts.application_properties, 1):
         name = row.read("the name of a property", string, message, key)
         if name is None or name in own or name in dialect.ignored_properties or name in stomp_headers:
             continue  # JMSXDeliveryCount is one of ``own``
         if name.startswith(dialect.ignored_property_prefixes):
             continue
         if name in row.properties:
-            row.faults.append(f"property {name[:_MAX_NAME_SHOWN]!r} is there twice")
+            row.faults.append(f"property {shown_name(name, place)} is there twice")
             continue
         try:
             row.properties[name] = typed_text(message, value, PROPERTY_TYPES)
         except Unreadable as unreadable:
-            row.faults.append(f"property {name[:_MAX_NAME_SHOWN]!r} {unreadable}")
+            row.faults.append(f"property {shown_name(name, place)} {unreadable}")
     row.properties |= own
 
 

@@ -22,6 +22,7 @@ from pyspark_jms.columns.cut import (
     is_utf8,
     require_offsets,
 )
+from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
@@ -38,7 +39,6 @@ _PASS = 1 << 17
 _ALL_BITS = 0xFF
 _SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
-_MAX_NAME_SHOWN = 60
 _COMMAND_LENGTH = len(b"MESSAGE\n")
 
 
@@ -92,8 +92,8 @@ class _Block:
     def piece(self, line: int, side: int) -> bytes:
         return bytes(self.data[self.starts[line, side] : self.ends[line, side]])
 
-    def name(self, line: int) -> str:
-        return self.piece(line, _NAME).decode(errors="replace")[:_MAX_NAME_SHOWN]
+    def name(self, line: int, number: int) -> str:
+        return shown_name(self.piece(line, _NAME).decode(errors="replace"), number)
 
     def blame(self, lines: Ints, reason: Callable[[int, int], str]) -> None:
         """Add a fault for each of ``lines``, which are in order, up to the limit of a frame.
@@ -216,7 +216,7 @@ def _undo_escapes(block: _Block, whole: Mask) -> None:
     block.ends -= until.reshape(-1, 2)
     block.blame(
         undefined[whole[undefined]],
-        lambda line, _: f"header {block.name(line)!r} holds an escape that STOMP 1.2 does not define",
+        lambda line, number: f"header {block.name(line, number)} holds an escape that STOMP 1.2 does not define",
     )
 
 
@@ -228,7 +228,7 @@ def _replace_wrong_utf8(block: _Block, whole: Mask) -> pa.Buffer:
     pieces = [[block.piece(line, side) for side in (_NAME, _VALUE)] for line in suspects.tolist()]
     fixed = [[piece.decode(errors="replace").encode() for piece in pair] for pair in pieces]
     wrong = np.array([before != after for before, after in zip(pieces, fixed, strict=True)], np.bool_)
-    block.blame(suspects[wrong], lambda line, _: f"header {block.name(line)!r} is not valid UTF-8")
+    block.blame(suspects[wrong], lambda line, number: f"header {block.name(line, number)} is not valid UTF-8")
     readable = bytearray(block.data)
     for line, pair in zip(suspects[wrong].tolist(), compress(fixed, wrong), strict=True):
         for side, piece in enumerate(pair):

@@ -51,6 +51,8 @@ def _plain(name, value):
         (properties(subject=b"\xa1\x01\xff"), "subject is not valid UTF-8"),
         (application_properties(u=UUID), "property 'u' is a uuid, which JMS does not have there"),
         (section(0x74, map_([(string("n"), int_(1))] * 2)), "property 'n' is there twice"),
+        (section(0x74, map_([(string("a"), int_(1)), (string("my secret"), UUID)])), "property number 2 is a uuid"),
+        (section(0x74, map_([(string("x" * 61), UUID)])), "property number 1 is a uuid"),
         (section(0x74, map_([(int_(1), int_(1))])), "the name of a property is not a string"),
         (section(0x77, UUID), "the body is of a type that JMS does not have"),
         (section(0x70, list_(UUID)) + section(0x77, UUID), "durable is not a boolean; the body is of a type that JMS"),

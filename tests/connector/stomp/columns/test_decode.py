@@ -234,9 +234,9 @@ def test_all_that_is_wrong_with_a_message_is_told_in_order():
     )
     (row,) = read([frame])
     assert row["body_error"] == (
-        r"header 'a\\tb' holds an escape that STOMP 1.2 does not define; header line 2 has no colon; "
-        r"header 'caf�' is not valid UTF-8; header 'both\\x' holds an escape that STOMP 1.2 does not define; "
-        r"header 'both\\x' is not valid UTF-8; header 'timestamp' is not a number; header 'priority' is not a number; "
+        r"header number 1 holds an escape that STOMP 1.2 does not define; header line 2 has no colon; "
+        r"header number 3 is not valid UTF-8; header number 6 holds an escape that STOMP 1.2 does not define; "
+        r"header number 6 is not valid UTF-8; header 'timestamp' is not a number; header 'priority' is not a number; "
         "text is not valid UTF-8"
     )
     assert row["properties"] == [(r"a\tb", "1"), ("caf�", "�"), (r"both\x", "�")]

@@ -78,7 +78,8 @@ def test_a_line_is_a_name_and_a_value(line, name, value):
 def test_a_line_at_fault_stays_readable_and_is_named(line, name, value, reason):
     expected = [[("x", "y")], [("k", ":"), (name, value), ("世", "z")]]
     frames = [message("x:y"), message(rb"k:\c", line, "世:z")]
-    assert split(*frames) == (expected, [Fault(1, 2, f"header {name!r} {reason}")])
+    named = "'a'" if name == "a" else "number 2"
+    assert split(*frames) == (expected, [Fault(1, 2, f"header {named} {reason}")])
 
 
 def test_a_line_without_a_colon_is_left_out_and_named():
@@ -104,9 +105,9 @@ def test_frames_without_headers():
     assert split(message(), message(body="a:b\n")) == ([[], []], [])
 
 
-def test_a_long_name_is_told_in_part():
+def test_a_long_name_is_counted():
     _, faults = split(message("n" * 1000 + r":\x"))
-    assert faults == [Fault(0, 0, f"header {'n' * 60!r} {UNDEFINED}")]
+    assert faults == [Fault(0, 0, f"header number 1 {UNDEFINED}")]
 
 
 def test_more_bytes_than_are_looked_at_in_one_go():
