@@ -1,6 +1,7 @@
 """Staging queues for an operator: which there are, what one has, and its end."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
 from pyspark_jms.delivery.staging.tokens import SourceToken, is_token
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ListedQueue", "ShownQueue", "drop_stream", "list_streams", "show_stream"]
+__all__ = ["ListedQueue", "ShownQueue", "drop_stream", "list_streams", "show_stream", "staged_messages"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,19 @@ def list_streams(settings: ConnectionSettings, prefix: str) -> list[ListedQueue]
             )
             for queue, address in sorted(_of_blocks(queues, prefix))
         ]
+
+
+def staged_messages(settings: ConnectionSettings, names: Names) -> Counter[str]:
+    """How many messages a staging queue has of each source, by browsing."""
+    connection = connect(settings)
+    try:
+        blocks = [seen_block(message) for message in browse(connection, names.blocks)]
+    finally:
+        connection.close()
+    counts: Counter[str] = Counter()
+    for block in blocks:
+        counts[block.block.source] += block.end - block.first
+    return counts
 
 
 def _of_blocks(queues: Sequence[str], prefix: str) -> Iterator[tuple[str, str]]:

@@ -6,16 +6,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.amqp.staged_streams import staged_messages
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
+from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings, staging_queues
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
-from pyspark_jms.errors import JMSError
+from pyspark_jms.errors import InvalidDestinationError, JMSError
+from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
@@ -83,6 +86,8 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
         yield clock_finding(_read_clock(management))
         if request.queue is not None:
             yield from _amqp_queue_findings(management, request.queue, request.limit)
+            if management is not None:
+                yield from _staged_findings(management, request, request.queue)
             if request.receive:
                 yield from receive_findings(
                     AmqpSource(), request.settings, request.queue, request.limit, None, loses_bodies=False
@@ -101,6 +106,43 @@ def _amqp_queue_findings(management: ManagementLink | None, queue: str, limit: i
         yield figures_finding(management, queue)
 
 
+def _staged_findings(management: ManagementLink, request: CheckRequest, queue: str) -> Iterator[Finding]:
+    """The messages of the queue that exactly-once reads have moved to their staging queues."""
+    for address in staging_queues(management, request.staging_queue):
+        try:
+            staged = staged_messages(request.settings, Names(address, ""))[
+                str(Destination(DestinationKind.QUEUE, queue))
+            ]
+        except JMSError as error:
+            yield Finding.of_error("staged", error)
+            continue
+        if staged:
+            yield Finding(
+                name="staged",
+                value=f"{staged:,} more messages of this queue are in the staging queue {address}",
+                advice="An exactly-once read has taken them, and its query has not finished their batch. If no query"
+                " uses the staging queue (pyspark-jms staging list), start the query again with its checkpoint.",
+                figures={"stagingQueue": address, "staged": staged},
+            )
+
+
+def _stomp_staged_finding(management: ManagementLink, queue: str) -> Finding | None:
+    """Over STOMP nobody can see whose messages a staging queue has."""
+    blocks = staging_queues(management)
+    try:
+        depth = int(management.queue_attribute(management.queue_name(queue), management.words.queue.messages))
+    except InvalidDestinationError:
+        depth = 0
+    if not blocks or depth:
+        return None
+    return Finding(
+        name="staged",
+        value=f"the queue is empty, and {len(blocks)} staging queues of exactly-once reads have messages",
+        verdict=Verdict.NOTE,
+        advice="They may be messages of this queue. Check it over AMQP, which shows them: --broker-url amqp://HOST:5672.",
+    )
+
+
 def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
     found = identify_broker(request.settings)
     yield from broker_findings(found, request.settings.user)
@@ -117,6 +159,8 @@ def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Fin
             inspected = None if management is None else Queue(management, request.queue)
             uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]
             yield from uninspected if inspected is None else queue_findings(inspected, request.limit)
+            if management is not None and (staged := _stomp_staged_finding(management, request.queue)) is not None:
+                yield staged
             if request.receive:
                 yield from receive_findings(
                     StompSource(), request.settings, request.queue, request.limit, inspected, loses_bodies=True

@@ -52,9 +52,9 @@ COMMAND = Command(
     name="check",
     help="find out what a broker can do for a user, and what is on a queue",
     description="Connect, test on a scratch queue the features that source and sink need, and print their "
-    "guarantees on this broker. With --queue, also print the depth of a queue, its body types, and messages "
-    "that cannot be received over STOMP; the messages stay on the queue. The exit code is 1 if there is a "
-    "problem.",
+    "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages "
+    "that cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
+    "reads; the messages stay on the queue. The exit code is 1 if there is a problem.",
     epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user needs "
     "the permission `manage`. Without it, the other checks run.",
     add_arguments=_add_arguments,
