@@ -19,13 +19,20 @@ from pyspark.sql.types import (
 )
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
-from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.errors import MissingOptionError, SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.options.values import hide_secrets
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL, arrow_type
 
 __all__ = ["JmsDataSource"]
+
+_OF_TABLE = "provider"
+"""Spark adds this option, and owner, location, path, comment and all table properties, for CREATE TABLE only."""
+_TABLE_REMEDY = (
+    "Use CREATE TEMPORARY VIEW name USING jms OPTIONS (brokerUrl '…', queue '…'), which has its options in every query,"
+    " or spark.read and df.write."
+)
 
 
 class JmsDataSource(DataSource):
@@ -42,10 +49,17 @@ class JmsDataSource(DataSource):
 
     def schema(self) -> str:
         """The fixed schema. Called by ``load()``, so the options are checked here, before anything connects."""
+        if _OF_TABLE in {key.lower() for key in self.options}:
+            raise UnsupportedError(
+                "CREATE TABLE cannot use format jms: Spark does not pass the options of a table to a Python data source"
+                " when the table is read or written.",
+                _TABLE_REMEDY,
+            )
         SourceOptions.parse(self.options)
         return DDL
 
     def streamReader(self, schema: StructType) -> Any:
+        _require_options(self.options)
         _require_ours(schema)
         options = SourceOptions.parse(self.options, "stream")
         if HAS_ADMISSION_CONTROL:
@@ -69,6 +83,7 @@ class JmsDataSource(DataSource):
         """A peek: a batch read has no commit after which messages could be acknowledged."""
         from pyspark_jms.spark.batch_reader import JmsPeek
 
+        _require_options(self.options)
         _require_ours(schema)
         return JmsPeek(SourceOptions.parse(self.options, "batch"))
 
@@ -82,9 +97,20 @@ def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
     """Columns are checked where the plan is made: before any task runs, and also when there are no rows."""
     from pyspark_jms.sink.schema import check_schema
 
+    _require_options(raw)
     options = SinkOptions.parse(raw)
     check_schema(options, pa.schema([_arrow_field(field) for field in schema]))
     return options
+
+
+def _require_options(raw: Mapping[str, str]) -> None:
+    """A table of Spark's catalog that was created with columns or by a write arrives here, without its options."""
+    if not raw:
+        raise MissingOptionError(
+            "Format jms got no option at all: Spark does not pass the options of a table of its catalog, and without"
+            " options nothing names the broker.",
+            _TABLE_REMEDY,
+        )
 
 
 def _arrow_field(field: StructField) -> pa.Field:

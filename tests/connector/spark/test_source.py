@@ -1,5 +1,7 @@
 """``load()`` reports wrong options before anything connects."""
 
+import uuid
+
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
@@ -70,6 +72,29 @@ def test_a_schema_of_the_users_own_is_refused(spark, tmp_path):
     query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(StreamingQueryException, match=r"JMS_SCHEMA"):
         query.awaitTermination(60)
+
+
+def test_a_table_of_the_catalog_is_refused_with_the_view_to_use_instead(spark):
+    name = f"jms_{uuid.uuid4().hex[:8]}"
+    options = "OPTIONS (brokerUrl 'stomp://localhost:1', queue 'q')"
+    with pytest.raises(AnalysisException, match=r"\[JMS_UNSUPPORTED\] CREATE TABLE .*CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE {name} USING jms {options} COMMENT 'orders' TBLPROPERTIES ('a' = 'b')")
+    spark.sql(f"CREATE TABLE {name} (text STRING) USING jms {options}")
+    for statement in (f"SELECT * FROM {name}", f"INSERT INTO {name} SELECT 'a'"):
+        with pytest.raises(AnalysisException, match=r"\[JMS_MISSING_OPTION\] .*CREATE TEMPORARY VIEW"):
+            spark.sql(statement).collect()
+    spark.sql(f"DROP TABLE {name}")
+    spark.sql(f"CREATE TEMPORARY VIEW {name} USING jms {options}")
+    assert tuple(spark.table(name).columns) == COLUMNS
+    spark.catalog.dropTempView(name)
+
+
+@pytest.mark.parametrize("mode", ["error", "errorifexists", "ignore", None])
+def test_spark_itself_refuses_other_save_modes(spark, mode):
+    """docs/errors.md: Spark does not call a data source for them, and its advice names a mode that is refused, too."""
+    writer = spark.createDataFrame([("a",)], "text string").write.format("jms").options(**NOWHERE)
+    with pytest.raises(AnalysisException, match=r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE.*Append"):
+        (writer if mode is None else writer.mode(mode)).save()
 
 
 def test_complete_mode_is_refused():
