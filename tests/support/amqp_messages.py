@@ -226,7 +226,8 @@ class Messages:
         r = self.random
         if self.chance(0.8):
             return string(f"ID:{r.randrange(10**9)}")
-        odd = [ulong(r.choice([0, 7, 2**63])), b"\x44", b"\x98" + r.randbytes(16), binary(r.randbytes(5)), string("")]
+        odd = [ulong(r.choice([0, 7, 2**63])), b"\x44", b"\x98" + r.randbytes(16), binary(r.randbytes(5))]
+        odd += [string(text) for text in ("", "7", "ID:AMQP_x", "ID:AMQP_UUID:x", "ID:AMQP_NO_PREFIX:")]
         return r.choice(odd)
 
     def address(self):

@@ -161,7 +161,7 @@ def text(value, codes=STRING):
         raise NotJmsError from None
 
 
-def identifier(value):
+def identifier(value, *, message):
     code, content = value
     if code in {0x80, 0x53, 0x44}:
         return "ID:AMQP_ULONG:" + str(int.from_bytes(content, "big"))
@@ -169,7 +169,18 @@ def identifier(value):
         return "ID:AMQP_UUID:" + str(uuid.UUID(content.hex()))
     if code in BINARY:
         return "ID:AMQP_BINARY:" + content.hex().upper()
-    return text(value)
+    found = text(value)
+    if any(found.startswith(f"ID:AMQP_{kind}:") for kind in ("BINARY", "NO_PREFIX", "STRING", "ULONG", "UUID")):
+        return "ID:AMQP_STRING:" + found
+    return "ID:AMQP_NO_PREFIX:" + found if message and not found.startswith("ID:") else found
+
+
+def message_identifier(value):
+    return identifier(value, message=True)
+
+
+def correlation_identifier(value):
+    return identifier(value, message=False)
 
 
 def typed(value, *, element):
@@ -275,9 +286,9 @@ class Reader:
             "JMSDeliveryMode": 2 if self.header(0, 0x41, 0x42, 0x56) else 1,
             "JMSPriority": 4 if priority is None else priority,
             "JMSRedelivered": earlier > 0,
-            "JMSMessageID": self.property(0, identifier),
+            "JMSMessageID": self.property(0, message_identifier),
             "JMSType": self.property(3, text),
-            "JMSCorrelationID": self.property(5, identifier),
+            "JMSCorrelationID": self.property(5, correlation_identifier),
             "content_type": self.property(6, text, SYMBOL),
             "JMSExpiration": moment(self.property(8, integer, 0x83) or (life and created and created + life)),
             "JMSTimestamp": moment(created),
@@ -447,7 +458,8 @@ def message_id(data):
                 return None
             last = number
             if number == 0x73:
-                return identifier(first_member(value)) or ""
+                found = message_identifier(first_member(value))
+                return "" if found == "ID:AMQP_NO_PREFIX:" else found
     except (NotAmqpError, NotJmsError):
         pass
     return None

@@ -62,6 +62,9 @@ class NameLocation:
     may_be_null: bool
     """The name can be NULL in the broker's evaluation although the row has a value."""
 
+    respelled: str = ""
+    """A prefix of values that the broker's evaluation may spell otherwise; empty: there are none."""
+
 
 HEADERS: Mapping[str, Kind] = MappingProxyType(
     {
@@ -85,6 +88,7 @@ TRUSTED_TYPES = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUM
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
+_IDS = frozenset({"JMSMessageID", "JMSCorrelationID"})
 _TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
 
 
@@ -103,7 +107,9 @@ def locate(dialect: Dialect, name: str) -> NameLocation:
     if own == "JMSDeliveryMode":
         own_words = dialect.words.get(name, {})
         words = MappingProxyType({mode: own_words.get(word, word) for mode, word in _MODES.items()})
-    return NameLocation(own, kind, words, visible, absent, own in dialect.never_seen or name in dialect.never_seen)
+    respelled = dialect.respelled_ids if own in _IDS else ""
+    may_be_null = own in dialect.never_seen or name in dialect.never_seen
+    return NameLocation(own, kind, words, visible, absent, may_be_null, respelled)
 
 
 @lru_cache(256)
@@ -224,6 +230,8 @@ def _header(row: Mapping[str, Any], location: NameLocation) -> tuple[Value, ...]
     if isinstance(value, datetime):
         value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     assert location.kind is not None
+    if location.respelled and str(value).startswith(location.respelled):
+        return None
     return (Value(location.kind, value),)
 
 

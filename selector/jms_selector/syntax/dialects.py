@@ -156,6 +156,9 @@ class Dialect:
     Over STOMP they contain texts. The types that an envelope states are not those that the broker compares.
     """
 
+    respelled_ids: str = ""
+    """A prefix of ids in delivered messages that the broker's selectors spell otherwise; empty: there are none."""
+
     def shows(self, name: str) -> bool:
         """Whether delivered messages contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
@@ -255,6 +258,10 @@ CLASSIC = replace(
 # creation-time has the time 0, and JMSReplyTo is NULL or has a different spelling for each kind of producer.
 _NO_TIME = {"JMSTimestamp": Value(Kind.LONG, 0)}
 
+# Rows spell ids as the AMQP-JMS binding does. To selectors of Artemis a message-id "x" is ID:x and a uuid ID:UUID; to
+# selectors of Classic a uuid as correlation-id has no prefix.
+_BINDING_IDS = "ID:AMQP_"
+
 ARTEMIS_AMQP = replace(
     ARTEMIS,
     name="artemis-amqp",
@@ -262,6 +269,7 @@ ARTEMIS_AMQP = replace(
     null_texts=frozenset(),
     defaults=MappingProxyType(_NO_TIME),
     never_seen=ARTEMIS.never_seen | {"JMSReplyTo"},
+    respelled_ids=_BINDING_IDS,
     # The broker adds a ttl to the time of arrival, which no message contains.
     hidden=ARTEMIS.hidden | {"AMQExpiration", "JMSExpiration"},
     unknown_when_absent=frozenset({"JMSMessageID"}),
@@ -276,6 +284,7 @@ CLASSIC_AMQP = replace(
     null_texts=frozenset(),
     defaults=MappingProxyType({**CLASSIC.defaults, **_NO_TIME}),
     never_seen=CLASSIC.never_seen | {"JMSReplyTo"},
+    respelled_ids=_BINDING_IDS,
     unknown_when_absent=frozenset({"JMSMessageID"}),
 )
 

@@ -147,6 +147,19 @@ def test_a_time_of_expiration_over_amqp_is_the_brokers_own():
         selection(Selector("JMSExpiration > 5"), "artemis", "artemis").apply(rows({}), QUEUE)
 
 
+@pytest.mark.parametrize("dialect", ["artemis-amqp", "classic-amqp"])
+@pytest.mark.parametrize("header", ["JMSMessageID", "JMSCorrelationID"])
+def test_an_id_that_the_broker_spells_otherwise_is_not_compared_again(dialect, header):
+    """To Artemis the message-id "plain" is ID:plain; to Classic a uuid as correlation-id has no prefix."""
+    chosen = selection(Selector(f"{header} NOT LIKE 'ID:AMQP%'"), dialect.partition("-")[0], dialect)
+    spelled = ["ID:AMQP_NO_PREFIX:plain", "ID:AMQP_UUID:00000000-0000-0000-0000-000000000007"]
+    batch = pa.RecordBatch.from_pylist([{"sequence": n, header: id_} for n, id_ in enumerate(spelled)], ARROW_SCHEMA)
+    assert sequences(chosen.apply(batch, QUEUE)) == [0, 1]
+    chosen = selection(Selector(f"{header} = 'ID:b'"), dialect.partition("-")[0], dialect)
+    with pytest.raises(SelectorIgnoredError):
+        chosen.apply(pa.RecordBatch.from_pylist([{header: "ID:a"}], ARROW_SCHEMA), QUEUE)
+
+
 def test_the_check_can_be_left_out():
     chosen = selection(Selector("color = 'red'", check=False), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]

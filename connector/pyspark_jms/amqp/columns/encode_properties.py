@@ -1,6 +1,7 @@
 """Headers of JMS → section ``properties`` (AMQP 1.0 §3.2.4)."""
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_destinations import Addresses
+from pyspark_jms.amqp.columns.encode_ids import correlation_ids
 from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, fixed, numbers, sized, sized_bytes
 from pyspark_jms.amqp.wire.sections import PROPERTIES
 from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8
@@ -47,7 +49,7 @@ def properties(
         to.pieces,
         _text(rows, "JMSType"),
         [NULL] if reply_to is None else reply_to.pieces,
-        _text(rows, "JMSCorrelationID"),
+        _text(rows, "JMSCorrelationID", correlation_ids),
         content_types,
         [NULL],  # content-encoding
         [_expiry(expirations)],
@@ -74,14 +76,18 @@ def _digits(values: Int64s) -> pa.Array:
     return fixed(found)
 
 
-def _text(rows: Rows, column: str) -> list[Piece]:
+def _strings(_: Rows, texts: pa.Array) -> list[Piece]:
+    return sized(texts, STR8)
+
+
+def _text(rows: Rows, column: str, encode: Callable[[Rows, pa.Array], list[Piece]] = _strings) -> list[Piece]:
     texts = rows.text(column)
     if texts is None:
         return [NULL]
     wrong = first_not_utf8(texts)
     if wrong is not None:
         rows.refuse(wrong, f"has a {column} that is not UTF-8", "Encode it, in base64 for example.")
-    return sized(texts, STR8)
+    return encode(rows, texts)
 
 
 def _expiry(expirations: Int64s) -> Piece:

@@ -12,7 +12,7 @@ from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, ByteReader
 from pyspark_jms.amqp.columns.fields import string
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.wire.sections import FINGERPRINT_BYTES
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
 from pyspark_jms.columns.cut import Ints, Uint8s, contents, cut, require_offsets
 
 __all__ = ["fingerprint_texts", "ids"]
@@ -23,18 +23,20 @@ _IS_OTHER = np.zeros(256, np.bool_)
 _IS_OTHER[list(_OTHERS)] = True
 _UUID_BYTES, _DASHES = 16, (8, 13, 18, 23)
 _NOTHING = pa.scalar("", pa.string())
+_ENCODED, _IS_ENCODED = "ID:AMQP_", rf"\A({'|'.join(ENCODED_IDS)})"
 _LOWER, _UPPER = (
     np.frombuffer("".join(f"{byte:02{case}}" for byte in range(256)).encode(), "V2") for case in ("x", "X")
 )
 """The two digits of each byte."""
 
 
-def ids(reader: ByteReader, field: Field | None, rows: int, refusals: Refusals) -> pa.Array:
+def ids(reader: ByteReader, field: Field | None, rows: int, refusals: Refusals, *, of_messages: bool) -> pa.Array:
     """A column of a field that holds ids, null for a null. A row with a value that is no id is refused."""
     if field is None or not _IS_OTHER[field.code].any():
-        return string(reader, field, rows, refusals)
+        return _escaped(string(reader, field, rows, refusals), of_messages=of_messages)
     codes = np.broadcast_to(np.asarray(field.code), field.rows.shape)
-    parts = [string(reader, field.only(~_IS_OTHER[codes]), rows, refusals)]
+    texts = string(reader, field.only(~_IS_OTHER[codes]), rows, refusals)
+    parts = [_escaped(texts, of_messages=of_messages)]
     places = np.arange(rows)
     for code in _OTHERS:
         which = codes == code
@@ -43,6 +45,19 @@ def ids(reader: ByteReader, field: Field | None, rows: int, refusals: Refusals) 
         places[field.rows[which]] = np.arange(int(which.sum())) + sum(map(len, parts))
         parts.append(_spelled(reader, code, field.start[which], field.stop[which]))
     return pa.concat_arrays(parts).take(pa.array(places))
+
+
+def _escaped(texts: pa.Array, *, of_messages: bool) -> pa.Array:
+    """Strings as ids: what begins like another type is escaped, and each JMSMessageID begins with ``ID:``."""
+    escaped = texts
+    if pc.any(pc.starts_with(texts, _ENCODED)).as_py():
+        encoded = pc.match_substring_regex(texts, _IS_ENCODED)
+        escaped = pc.if_else(encoded, _with_prefix("ID:AMQP_STRING:", texts), texts)
+    if of_messages:
+        prefixed = pc.starts_with(texts, "ID:")
+        if pc.all(prefixed).as_py() is False:
+            escaped = pc.if_else(prefixed, escaped, _with_prefix(EMPTY_MESSAGE_ID, texts))
+    return escaped
 
 
 def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array:

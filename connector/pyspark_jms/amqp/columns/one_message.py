@@ -5,6 +5,7 @@ A message that is not AMQP 1.0, or holds what JMS does not have, becomes a row w
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
@@ -25,6 +26,7 @@ from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, D
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
+    EMPTY_MESSAGE_ID,
     HEADER,
     LISTS,
     MAPS,
@@ -124,7 +126,9 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
 
 def delivery_id(source: Destination, id_: str | None, message: Buffer) -> str:
     """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
-    return f"{source.name}/{id_ or f'~{fingerprint(message).hex()}'}"
+    if not id_ or id_ == EMPTY_MESSAGE_ID:
+        id_ = f"~{fingerprint(message).hex()}"
+    return f"{source.name}/{id_}"
 
 
 def _parts_of(message: bytes) -> _Parts:
@@ -197,11 +201,11 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading)
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
-        "JMSMessageID": of(0, "message-id", _id),
+        "JMSMessageID": of(0, "message-id", partial(_id, of_message=True)),
         "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, prefixes),
         "JMSType": of(3, "subject", string),
         "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), prefixes),
-        "JMSCorrelationID": of(5, "correlation-id", _id),
+        "JMSCorrelationID": of(5, "correlation-id", partial(_id, of_message=False)),
         "content_type": of(6, "content-type", symbol),
         "JMSExpiration": _micros(expiry),
         "JMSTimestamp": _micros(created),
@@ -215,11 +219,11 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading)
     row.properties |= {name: pair for name, pair in given.items() if pair[1] is not None}
 
 
-def _id(message: bytes, at: int) -> str:
-    if message[at] in b"\xa1\xb1":
-        return string(message, at)
-    text = id_text(message, at)
+def _id(message: bytes, at: int, *, of_message: bool) -> str:
+    text = id_text(message, at, of_message=of_message)
     if text is None:
+        if message[at] in STRINGS:
+            raise Unreadable("is not valid UTF-8")
         raise Unreadable("is not a string, ulong, uuid or binary")
     return text
 

@@ -17,7 +17,7 @@ from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
-from pyspark_jms.amqp.wire.sections import digest
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest
 from pyspark_jms.columns.cut import Ints
 from pyspark_jms.jms.model import DeliveryMode
 
@@ -25,7 +25,7 @@ __all__ = ["columns_of"]
 
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
-_EMPTY, _TRUE = pa.scalar(0, pa.int32()), pa.scalar(value=True, type=pa.bool_())
+_NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
 _DELIVERY_TIME = {**TIME, 0x81: None, 0x55: None}
 _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
 _EXPIRY, _CREATED = 8, 9
@@ -48,12 +48,12 @@ class _Rows:
 
     def columns(self) -> dict[str, pa.Array]:
         earlier = self._header(4, UINT, absent=0)
-        message_ids = self._ids(_MESSAGE_ID)
+        message_ids = self._ids(_MESSAGE_ID, of_messages=True)
         content_types = self._string(_CONTENT_TYPE, (SYM8, SYM32))
         return {
             "JMSMessageID": message_ids,
             "JMSType": self._string(_SUBJECT),
-            "JMSCorrelationID": self._ids(_CORRELATION_ID),
+            "JMSCorrelationID": self._ids(_CORRELATION_ID, of_messages=False),
             "JMSDestination": self._destinations(),
             "JMSReplyTo": self._reply_tos(),
             "JMSTimestamp": times(self._time(_CREATED)),
@@ -101,8 +101,9 @@ class _Rows:
         field = field_at(self._parts.properties, number)
         return string(self._reader, field, len(self._parts), self._refusals, codes)
 
-    def _ids(self, number: int) -> pa.Array:
-        return ids(self._reader, field_at(self._parts.properties, number), len(self._parts), self._refusals)
+    def _ids(self, number: int, *, of_messages: bool) -> pa.Array:
+        field = field_at(self._parts.properties, number)
+        return ids(self._reader, field, len(self._parts), self._refusals, of_messages=of_messages)
 
     def _time(self, number: int) -> Ints:
         field = field_at(self._parts.properties, number)
@@ -151,7 +152,7 @@ class _Rows:
 
     def _delivery_ids(self, message_ids: pa.Array) -> pa.Array:
         """``NAME/message-id``, or ``NAME/~fingerprint`` without a message-id."""
-        without = np.flatnonzero(np.asarray(pc.equal(pc.binary_length(message_ids), _EMPTY).fill_null(_TRUE)))
+        without = np.flatnonzero(np.asarray(pc.equal(message_ids, _NO_ID).fill_null(_TRUE)))
         if len(without):
             digests = self._fingerprints(without)
             mask = np.zeros(len(message_ids), np.bool_)

@@ -13,6 +13,8 @@ __all__ = [
     "APPLICATION_PROPERTIES",
     "DATA",
     "DELIVERY_ANNOTATIONS",
+    "EMPTY_MESSAGE_ID",
+    "ENCODED_IDS",
     "FINGERPRINT_BYTES",
     "FIXED_WIDTHS",
     "FOOTER",
@@ -64,6 +66,12 @@ _SYMBOLS = {
 _SINGLE = frozenset({VALUE, FOOTER})
 _MAX_DEPTH = 8
 FINGERPRINT_BYTES = 16
+EMPTY_MESSAGE_ID: Final = "ID:AMQP_NO_PREFIX:"
+"""JMSMessageID of an empty string, and the beginning of that of a string without ``ID:``."""
+
+ENCODED_IDS: Final = tuple(f"ID:AMQP_{kind}:" for kind in ("UUID", "ULONG", "BINARY", "STRING", "NO_PREFIX"))
+"""Beginnings of ids that are not strings, or other strings (AMQP-JMS binding §3.2.1.1)."""
+
 _DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
 
 
@@ -198,8 +206,8 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
 def stable_id(message: Buffer) -> bytes | None:
     """The message-id as JMSMessageID, in UTF-8, or None without one, or if it is empty. Each delivery has the same."""
     at = _field(message, PROPERTIES, _MESSAGE_ID)
-    text = None if at is None else id_text(message, at)
-    return text.encode() if text else None
+    text = None if at is None else id_text(message, at, of_message=True)
+    return None if text is None or text == EMPTY_MESSAGE_ID else text.encode()
 
 
 def fingerprint(message: Buffer) -> bytes:
@@ -250,18 +258,21 @@ def _field(message: Buffer, code: int, number: int) -> int | None:
     return None
 
 
-def id_text(message: Buffer, at: int) -> str | None:
+def id_text(message: Buffer, at: int, *, of_message: bool) -> str | None:
     r"""A message-id or correlation-id as JMS spells it (AMQP-JMS binding §3.2.1.1); None if it is not an id.
 
-    >>> id_text(b"\x53\x07", 0)
+    >>> id_text(b"\x53\x07", 0, of_message=True)
     'ID:AMQP_ULONG:7'
+    >>> id_text(b"\xa1\x01x", 0, of_message=True), id_text(b"\xa1\x01x", 0, of_message=False)
+    ('ID:AMQP_NO_PREFIX:x', 'x')
     """
     code = message[at]
     end = skip(message, at, len(message))
     value = bytes(message[at + 1 + SIZE_WIDTHS.get(code, 0) : end])
     match code:
         case 0xA1 | 0xB1:
-            return _utf8(value)
+            text = _utf8(value)
+            return None if text is None else _spelled(text, of_message=of_message)
         case 0x80 | 0x53 | 0x44:
             return f"ID:AMQP_ULONG:{int.from_bytes(value, 'big')}"
         case 0x98:
@@ -269,6 +280,13 @@ def id_text(message: Buffer, at: int) -> str | None:
         case 0xA0 | 0xB0:
             return f"ID:AMQP_BINARY:{value.hex().upper()}"
     return None
+
+
+def _spelled(text: str, *, of_message: bool) -> str:
+    """A string as id: what begins like another type is escaped, and each JMSMessageID begins with ``ID:``."""
+    if text.startswith(ENCODED_IDS):
+        return f"ID:AMQP_STRING:{text}"
+    return text if text.startswith("ID:") or not of_message else f"{EMPTY_MESSAGE_ID}{text}"
 
 
 def _utf8(value: bytes) -> str | None:

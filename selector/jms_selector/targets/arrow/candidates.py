@@ -92,7 +92,11 @@ class SchemaColumns:
         size = len(distinct) + 1
         present = np.arange(size) < len(distinct)
         kinds = {location.kind: (present, vectors.data(distinct, location.kind, size))}
-        return self._add_absent_values(location, Candidates(codes, size, kinds), ~present)
+        found = self._add_absent_values(location, Candidates(codes, size, kinds), ~present)
+        if location.respelled:
+            respelled = np.append(_mask(pc.starts_with(distinct, location.respelled)), False)
+            found.undecided = respelled if found.undecided is None else found.undecided | respelled
+        return found
 
     # --- properties ------------------------------------------------------------------------------
 

@@ -156,8 +156,14 @@ class _Builder:
             plans.setdefault(plan, []).append(kinds)
         cases = [self.case(plan, kinds, list(locations.values()), outcome) for plan, kinds in plans.items()]
         unstated = [~self._present(location) for location in locations.values() if location.absent is None]
-        possible = [case for case in cases if case is not None] + unstated
+        respelled = [self._respelled(location) for location in locations.values() if location.respelled]
+        possible = [case for case in cases if case is not None] + unstated + respelled
         return _balanced(possible, both=False) if possible else self._literal(truth=False)
+
+    def _respelled(self, location: NameLocation) -> Any:
+        """Rows with a value that the broker may spell otherwise."""
+        column = self.functions.col(location.name)
+        return self.functions.coalesce(column.startswith(location.respelled), self._literal(truth=False))
 
     def case(self, plan: Plan, kinds: list[tuple[Kind, ...]], locations: list[NameLocation], outcome: str) -> Any:
         """Rows whose values may have some of these kinds, and for which the plan of these kinds has the outcome."""

@@ -93,7 +93,7 @@ def test_elements_must_fill_their_list():
     ("encoded", "expected"),
     [
         (string("ID:1"), b"ID:1"),
-        (string("é"), "é".encode()),
+        (string("é"), "ID:AMQP_NO_PREFIX:é".encode()),
         (ulong(7), b"ID:AMQP_ULONG:7"),
         (b"\x44", b"ID:AMQP_ULONG:0"),
         (ulong(2**63), b"ID:AMQP_ULONG:9223372036854775808"),

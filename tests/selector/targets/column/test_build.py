@@ -2,13 +2,14 @@
 
 from random import Random
 
+import pyarrow as pa
 import pytest
 import selector_strategies
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas import functions
 
-from jms_selector import column, parse
+from jms_selector import arrow, column, parse
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import MAX_NAMES, may_match
@@ -97,6 +98,21 @@ def _check_against_types(selector, message, row, dialect, convert, kept):
     if row["property_types"] and dialect == "spec" and not beyond:
         assert kept == truth, (selector.text, message)
     assert kept or not truth, (selector.text, message)
+
+
+def test_ids_that_a_broker_spells_otherwise_are_kept(spark):
+    """As :func:`may_match` and the Arrow mask keep them: to Artemis the message-id ``x`` is ID:x."""
+    ids = ["ID:AMQP_NO_PREFIX:x", "ID:a", "ID:b", None]
+    rows = [dict.fromkeys(DDL) | {"JMSMessageID": id_, "JMSCorrelationID": id_} for id_ in ids]
+    texts = ["JMSMessageID = 'ID:b'", "JMSCorrelationID <> 'ID:AMQP_NO_PREFIX:x'"]
+    kept = {text: [may_match(parse(text), row, "artemis-amqp") for row in rows] for text in texts}
+    assert list(kept.values()) == [[True, False, True, True], [True, True, True, False]]
+    schema = [name for name, kind in DDL.items() if kind == "string"]
+    batch = pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in schema})
+    columns = [column(text, dialect="artemis-amqp") for text in texts]
+    found = frame(spark, rows).select(*columns).collect()
+    for n, (text, expected) in enumerate(kept.items()):
+        assert [row[n] for row in found] == arrow.keep(text, batch, "artemis-amqp").to_pylist() == expected
 
 
 def test_in_a_stream(spark, tmp_path):
