@@ -49,9 +49,15 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         return self.connection.received_bytes
 
     def require_supported(
-        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+        self,
+        *,
+        durable: DurableSubscription | None,
+        selected: bool,  # noqa: ARG002  # STOMP brokers have limits of these two
+        min_messages: int | None,  # noqa: ARG002
     ) -> None:
-        """AMQP brokers have no limits of their own here. What a broker refuses, its attach shows."""
+        """What else a broker refuses, its attach shows."""
+        if durable is not None:
+            self.dialect.refused_subscriptions.check(durable)
 
     def check_messages(self) -> None:
         self.check()

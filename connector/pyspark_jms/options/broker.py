@@ -80,7 +80,10 @@ def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
 
 
 def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> None:
-    if protocol_of(values) == "stomp" and (dialect := _named(values)) is not None:
+    dialect = _named(values)
+    if dialect is not None and protocol_of(values) == "amqp":
+        dialect.refused_subscriptions.check(durable)
+    elif dialect is not None:
         stomp_refusals.require_durable(dialect, durable, selected=values["selector"] is not None)
 
 

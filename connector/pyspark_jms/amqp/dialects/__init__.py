@@ -5,6 +5,7 @@ from dataclasses import replace
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.refused_names import RefusedName, RefusedSubscriptions
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
 __all__ = ["AMQP", "ARTEMIS", "BROKER_J", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
@@ -21,6 +22,12 @@ _PREFIXES = {
 _ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
 """All body types arrive."""
 
+_TWO_COLONS = RefusedName(
+    pattern="::",
+    reason="has two colons: Artemis takes what is before them for an address",
+    remedy="Use another character.",
+)
+
 ARTEMIS = Dialect(
     name="artemis",
     products=("apache-activemq-artemis",),
@@ -31,6 +38,7 @@ ARTEMIS = Dialect(
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
     refuses_at_discharge=True,
+    refused_subscriptions=RefusedSubscriptions(names=(_TWO_COLONS,), client_ids=(_TWO_COLONS,)),
     refuses_staging="",
     no_register="",
 )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.refused_names import RefusedSubscriptions
 from pyspark_jms.management.words import Management
 
 __all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
@@ -80,6 +81,9 @@ class Dialect:
     )
     """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
     broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
+
+    refused_subscriptions: RefusedSubscriptions = field(default=RefusedSubscriptions())
+    """Names of durable subscriptions that the broker would take for others."""
 
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
