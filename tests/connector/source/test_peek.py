@@ -1,8 +1,12 @@
 import pytest
+from amqp_messages import binary, block_of, section
+from amqp_sending import settings_of
 from numbered import fill
 from streaming import access
 from waiting import await_count, await_value
 
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
@@ -104,3 +108,14 @@ def test_the_queue_of_a_subscription_has_one_name(broker, look, queue, name):
     with pytest.raises(InvalidDestinationError, match=rf"Did you mean {queue}::{queue}-c\.n\?"):
         look(name.format(topic=queue))
     assert look(f"{queue}::{queue}-c.wrong") == []
+
+
+def test_over_stomp_artemis_sends_the_first_of_several_data_sections(broker, queue):
+    with Producer(settings_of(broker)) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block_of([section(0x75, binary(b"one")) + section(0x75, binary(b"two"))]))
+        producer.commit()
+    for url, expected in ((broker.url, b"one"), (broker.amqp_url, b"onetwo")):
+        parsed = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue}, "batch")
+        [batch] = peek(parsed, source_protocol(parsed))
+        assert batch.column("bytes").to_pylist() == [expected]
