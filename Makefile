@@ -8,7 +8,7 @@ SHARED := $(VENV)/spark.jsa
 OTHER  := build/spark-$(SPARK)
 # Where tests have the marker `releases`: the others may import what an older PySpark does not have.
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
-            $(addprefix tests/integration/test_,restarts.py selectors_in_a_query.py staged_reads.py) \
+            $(addprefix tests/integration/test_,moving_between_releases.py restarts.py selectors_in_a_query.py staged_reads.py) \
             tests/selector/targets/column/test_build.py
 # PySpark before 4.2 leaves sockets to the garbage collector. In the environment: also for tests that run again.
 UNCLOSED := ignore:unclosed:ResourceWarning
@@ -68,9 +68,9 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow'
 	$(PYTEST) -m 'container and not slow'
 
-test-spark: $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
+test-spark: $(READY) $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
 	@test -n "$(SPARK)" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
-	PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -m releases $(RELEASES)
+	NEWEST_PYTHON=$(BIN)/python PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -m releases $(RELEASES)
 
 build/spark-%/.ready: pyproject.toml
 	$(PYTHON) -m venv build/spark-$*
