@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from pyspark_jms.cli.access import add_access, source_options
 from pyspark_jms.cli.command import Command
 from pyspark_jms.cli.progress import Progress, counted
-from pyspark_jms.errors import InvalidOptionError, JMSSecurityError, UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark_jms.network.settings import ConnectionSettings
     from pyspark_jms.options.source import SourceOptions
+    from pyspark_jms.source.links import SourceProtocol
     from pyspark_jms.source.moving import Moved
 
 __all__ = ["COMMAND"]
@@ -51,20 +52,22 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidOptionError("--to and --queue name the same queue.", "Name another queue.")
     parsed = source_options(options, queue=options.queue, selector=options.selector)
     _require_one_queue(parsed)
+    protocol = source_protocol(parsed)
+    waiting = _messages_of(protocol, parsed, options.queue)
     if parsed.connection.addresses[0].protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
     with Progress("moved") as progress:
         moved = move(
             parsed,
-            source_protocol(parsed),
+            protocol,
             connect_mover(parsed),
             to=to,
             limit=options.max,
             on_moved=progress.show,
             accept_claims=options.yes,
         )
-    _print(moved, options)
+    _print(moved, options, waiting)
     return int(bool(moved.left))
 
 
@@ -73,11 +76,24 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
         raise InvalidOptionError("--queue is not one plain name.", "Run the command once for each queue.")
 
 
+def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str) -> int | None:
+    """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created."""
+    found = protocol.look_up_queues(parsed.connection, [queue]).get(queue)
+    if found is None:
+        return None
+    if not found.exists:
+        raise InvalidDestinationError(
+            f"There is no queue {queue} on this broker.",
+            "Check the name. The broker may also have deleted the queue when it was empty: then there is nothing to"
+            " move.",
+        )
+    return found.messages
+
+
 def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     """Over STOMP some brokers deliver a map, stream or object as a text without its content: it would be lost."""
     from pyspark_jms.check.census import count_kinds, describe_losses
     from pyspark_jms.check.queue import Queue
-    from pyspark_jms.errors import InvalidDestinationError
     from pyspark_jms.management.words import ArtemisManagement
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
@@ -108,7 +124,8 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
         )
 
 
-def _print(moved: "Moved", options: argparse.Namespace) -> None:
+def _print(moved: "Moved", options: argparse.Namespace, waiting: int | None) -> None:
+    """``waiting``: how many messages the queue had at the beginning; None if it is not known."""
     if options.json:
         found = {
             "moved": moved.messages,
@@ -118,17 +135,39 @@ def _print(moved: "Moved", options: argparse.Namespace) -> None:
         }
         print(json.dumps(found, ensure_ascii=False))
         return
+    if not moved.messages:
+        print(f"moved nothing from {options.queue}: {_why_nothing(moved, options, waiting)}")
+    else:
+        print(_described(moved, options))
+    for reason, count in moved.left.most_common():
+        print(f"left {count:,} on {options.queue}: {reason}", file=sys.stderr)
+
+
+def _why_nothing(moved: "Moved", options: argparse.Namespace, waiting: int | None) -> str:
+    if moved.left:
+        return "its messages stay there"
+    if waiting == 0:
+        return "the queue is empty"
+    if options.selector is not None:
+        return "it has no message that matches the selector and that no other consumer has"
+    if waiting is None:
+        return "it has no message that no other consumer has"
+    return (
+        f"the broker delivered none of its {counted(waiting)}: another consumer has them, they are scheduled for later,"
+        " or the queue is paused"
+    )
+
+
+def _described(moved: "Moved", options: argparse.Namespace) -> str:
     how = (
         "each was acknowledged and sent in one transaction"
         if moved.guarantee == "exactly-once"
         else "at-least-once: if the connection had been lost, some would be on both queues"
     )
-    print(f"moved {counted(moved.messages)} from {options.queue} to {options.to or 'where they came from'} ({how})")
+    lines = [f"moved {counted(moved.messages)} from {options.queue} to {options.to or 'where they came from'} ({how})"]
     if options.to is None:
-        for queue, count in moved.targets.most_common():
-            print(f"  {count:,} to {queue}")
-    for reason, count in moved.left.most_common():
-        print(f"left {count:,} on {options.queue}: {reason}", file=sys.stderr)
+        lines += [f"  {count:,} to {queue}" for queue, count in moved.targets.most_common()]
+    return "\n".join(lines)
 
 
 COMMAND = Command(

@@ -2,7 +2,7 @@ import time
 
 import pytest
 from numbered import fill, in_queue
-from rawstomp import RawStomp
+from rawstomp import RawStomp, frame
 from waiting import await_count, await_value
 
 from pyspark_jms import cli
@@ -28,6 +28,29 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
     assert found == {"moved": 2492, "targets": {to: 2492}, "left": {}, "guarantee": guarantee}
     await_value(lambda: (broker.message_count(queue), broker.message_count(to)), (0, 2_500))
     assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
+
+
+@pytest.mark.broker
+def test_a_move_of_nothing_says_why(commands, broker, queue):
+    to = ["--to", f"{queue}.to", "--option", "idleTimeout=300ms", "--only-text-and-bytes"]
+    assert commands("move", "--queue", queue, *to) == 1
+    assert commands.errors.startswith(f"[JMS_INVALID_DESTINATION] There is no queue {queue} on this broker.")
+    assert not broker.has_queue(queue)
+    broker.create_queue(queue)
+    assert commands("move", "--queue", queue, *to) == 0
+    assert commands.output == f"moved nothing from {queue}: the queue is empty\n"
+    fill(broker, queue, 3)
+    assert commands("move", "--queue", queue, *to, "--selector", "n = 'x'") == 0
+    assert commands.output.startswith(f"moved nothing from {queue}: it has no message that matches the selector")
+    with RawStomp(broker) as other:
+        other.write(frame("SUBSCRIBE", [("id", "held"), ("destination", queue), ("ack", "client-individual")]))
+        assert [other.receive().command for _ in range(3)] == ["MESSAGE"] * 3
+        assert commands("move", "--queue", queue, *to) == 0
+    assert commands.output.startswith(f"moved nothing from {queue}: the broker delivered none of its 3 messages: ")
+    await_value(lambda: broker.delivering_count(queue), 0)
+    assert commands("move", "--queue", queue, *to[2:]) == 1
+    assert commands.output == f"moved nothing from {queue}: its messages stay there\n"
+    assert "left 3 on" in commands.errors
 
 
 @pytest.mark.parametrize("address", ["url", "amqp_url"])
@@ -61,7 +84,7 @@ def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands
         raw.send(queue, [(properties, "body") for properties in named])
     certain = [] if commands.access[1].startswith("amqp") else ["--only-text-and-bytes"]
     assert commands("move", "--queue", queue, *certain) == 1
-    assert commands.output.startswith("moved 0 messages")
+    assert commands.output == f"moved nothing from {queue}: its messages stay there\n"
     left = [
         f"left {count} on {queue}: property spark_jms_source names queue '{queue}.{name}'"
         for name, count in (("a", 2), ("b", 1))
