@@ -12,6 +12,7 @@ from pyspark_jms.errors import IllegalStateError, OptionConflictError, Unsupport
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
 from pyspark_jms.spark.reports import finish
+from pyspark_jms.spark.short_tracebacks import short_traceback
 
 __all__ = ["JmsBatchWriter"]
 
@@ -33,12 +34,14 @@ class JmsBatchWriter(DataSourceArrowWriter):
         self._execution = uuid.uuid4().hex
         """Spark makes one writer for all tasks of a write."""
 
+    @short_traceback
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it: see spark.reports
 
         task = _this_task(self._options.write_id, self._execution) if self._options.exactly_once else None
         return run_task(self._options, iterator, task)
 
+    @short_traceback
     def commit(self, messages: list[Any]) -> None:
         finish(self._options, "this write", messages)
 

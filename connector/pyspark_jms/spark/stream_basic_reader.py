@@ -8,6 +8,7 @@ from pyspark.sql.datasource import InputPartition
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.spark.short_tracebacks import short_traceback
 from pyspark_jms.spark.stream_reading import StreamReading
 
 __all__ = ["JmsBasicStreamReader"]
@@ -38,6 +39,7 @@ class JmsBasicStreamReader(StreamReading):
         """The end of the batch that Spark planned last."""
         self._planned_rows = False
 
+    @short_traceback
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # later releases give arguments
         start = self.initialOffset() if self._planned is None else self._planned
         self._asked += 1

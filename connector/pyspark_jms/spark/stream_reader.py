@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.spark.short_tracebacks import short_traceback
 from pyspark_jms.spark.stream_reading import StreamReading
 
 __all__ = ["JmsStreamReader"]
@@ -25,6 +26,7 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self._engine().drain()
 
+    @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
             raise UnsupportedError(

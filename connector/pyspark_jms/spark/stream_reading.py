@@ -10,6 +10,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.engine import SourceEngine
 from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.protocols import source_engine, source_protocol
+from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
 
 __all__ = ["StreamReading"]
 
@@ -39,12 +40,15 @@ class StreamReading(DataSourceStreamReader):
 
     # --- in the runner -------------------------------------------------------------------------
 
+    @short_traceback
     def initialOffset(self) -> dict[str, Any]:
         return self._engine().initial_offset()
 
+    @short_traceback
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         return [_TaskPartition(task) for task in self._engine().partitions(start, end)]
 
+    @short_traceback
     def commit(self, end: dict[str, Any]) -> None:
         self._engine().commit(end)
 
@@ -56,4 +60,4 @@ class StreamReading(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _TaskPartition)
-        return read_task(partition.task, self._options, source_protocol(self._options))
+        return short_traceback_of_rows(read_task(partition.task, self._options, source_protocol(self._options)))

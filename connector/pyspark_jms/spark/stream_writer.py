@@ -13,6 +13,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import TIDY_EVERY, LedgerTask, ledger_queue, may_be_repeated
 from pyspark_jms.spark.releases import StreamArrowWriter
 from pyspark_jms.spark.reports import finish
+from pyspark_jms.spark.short_tracebacks import short_traceback
 
 __all__ = ["JmsStreamWriter"]
 
@@ -29,12 +30,14 @@ class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base clas
         self._execution = uuid.uuid4().hex
         """Spark makes one writer for all tasks of a batch, and calls ``commit`` on another one."""
 
+    @short_traceback
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it: see spark.reports
 
         task = _this_task(self._execution) if self._options.exactly_once else None
         return run_task(self._options, iterator, task)
 
+    @short_traceback
     def commit(self, messages: list[Any], batchId: int) -> None:
         tidy = batchId % TIDY_EVERY == 0
         finish(self._options, f"batch {batchId}", messages, tidy=tidy)
