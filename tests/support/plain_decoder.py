@@ -144,7 +144,7 @@ def _roles(headers, dialect, body_type):
             roles[dialect.message_headers[name]] = (name, value)
             if not _understood(name, value, body_type):
                 properties.setdefault(name, value)
-        elif name not in dialect.ignored_headers:
+        elif name not in dialect.ignored_headers and not name.startswith(dialect.ignored_header_prefixes):
             properties.setdefault(dialect.property_names.get(name, name), value)
     return roles, properties
 

@@ -44,8 +44,8 @@ def properties_of(rows: Rows) -> Properties | None:
 class NameRules:
     """What a protocol and a broker add to the rules of JMS for names."""
 
-    left_out: Collection[str]
-    """Properties that the provider sets. They are not sent, so that a row can be written as it was read."""
+    left_out: Callable[[str], bool]
+    """Whether the provider sets the property. It is not sent then, so that a row can be written as it was read."""
 
     problem: Callable[[str], str | None]
     """Why a message to this broker cannot have a property of this name, as a clause that continues ``its name``."""
@@ -107,7 +107,7 @@ def _problem(data: bytes, rules: NameRules, columns: Collection[str]) -> str | N
         name = data.decode()
     except UnicodeDecodeError:
         return "its name is not UTF-8"
-    if name in rules.left_out:
+    if rules.left_out(name):
         return None
     if name in columns:
         return "it is a column of propertyColumns too"

@@ -19,6 +19,7 @@ from jms_selector import Pushdown
 from jms_selector.arrow import keep
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
+from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
@@ -97,6 +98,15 @@ def _marks(selector: jms_selector.Selector) -> frozenset[str]:
     return frozenset() if selector.root is None else _MARKERS.intersection(names(selector.root))
 
 
+def _hidden(selector: jms_selector.Selector, dialect: str) -> frozenset[str]:
+    """The names of the selector that rows do not show, although messages may have a value."""
+    used = frozenset() if selector.root is None else frozenset(names(selector.root))
+    rules = dialect_of(dialect)
+    return frozenset(
+        name for name in used if name in _MARKERS or not (rules.shows(name) or rules.aliases.get(name, name) in COLUMNS)
+    )
+
+
 @lru_cache(64)
 def selection(selector: Selector, broker: str, selector_dialect: str | None) -> Selection:
     """Parse and split a selector for a broker with this selector dialect. None: the broker has no selectors.
@@ -122,9 +132,9 @@ def selection(selector: Selector, broker: str, selector_dialect: str | None) -> 
             "With selectorResidual=spark, Spark evaluates the residual: messages that do not match it are consumed and"
             " dropped, and other consumers of a queue lose them. Or filter the DataFrame.",
         )
-    if pushed.residual is not None and (gone := _marks(pushed.residual)):
+    if pushed.residual is not None and (gone := _hidden(pushed.residual, selector_dialect or "spec")):
         raise SelectorResidualError(
             f"{broker} cannot evaluate the part of the selector about {min(gone)}, and rows do not have this property.",
-            "Filter the DataFrame by body_type or property_types.",
+            "Filter the DataFrame by body_type or property_types." if gone & _MARKERS else "Leave it out.",
         )
     return Selection(selector, selector_dialect or "spec", pushed)

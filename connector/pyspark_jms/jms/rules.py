@@ -16,13 +16,16 @@ from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 from pyspark_jms.sentences import with_article
 
 __all__ = [
+    "CONVERSION_PREFIX",
     "MARKER_PREFIX",
+    "NATIVE_ID",
     "PROPERTY_TYPES",
     "SET_BY_PROVIDER",
     "TEXTS",
     "TextRule",
     "element_name_problem",
     "element_value_problem",
+    "is_left_out",
     "property_name_problem",
     "property_value_problem",
     "shown_name",
@@ -56,6 +59,19 @@ SET_BY_PROVIDER = frozenset(
 """JMS 3.1 §3.5.9. The sink omits these properties without an error, like the headers that a provider sets, so that a
 row can be written as it was read.
 """
+
+
+CONVERSION_PREFIX = "JMS_AMQP_"
+"""The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
+
+NATIVE_ID = "NATIVE_MESSAGE_ID"
+"""The property in which Artemis keeps the message-id of an AMQP message. In a message that a client sends, Artemis
+makes it the id of the new message."""
+
+
+def is_left_out(name: str, set_by_broker: frozenset[str]) -> bool:
+    """Whether the sink does not send a property that it finds in a row, so that a row can be written as it was read."""
+    return name in SET_BY_PROVIDER or name in set_by_broker or name == NATIVE_ID or name.startswith(CONVERSION_PREFIX)
 
 
 def property_name_problem(name: str | None) -> str | None:

@@ -164,6 +164,9 @@ class Dialect:
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
+_CONVERSION_PREFIX = "JMS_AMQP_"
+"""Prefix of the properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
+
 SPEC = Dialect(name="spec")
 
 _ACTIVEMQ = Dialect(
@@ -206,6 +209,7 @@ ARTEMIS = replace(
         {
             "AMQAddress",
             "AMQSize",
+            "NATIVE_MESSAGE_ID",
             "ack",
             "destination",
             "expires",
@@ -220,7 +224,7 @@ ARTEMIS = replace(
             "type",
         }
     ),
-    hidden_prefixes=("_AMQ", "__AMQ"),
+    hidden_prefixes=("_AMQ", "__AMQ", _CONVERSION_PREFIX),
 )
 
 CLASSIC = replace(
@@ -249,9 +253,16 @@ CLASSIC = replace(
     ),
     null_texts=frozenset({"null"}),
     hidden=frozenset(
-        {"JMSXDeliveryCount", "JMSXGroupFirstForConsumer", "JMSXGroupID", "JMSXGroupSeq", "JMSXProducerTXID"}
+        {
+            "JMSXDeliveryCount",
+            "JMSXGroupFirstForConsumer",
+            "JMSXGroupID",
+            "JMSXGroupSeq",
+            "JMSXProducerTXID",
+            "NATIVE_MESSAGE_ID",
+        }
     ),
-    hidden_prefixes=("JMSActiveMQ",),
+    hidden_prefixes=("JMSActiveMQ", _CONVERSION_PREFIX),
 )
 
 # Over AMQP 1.0 the broker and the rows have the types that producers set. To a selector, a message without a
@@ -288,7 +299,14 @@ CLASSIC_AMQP = replace(
     unknown_when_absent=frozenset({"JMSMessageID"}),
 )
 
-AMQP = replace(SPEC, name="amqp", unknown_broker=True, typed_messages=True)
+AMQP = replace(
+    SPEC,
+    name="amqp",
+    unknown_broker=True,
+    hidden=frozenset({"NATIVE_MESSAGE_ID"}),
+    hidden_prefixes=("_AMQ_", _CONVERSION_PREFIX),
+    typed_messages=True,
+)
 """Any other AMQP broker."""
 
 IBM = replace(SPEC, name="ibm", null_decides_between=True, faults_decide=True, zero_ids_match=True)

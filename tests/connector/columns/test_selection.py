@@ -85,6 +85,18 @@ def test_what_marks_an_envelope_is_the_brokers_business_alone():
         selection(Selector("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis", "artemis")
 
 
+@pytest.mark.parametrize("dialect", ["artemis", "classic", "artemis-amqp", "classic-amqp"])
+def test_a_property_that_rows_do_not_show_is_the_brokers_business_alone(dialect):
+    chosen = selection(Selector("JMS_AMQP_NATIVE = 'true' AND n = 1"), "any", dialect)
+    assert sequences(chosen.apply(rows({"n": "1"}, types={"n": "int"}), QUEUE)) == [0]
+
+
+@pytest.mark.parametrize("dialect", ["artemis", "classic", "artemis-amqp", "classic-amqp", "amqp"])
+def test_spark_cannot_evaluate_a_property_that_rows_do_not_show(dialect):
+    with pytest.raises(SelectorResidualError, match="about JMS_AMQP_NATIVE, and rows do not have"):
+        selection(Selector("JMS_AMQP_NATIVE = 'true' OR n / 2 = 3", residual="spark"), "any", dialect)
+
+
 def test_what_the_broker_may_have_meant_is_kept():
     chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis", "artemis")
     batch = rows({"n": "7"}, {"n": "6.5"}, {"s": "1"}, {"s": "2"})

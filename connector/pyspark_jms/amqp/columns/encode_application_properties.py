@@ -106,7 +106,7 @@ def _typed_columns(rows: Rows, dialect: Dialect) -> dict[str, pa.Array]:
     for key in rows.columns:
         if key.startswith(PROPERTY_COLUMN):
             name = key.removeprefix(PROPERTY_COLUMN)
-            left_out = name in dialect.send.left_out
+            left_out = dialect.send.left_out(name)
             problem = "is a property that the broker sets" if left_out else dialect.send.name_problem(name)
             if problem:
                 raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
@@ -147,7 +147,7 @@ def _entries(
     properties: Properties, names: Names, stated: StatedTypes | None, columns: dict[str, pa.Array], dialect: Dialect
 ) -> tuple[list[Piece], int | Int64s]:
     """Keys and values of each row, and how many of the row's properties they are."""
-    apart = [name.decode() in dialect.send.left_out or name.decode() in _GROUP for name in names.distinct]
+    apart = [dialect.send.left_out(name.decode()) or name.decode() in _GROUP for name in names.distinct]
     pieces = None if any(apart) else uniform_entries(properties, names, stated)
     if pieces is not None:
         return pieces, len(names.distinct)

@@ -50,7 +50,7 @@ CLASSIC = Dialect(
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
-    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration"),
     no_register="admits one connection with a container id, so that only one task of a query could write at a time",
     send=CLASSIC_RULES,
 )

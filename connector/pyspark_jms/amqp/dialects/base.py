@@ -7,14 +7,15 @@ from types import MappingProxyType
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.refused_names import RefusedSubscriptions
+from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.words import Management
 
 __all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
 
-IGNORED_PROPERTIES = frozenset({"JMSXDeliveryCount"})
+IGNORED_PROPERTIES = frozenset({"JMSXDeliveryCount", NATIVE_ID})
 """Application properties that a broker adds when it converts a message, without a meaning of their own."""
 
-IGNORED_PROPERTY_PREFIXES = ("_AMQ_",)
+IGNORED_PROPERTY_PREFIXES = ("_AMQ_", CONVERSION_PREFIX)
 """Beginnings of further such names."""
 
 COMPRESSED_PROPERTY, SIZE_PROPERTY = "_AMQ_LARGE_COMPRESSED", "_AMQ_LARGE_SIZE"

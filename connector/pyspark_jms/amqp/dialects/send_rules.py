@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
-from pyspark_jms.jms.rules import SET_BY_PROVIDER
+from pyspark_jms.jms.rules import is_left_out
 
 __all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]
 
@@ -39,10 +39,9 @@ class SendRules:
     set_by_client: frozenset[str] = frozenset()
     """Properties with a reserved prefix that a row may have."""
 
-    @property
-    def left_out(self) -> frozenset[str]:
-        """Properties of a row that are not sent."""
-        return SET_BY_PROVIDER | self.set_by_broker
+    def left_out(self, name: str) -> bool:
+        """Whether a property of a row is not sent."""
+        return is_left_out(name, self.set_by_broker)
 
     def address(self, kind: str, name: str) -> str:
         return self.address_prefixes.get(kind, "") + name

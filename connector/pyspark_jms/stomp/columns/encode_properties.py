@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pyspark_jms.columns.property_entries import NameRules, Properties, check_names, distinct_names
 from pyspark_jms.columns.ragged import Piece, join_rows, repeated, slices_of
-from pyspark_jms.jms.rules import SET_BY_PROVIDER
+from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.columns.header_line import fixed_line
 from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
@@ -36,7 +36,7 @@ def property_lines(properties: Properties, dialect: Dialect, columns: Collection
 def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[str]) -> pa.Array:
     """LF, name and colon of each property's line; null for a property that the provider sets."""
     names = distinct_names(properties)
-    rules = NameRules(left_out=left_out(dialect), problem=partial(name_problem, dialect=dialect))
+    rules = NameRules(left_out=partial(left_out, dialect=dialect), problem=partial(name_problem, dialect=dialect))
     check_names(properties, names, rules, columns)
     parts = pa.array([_name_part(name.decode(), dialect) for name in names.distinct], pa.binary())
     if names.each_row and not parts.null_count:
@@ -45,7 +45,7 @@ def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[st
 
 
 def _name_part(name: str, dialect: Dialect) -> bytes | None:
-    if name in left_out(dialect):
+    if left_out(name, dialect):
         return None
     return fixed_line(dialect.send_property_names.get(name, name), "")
 
@@ -53,14 +53,9 @@ def _name_part(name: str, dialect: Dialect) -> bytes | None:
 # --- what is refused ---------------------------------------------------------------------------------
 
 
-def left_out(dialect: Dialect) -> frozenset[str]:
-    """Properties that the provider sets. They are not sent, so that a row can be written as it was read."""
-    return _set_by_provider(dialect.set_by_broker)
-
-
-@cache
-def _set_by_provider(set_by_broker: frozenset[str]) -> frozenset[str]:
-    return SET_BY_PROVIDER | set_by_broker
+def left_out(name: str, dialect: Dialect) -> bool:
+    """Whether the provider sets the property. It is not sent then, so that a row can be written as it was read."""
+    return is_left_out(name, dialect.set_by_broker)
 
 
 def name_problem(name: str, dialect: Dialect) -> str | None:

@@ -27,7 +27,7 @@ def column_lines(rows: Rows, columns: Mapping[str, TypedColumn], dialect: Dialec
 
 
 def _check_name(name: str, dialect: Dialect) -> None:
-    problem = "is a property that the broker sets" if name in left_out(dialect) else name_problem(name, dialect)
+    problem = "is a property that the broker sets" if left_out(name, dialect) else name_problem(name, dialect)
     if problem:
         raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
 

@@ -62,8 +62,11 @@ def _stated_pairs(
     if properties is None:
         return pa.repeat(_EMPTY, stated.entries.rows.count)
     given = mask_of(properties.values.take(places).is_valid())
-    names = pa.array([name.encode() for name in left_out(dialect)], pa.binary())
-    return _pairs(stated.only(given & ~mask_of(pc.is_in(stated.names, value_set=names))))
+    names = stated.names.dictionary_encode()
+    gone = np.array(
+        [left_out(name.decode("utf-8", "replace"), dialect) for name in names.dictionary.to_pylist()], np.bool_
+    )
+    return _pairs(stated.only(given & ~gone[names.indices.to_numpy()]))
 
 
 def _pairs(stated: StatedTypes) -> pa.Array:

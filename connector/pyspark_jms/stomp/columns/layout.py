@@ -93,13 +93,17 @@ def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dic
             known[name] = line
     properties: dict[str, int] = {}
     for line, name in enumerate(names):
-        if known.get(name) != line and name not in dialect.ignored_headers:
+        if known.get(name) != line and not _is_ignored(name, dialect):
             properties.setdefault(dialect.property_names.get(name, name), line)
     roles: dict[str, int] = {}
     for name, role in dialect.message_headers.items():
         if name in known:
             roles.setdefault(role, known[name])
     return roles, properties
+
+
+def _is_ignored(name: str, dialect: Dialect) -> bool:
+    return name in dialect.ignored_headers or name.startswith(dialect.ignored_header_prefixes)
 
 
 # --- any mix -------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
     table = _known_lines(rows, header, frames, dialect)
     known = header >= 0
     known[known] = table[rows[known], header[known]] == every[known]
-    ignored = _position(encoded.dictionary, dialect.ignored_headers)[code] >= 0
+    ignored = np.array([_is_ignored(name, dialect) for name in encoded.dictionary.to_pylist()], np.bool_)[code]
     others = np.flatnonzero(~known & ~ignored)
     keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
     key = keys.indices.to_numpy().astype(np.int64)[code[others]]

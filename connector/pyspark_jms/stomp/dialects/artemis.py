@@ -2,6 +2,7 @@
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.refused_names import RefusedSubscriptions
+from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
@@ -76,7 +77,8 @@ ARTEMIS = Dialect(
     last_occurrence_counts=frozenset({"ack"}),  # after a property ``ack`` of the producer
     property_names={"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"},
     # The broker returns the headers of SEND as properties (destination-type even twice). __AMQ_CID is the id of a Java
-    # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed.
+    # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed. With
+    # JMS_AMQP_ begin the parts of an AMQP message that JMS does not have.
     ignored_headers=frozenset(
         {
             "content-length",
@@ -88,9 +90,11 @@ ARTEMIS = Dialect(
             "_AMQ_LARGE_COMPRESSED",
             "_AMQ_LARGE_SIZE",
             BODY_MARKER,
+            NATIVE_ID,
             TYPES_MARKER,
         }
     ),
+    ignored_header_prefixes=(CONVERSION_PREFIX,),
     # content-length is the second header of a BytesMessage, stands among the properties if it was sent over STOMP with
     # content-length:0, is the last header of a TextMessage, and is absent if the text is empty. Nothing else in the
     # frame depends on the type.
@@ -152,7 +156,6 @@ ARTEMIS = Dialect(
     envelopes=True,
     duplicate_id_header="_AMQ_DUPL_ID",
     origin_headers=("_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
-    added_properties=("JMS_AMQP_", "NATIVE_MESSAGE_ID"),
     numeric_selector="convert_string_expressions:{}",
     management=ARTEMIS_MANAGEMENT,
     security_errors=(

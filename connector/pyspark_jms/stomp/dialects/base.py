@@ -196,16 +196,17 @@ class Dialect:
     with such characters are refused, and such characters are ignored when a redelivery is recognised."""
 
     volatile_headers: frozenset[str] = CHANGED_BY_DELIVERY
-    """MESSAGE headers that may differ between two deliveries of one message: ignored when a redelivery is
-    recognised."""
+    """MESSAGE headers that may differ between two deliveries of a message. Recognition ignores them."""
 
     property_names: dict[str, str]
     """MESSAGE header → the JMS property that it carries, where the names differ (``_AMQ_GROUP_ID`` →
     ``JMSXGroupID``)."""
 
     ignored_headers: frozenset[str]
-    """MESSAGE headers of the transport, the broker's or the connector's, that become neither a column nor a
-    property."""
+    """MESSAGE headers that no application set. They become neither a column nor a property."""
+
+    ignored_header_prefixes: tuple[str, ...] = ()
+    """Beginnings of the names of further such headers."""
 
     body_rule: BodyRule
     """How text is distinguished from bytes."""
@@ -318,7 +319,7 @@ class Dialect:
     from."""
 
     added_properties: tuple[str, ...] = ()
-    """Beginnings of the names of properties that the broker adds to such a message, or when it converts a message."""
+    """Beginnings of the names of properties that the broker adds to such a message, and that rows have."""
 
     message_in_error: str = ""
     """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""

@@ -1,6 +1,7 @@
 """Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
@@ -76,7 +77,10 @@ CLASSIC = Dialect(
     message_id_is_jms=True,
     unstable_characters=True,
     property_names={},
-    ignored_headers=frozenset({"content-length", "amq-msg-type", "transformation", BODY_MARKER, TYPES_MARKER}),
+    ignored_headers=frozenset(
+        {"content-length", "amq-msg-type", "transformation", BODY_MARKER, NATIVE_ID, TYPES_MARKER}
+    ),
+    ignored_header_prefixes=(CONVERSION_PREFIX,),
     body_rule=BodyRule.CONTENT_LENGTH,
     text_message_type="text",
     transformed_map="jms-map-xml",
@@ -112,7 +116,7 @@ CLASSIC = Dialect(
     set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
     envelopes=True,
     origin_headers=("original-destination",),
-    added_properties=("dlqDeliveryFailureCause", "originalExpiration", "JMS_AMQP_"),
+    added_properties=("dlqDeliveryFailureCause", "originalExpiration"),
     security_errors=("password is invalid", "is not authorized to"),
     in_use_errors=("already connected from", "Durable consumer is in use"),
     selector_errors=("InvalidSelectorException",),

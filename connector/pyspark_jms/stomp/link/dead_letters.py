@@ -131,7 +131,7 @@ def _sent_as(dialect: Dialect, name: str) -> str | None:
     if (
         name in withheld | dialect.property_names.keys()
         or name in DEAD_LETTER_PROPERTIES
-        or name.startswith(dialect.reserved_prefixes)
+        or name.startswith((*dialect.reserved_prefixes, *dialect.ignored_header_prefixes))
     ):
         return None
     return name

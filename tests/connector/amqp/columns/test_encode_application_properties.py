@@ -45,6 +45,8 @@ def test_types_may_have_another_order_than_properties():
 def test_what_the_provider_sets_is_left_out():
     rows = rows_of(properties=[[("JMSXUserID", "u"), ("a", "1"), ("_AMQ_ORIG_QUEUE", "q")], [("JMSXState", "1")]])
     assert found(rows)[0] == [{"a": (0xA1, b"1")}, {}]
+    rows = rows_of(properties=[[("JMS_AMQP_MA_x-opt-a", "v"), ("NATIVE_MESSAGE_ID", "ID:1"), ("a", "1")]])
+    assert found(rows)[0] == [{"a": (0xA1, b"1")}]
 
 
 def test_a_group_is_in_the_fields_of_its_own():

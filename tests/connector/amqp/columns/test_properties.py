@@ -46,7 +46,9 @@ def test_the_delivery_count_is_one_more_and_fits_an_int():
 
 def test_names_that_brokers_add_are_ignored():
     """The headers of a SEND frame in messages of STOMP only; rows with the same and with different names."""
-    given = application_properties(_AMQ_X=int_(1), JMSXDeliveryCount=int_(9), receipt=string("r"), n=int_(1))
+    kept_by_artemis = {"JMS_AMQP_MA_x-opt-a": string("v"), "NATIVE_MESSAGE_ID": string("ID:1")}
+    ignored = {"_AMQ_X": int_(1), "JMSXDeliveryCount": int_(9)} | kept_by_artemis
+    given = application_properties(**ignored, receipt=string("r"), n=int_(1))
     for others in ([], [application_properties(m=int_(1))]):
         values, _ = columns([given, given, *others], [True, False, *[False] * len(others)])
         assert [list(row) for row in values[:2]] == [["n", "JMSXDeliveryCount"], ["receipt", "n", "JMSXDeliveryCount"]]

@@ -75,8 +75,10 @@ def test_properties_that_the_broker_acts_on():
 
 
 def test_the_provider_and_the_broker_set_some():
-    assert {"JMSXUserID", "_AMQ_ORIG_QUEUE"} <= ARTEMIS.send.left_out
-    assert "JMSXGroupID" not in ARTEMIS.send.left_out
+    for name in ("JMSXUserID", "_AMQ_ORIG_QUEUE", "JMS_AMQP_MA_x-opt-jms-dest", "NATIVE_MESSAGE_ID"):
+        assert ARTEMIS.send.left_out(name)
+    assert not ARTEMIS.send.left_out("JMSXGroupID")
+    assert not ARTEMIS.send.left_out("NATIVE_MESSAGE_ID2")
 
 
 @pytest.mark.parametrize("name", ["ARTEMIS", "CLASSIC"])

@@ -210,6 +210,15 @@ def test_plumbing_is_neither_column_nor_property():
     assert read([message("destination:q", *ignored, *ignored)])[0]["properties"] == []
 
 
+@pytest.mark.parametrize("others", [[], ["b:1"]], ids=["one layout", "any mix"])
+def test_what_artemis_adds_to_a_message_of_an_amqp_client_is_no_property(others):
+    added = ["JMS_AMQP_MA_x-opt-jms-dest:0", "JMS_AMQP_NATIVE:true", "NATIVE_MESSAGE_ID:ID\\c1"]
+    kept = ["NATIVE_MESSAGE_ID2:x", "JMS_AMQP:x", "a:1"]
+    frames = [message(*added, *kept), message(*added, *others, *kept)]
+    shown = [[tuple(line.split(":")) for line in lines] for lines in (kept, others + kept)]
+    assert [row["properties"] for row in read(frames)] == shown
+
+
 def test_a_topic_subscription_tells_the_topic_of_each_message():
     frames = [message("destination:prices.de"), message("subscription:1"), message("destination:prices.fr")]
     destinations = [row["JMSDestination"] for row in read(frames, source=TOPIC)]

@@ -40,6 +40,7 @@ def lines_of(maps, *, dialect=ARTEMIS, columns=()):
         ([[("a", "c:d\\"), ("b", "\r\n"), ("c\0", "\0")]], ["\na:c\\cd\\\\\nb:\\r\\n\nc\0:\0"]),
         ([[("é", "🐘")], [("$_1", " v ")]], ["\né:🐘", "\n$_1: v "]),
         ([[("a", "1"), ("JMSXUserID", "me")]] * 2, ["\na:1"] * 2),
+        ([[("JMS_AMQP_MA_x-opt-a", "v"), ("NATIVE_MESSAGE_ID", "ID:1"), ("a", "1")]], ["\na:1"]),
         ([[("JMSXDeliveryCount", "1")], [("a", "1"), ("JMSXState", None)]], ["", "\na:1"]),
         ([[("_AMQ_DUPL_ID", "1"), ("a", "1"), ("__AMQ_CID", "x")], [("_AMQ_ORIG_QUEUE", "q")]], ["\na:1", ""]),
         ([[("_AMQ_LVQ_NAME", "key")]], ["\n_AMQ_LVQ_NAME:key"]),

@@ -49,6 +49,7 @@ A, B = ("a", "1"), ("b", "2.5")
         ([A, B], [("a", None), ("b", "float")], '{"b":"float"}'),
         ([A], [("a", None)], ""),
         ([A, ("JMSXUserID", "me")], [("JMSXUserID", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("JMS_AMQP_MA_x-a", "v")], [("JMS_AMQP_MA_x-a", "string"), ("a", "short")], '{"a":"short"}'),
         ([A, ("_AMQ_ORIG_MESSAGE_ID", "7")], [("_AMQ_ORIG_MESSAGE_ID", "long"), ("a", "int")], '{"a":"int"}'),
         ([("JMSXGroupSeq", "3")], [("JMSXGroupSeq", "int")], '{"JMSXGroupSeq":"int"}'),
         ([("é\0$", "true")], [("é\0$", "boolean")], '{"é\\\\u0000$":"boolean"}'),

@@ -1,0 +1,181 @@
+"""Rows that this sink and other clients sent, over one protocol or the other: selected, read, and written again."""
+
+import itertools
+import uuid
+
+import proton
+import proton.reactor
+import proton.utils
+import pyarrow as pa
+import pytest
+import stomp
+from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
+
+from pyspark_jms.errors import SelectorResidualError
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
+
+pytestmark = pytest.mark.broker
+
+BROKERS = {"artemis": EmbeddedArtemis, "classic": EmbeddedClassic}
+PROTOCOLS = ("stomp", "amqp")
+
+
+@pytest.fixture(scope="module", params=["artemis", pytest.param("classic", marks=pytest.mark.deep)])
+def running(request):
+    with BROKERS[request.param]() as broker:
+        yield broker
+
+
+@pytest.fixture
+def queue():
+    return f"q.{uuid.uuid4().hex[:8]}"
+
+
+# --- selectors on properties with types ----------------------------------------------------------------
+
+VALUES = {
+    "boolean": (True, "true", "TRUE"),
+    "byte": (-9, "-9", "-9"),
+    "short": (300, "300", "300"),
+    "int": (70_000, "70000", "70000"),
+    "long": (5_000_000_000, "5000000000", "5000000000"),
+    "float": (1.5, "1.5", "1.5"),
+    "double": (1e10, "1.0E10", "1e10"),
+    "string": ("a", "a", "'a'"),
+}
+"""By JMS type: a value, its text in a row, and its literal in a selector."""
+
+
+@pytest.mark.parametrize(("written", "read"), list(itertools.product(PROTOCOLS, PROTOCOLS)))
+def test_a_selector_on_a_property_of_this_sink_compares_what_the_broker_has(running, queue, written, read):
+    """Over STOMP the broker has the text, over AMQP the type; the row is compared likewise."""
+    target, source = access_over(running, written), access_over(running, read)
+    types = pa.schema([("n", pa.int32()), ("text", pa.string())])
+    write_batch(target, queue, pa.record_batch([[9], ["column"]], types), propertyColumns="n")
+    write_rows(
+        target,
+        queue,
+        [{"text": kind, "properties": {"p": {"type": kind, "value": text}}} for kind, (_, text, _) in VALUES.items()],
+    )
+
+    def selected(selector):
+        return [row["text"] for row in read_rows(source, queue, selector=selector)]
+
+    assert selected("n = '9'" if written == "stomp" else "n = 9") == ["column"]
+    for kind, (_, text, literal) in VALUES.items():
+        assert selected(f"p = '{text}'" if written == "stomp" else f"p = {literal}") == [kind]
+
+
+# --- rows are written as they were read ------------------------------------------------------------------
+
+
+def send_stomp(broker, queue):
+    connection = stomp.Connection12([(broker.host, broker.port)], vhost="/")
+    connection.connect(broker.user, broker.password, wait=True)
+    on_classic = isinstance(broker, EmbeddedClassic)
+    address, kind = (f"/queue/{queue}", {}) if on_classic else (queue, {"destination-type": "ANYCAST"})
+    headers = {"n": "1", "s": "text", "type": "order", "correlation-id": "c", "persistent": "true"}
+    connection.send(address, "text", receipt="last", **headers, **kind)
+    connection.disconnect()
+
+
+def send_java(client, queue):
+    properties = {"n": 1, "d": Typed("double", 1e10), "b": True, "s": "text"}
+    client.send(queue, "text", properties=properties, type="order", correlation_id="c")
+    client.send(queue, b"\x01\x02", properties=properties)
+
+
+def send_core(broker, queue):
+    with JmsClient(broker) as client:
+        send_java(client, queue)
+
+
+def send_qpid(broker, queue):
+    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
+        send_java(client, queue)
+
+
+class ToQueue(proton.reactor.SenderOption):
+    def apply(self, sender):
+        sender.target.capabilities.put_object(proton.symbol("queue"))
+
+
+def send_proton(broker, queue):
+    """With annotations, and without: Artemis then keeps only the message-id."""
+    address = broker.amqp_url.removeprefix("amqp://")
+    connection = proton.utils.BlockingConnection(
+        f"amqp://{broker.user}:{broker.password}@{address}", allowed_mechs="PLAIN"
+    )
+    try:
+        sender = connection.create_sender(queue, options=ToQueue())
+        annotations = {proton.symbol("x-opt-a"): "v"}
+        properties = {"n": proton.int32(1), "b": True, "s": "text"}
+        sender.send(proton.Message(id="plain", body="text", durable=True, properties=properties))
+        sender.send(
+            proton.Message(id="with", body="text", durable=True, properties=properties, annotations=annotations)
+        )
+    finally:
+        connection.close()
+
+
+PRODUCERS = {"stomp.py": send_stomp, "core": send_core, "qpid": send_qpid, "proton": send_proton}
+SMALL = {
+    ("qpid", "stomp", "stomp"),
+    ("proton", "stomp", "stomp"),
+    ("proton", "stomp", "amqp"),
+    ("qpid", "amqp", "stomp"),
+}
+
+
+def legs():
+    for leg in itertools.product(PRODUCERS, PROTOCOLS, PROTOCOLS):
+        yield pytest.param(*leg, marks=[] if leg in SMALL else pytest.mark.deep)
+
+
+SENT = ("body_type", "text", "bytes", "JMSType", "JMSCorrelationID", "JMSDeliveryMode", "JMSPriority")
+
+
+def what_was_sent(row):
+    """What the producer set: a broker adds a delivery count over AMQP, and STOMP has no types."""
+    properties = {name: value for name, value in row["properties"].items() if name != "JMSXDeliveryCount"}
+    return {name: row.get(name) for name in SENT} | {"properties": properties}
+
+
+@pytest.mark.parametrize(("producer", "read", "written"), list(legs()))
+def test_rows_can_be_written_as_they_were_read(running, queue, producer, read, written):
+    """As rows of Spark, and as the lines of ``peek --json | send --json-lines``. Each message has an id of its own."""
+    source, target = access_over(running, read), access_over(running, written)
+    PRODUCERS[producer](running, queue)
+    batches, rows = read_batches(source, queue), read_rows(source, queue)
+    for row in rows:
+        assert [name for name in row["properties"] if name.startswith(("JMS_AMQP_", "NATIVE_MESSAGE_ID"))] == []
+    for batch in batches:
+        write_batch(target, f"{queue}.out", batch)
+    write_rows(target, f"{queue}.out", rows)
+    found = read_rows(target, f"{queue}.out")
+    assert [what_was_sent(row) for row in found] == [what_was_sent(row) for row in rows] * 2
+    assert len({row["delivery_id"] for row in found}) == len(found) == 2 * len(rows) > 0
+    known = [row["JMSMessageID"] for row in (*rows, *found) if "JMSMessageID" in row]
+    assert len(set(known)) == len(known)
+
+
+@pytest.mark.parametrize("written", PROTOCOLS)
+def test_what_a_broker_added_to_a_stored_row_is_not_sent(running, queue, written):
+    added = {"JMS_AMQP_MA_x-opt-jms-dest": "0", "JMS_AMQP_NATIVE": "true", "NATIVE_MESSAGE_ID": "ID:first"}
+    target = access_over(running, written)
+    typed = {name: {"type": "string", "value": value} for name, value in ({"n": "1"} | added).items()}
+    write_rows(target, queue, [{"text": "a", "properties": typed}, {"text": "b", "properties": {"n": "1"} | added}])
+    for protocol in PROTOCOLS:
+        rows = read_rows(access_over(running, protocol), queue)
+        assert [row["properties"]["n"] for row in rows] == ["1", "1"]
+        assert not {*added} & {name for row in rows for name in row["properties"]}
+        assert len({row["delivery_id"] for row in rows}) == 2
+
+
+@pytest.mark.parametrize("read", PROTOCOLS)
+def test_a_selector_on_what_a_broker_added_is_the_brokers_business_alone(running, queue, read):
+    send_proton(running, queue)
+    source = access_over(running, read)
+    assert len(read_rows(source, queue, selector="NATIVE_MESSAGE_ID IS NULL OR n = 1")) == 2
+    with pytest.raises(SelectorResidualError, match=r"NATIVE_MESSAGE_ID, and rows do not have"):
+        read_rows(source, queue, selector="NATIVE_MESSAGE_ID = 'x' OR n / 2 = 3", selectorResidual="spark")

@@ -1,0 +1,37 @@
+"""Rows to a queue and from it without Spark: with the sink's tasks, and with a batch read."""
+
+import json
+
+from pyspark_jms.cli.json_rows import batches_of, json_of, read_lines
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.protocols import sink_protocol, source_protocol
+
+
+def access_over(broker, protocol):
+    url = broker.amqp_url if protocol == "amqp" else broker.url
+    return {"brokerUrl": url, "user": broker.user, "password": broker.password}
+
+
+def write_rows(access, queue, rows, **options):
+    """Send rows in the JSON of ``pyspark-jms send --json-lines``, as one task of a write."""
+    parsed = SinkOptions.parse(access | {"queue": queue} | options)
+    lines = read_lines((json.dumps(row) for row in rows), has_default=True)
+    send_at_least_once(sink_protocol(parsed), parsed, batches_of(lines, has_default=True))
+
+
+def write_batch(access, queue, batch, **options):
+    parsed = SinkOptions.parse(access | {"queue": queue} | options)
+    send_at_least_once(sink_protocol(parsed), parsed, iter([batch]))
+
+
+def read_batches(access, queue, **options):
+    parsed = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"} | options, "batch")
+    return list(peek(parsed, source_protocol(parsed)))
+
+
+def read_rows(access, queue, **options):
+    """The rows of a batch read in the JSON of ``pyspark-jms peek --json``, in the order of arrival."""
+    return [json_of(row) for batch in read_batches(access, queue, **options) for row in batch.to_pylist()]
