@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 from pyspark_jms.errors import JMSError
 from pyspark_jms.source.links import SourceLink
-from pyspark_jms.source.subscriptions import may_reconnect
 
 __all__ = ["Silence"]
 
@@ -31,7 +30,7 @@ class Silence:
             for link in links:
                 self._look(link, come)
         except JMSError as error:
-            if not may_reconnect(error):
+            if not error.transient:
                 raise
             return False  # a connection that was lost this moment is replaced before the next poll
         return all(self._answered.get(link) == come for link in links)
@@ -40,6 +39,7 @@ class Silence:
         if link in self._asked:
             asked, had_come = self._asked[link]
             if not link.has_receipt(asked):
+                link.check()  # a connection that has ended never answers
                 return
             link.await_receipt(asked)
             del self._asked[link]
