@@ -11,7 +11,7 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.silence import Silence
-from pyspark_jms.source.subscriptions import Subscriptions, may_reconnect
+from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.source.upkeep import Upkeep
 
 __all__ = ["Intake"]
@@ -86,7 +86,7 @@ class Intake:
             try:
                 link.check_messages()
             except JMSError as error:
-                if not (link.is_down and may_reconnect(error)):
+                if not (link.is_down and error.transient):
                     raise  # a connection that was lost this moment is replaced before the next poll
         for lane in self._open_lanes():
             self._diverter.divert_oversized(self._subscriptions.links[lane])

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from pyspark_jms.errors import JMSError, UnconvertibleMessageError
+from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.network.patience import keep_trying
@@ -13,16 +13,9 @@ from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.short_sessions import MAX_SHORT_SESSIONS, ShortSessions
 
-__all__ = ["Subscriptions", "may_reconnect"]
+__all__ = ["Subscriptions"]
 
 _log = logging.getLogger("pyspark_jms.source")
-_LEAST_WINDOW_BYTES = 4096
-"""Smaller windows are one message: what was received counts the broker's other frames too."""
-
-
-def may_reconnect(error: JMSError) -> bool:
-    """Whether a connection that ended with this error is replaced. Another error stops the query."""
-    return error.transient or isinstance(error, UnconvertibleMessageError)
 
 
 class Subscriptions:
@@ -36,8 +29,6 @@ class Subscriptions:
         self._sessions = ShortSessions()
         self.arrivals: Arrivals = protocol.arrivals()
         self.links: list[SourceLink] = []
-        self._windows: dict[int, int] = {}
-        """Lanes with a smaller prefetch window, because the broker cannot convert one of their messages."""
         self.reconnects = 0
         self.selector_digest: str | None = None
         """Of the selector that a durable subscription has, for the checkpoint."""
@@ -60,7 +51,7 @@ class Subscriptions:
             lambda: self._subscribe(destination), "the first connection", timeout=patience, pause=self._pause
         )
 
-    def _subscribe(self, destination: Destination, window_bytes: int | None = None) -> SourceLink:
+    def _subscribe(self, destination: Destination) -> SourceLink:
         """Connect, learn the dialect, split the selector for it, and subscribe."""
         options = self._options
         link = self._protocol.connect(options.connection, self.arrivals)
@@ -76,7 +67,7 @@ class Subscriptions:
         link.subscribe(
             Subscription(
                 destination=destination,
-                window_bytes=window_bytes or max(1, options.window_bytes // len(options.destinations)),
+                window_bytes=max(1, options.window_bytes // len(options.destinations)),
                 transform=options.body_type == "auto",
                 durable=options.durable,
                 selector=selector,
@@ -113,7 +104,7 @@ class Subscriptions:
         try:
             self.links[lane].check()
         except JMSError as error:
-            if not may_reconnect(error):
+            if not error.transient:
                 raise
             return error
         return None
@@ -122,7 +113,6 @@ class Subscriptions:
         """Subscribe again, after growing pauses. ``lost``: what ended the connection."""
         link = self.links[lane]
         link.drop()
-        self._set_window(lane, lost)
         destination = link.subscription.destination
         silent: JMSError | None = self._sessions.ended(
             lane,
@@ -134,7 +124,7 @@ class Subscriptions:
         if silent is not None and self._sessions.consecutive(lane) >= MAX_SHORT_SESSIONS:
             raise silent
         self.links[lane] = keep_trying(
-            lambda: self._subscribe(destination, self._windows.get(lane)),
+            lambda: self._subscribe(destination),
             f"reconnecting to {link.address}",
             timeout=self._options.connection.reconnect_timeout,
             failure=silent or lost,
@@ -143,25 +133,6 @@ class Subscriptions:
         self._sessions.began(lane, time.monotonic())
         self.reconnects += 1
         _log.warning("= reconnected to %s", self.links[lane].address)
-
-    def _set_window(self, lane: int, lost: JMSError | None) -> None:
-        """Each message of the window loses a delivery attempt when the broker cannot convert one of them. Halve the
-        window, so that the messages before that one are read; at a window of one message, raise.
-        """
-        if not isinstance(lost, UnconvertibleMessageError):
-            self._windows.pop(lane, None)
-            return
-        link = self.links[lane]
-        if link.subscription.window_bytes == 1:
-            raise lost
-        half = min(link.subscription.window_bytes, link.received_bytes) // 2
-        self._windows[lane] = half if half >= _LEAST_WINDOW_BYTES else 1
-        _log.warning(
-            "! %s has a message that the broker cannot send over STOMP. The query reads the messages before it, with a"
-            " prefetch window of %d bytes, and then stops",
-            link.subscription.destination,
-            self._windows[lane],
-        )
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""

@@ -4,7 +4,7 @@ import time
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.errors import ConnectionLostError, UnconvertibleMessageError
+from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 
@@ -47,7 +47,7 @@ class Upkeep:
             self.confirm(lane)
             for ack in due:
                 ack.sent(self._subscriptions.links[lane].acknowledge(ack.ids))
-        except (ConnectionLostError, UnconvertibleMessageError):
+        except ConnectionLostError:
             self._reconnect(lane)
 
     def confirm(self, lane: int, *, wait: bool = True) -> None:
