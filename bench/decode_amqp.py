@@ -39,13 +39,13 @@ def _properties(i: int, *, mixed: bool, typed: bool, odd: bool) -> bytes:
     if mixed and i % 7 == 0:
         names, values = [*names, "extra"], [*values, string(str(i))]
     if odd:
-        values[-1] = timestamp(_NOW_MS)
+        values[-1] = b"\x84" + bytes(8)
     pairs = [part for name, value in zip(names, values, strict=True) for part in (string(name), value)]
     return section(0x74, map32(*pairs, string("JMSXDeliveryCount"), NULL))
 
 
 def message(i: int, *, body_bytes: int, mixed: bool = False, typed: bool = False, odd: bool = False) -> bytes:
-    """An order. ``odd``: with a property of a type that JMS does not have, so that the row has ``body_error``."""
+    """An order. ``odd``: with a decimal64 as property, which is left to the reader of one message."""
     fields = [
         string(f"ID:12345678-90ab-cdef-1234-{i:012d}"),
         NULL,

@@ -178,6 +178,17 @@ class Messages:
             self.text,
             self.text,
         ]
+        if self.chance(0.1):
+            kinds = [
+                lambda: ubyte(r.randrange(256)),
+                lambda: b"\x60" + r.randbytes(2),
+                lambda: uint(r.choice([0, 7, 255, 2**32 - 1])),
+                lambda: r.choice([b"\x44", ulong(7), ulong(2**63 - 1), ulong(2**63)]),
+                lambda: timestamp(r.choice([0, -1, NOW_MS])),
+                lambda: b"\x98" + r.randbytes(16),
+                lambda: symbol(r.choice(["", "s", "x" * 300])),
+                lambda: binary(r.randbytes(3)),
+            ]
         if element:
             kinds += [
                 lambda: b"\x73" + struct.pack(">I", r.choice([65, 0x20AC, 0xFFFF, 0])),
@@ -201,9 +212,16 @@ class Messages:
                 ulong(r.choice([0, 7, 2**63])),
                 b"\x44",
                 timestamp(5),
-                b"\x74\0\0\0\0",
-                b"\x84" + bytes(8),
-                b"\x94" + bytes(16),
+                b"\x74" + r.randbytes(4),
+                b"\x84" + r.randbytes(8),
+                b"\x94" + r.randbytes(16),
+                b"\x80" + r.randbytes(8),
+                b"\x53\xff",
+                b"\x60\xff\xff",
+                b"\x83" + r.randbytes(8),
+                symbol("é" * 200),
+                binary(r.randbytes(300)),
+                b"\xa3\x01\xff",
                 b"\x45",
                 list_(int_(1), string("a")),
                 map_([(string("k"), int_(1))]),

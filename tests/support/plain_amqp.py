@@ -5,6 +5,7 @@ Written from AMQP 1.0 §1.6 and §3.2, the AMQP-JMS binding and the dialect's da
 
 import base64
 import datetime as dt
+import decimal
 import hashlib
 import struct
 import uuid
@@ -194,14 +195,59 @@ def typed(value, *, element):
     if code in NUMBERS:
         format_, kind = NUMBERS[code]
         return kind, java_text(Value(Kind(kind), struct.unpack(">" + format_, content)[0]))
-    if element and code == 0x73:
-        point = int.from_bytes(content, "big")
-        if point > 0xFFFF or 0xD800 <= point < 0xE000:
-            raise NotJmsError
-        return "char", chr(point)
     if element and code in BINARY:
         return "bytes", base64.b64encode(content).decode()
-    raise NotJmsError
+    kind, jms, found = beyond_jms(code, content)
+    if element:
+        return (jms, found) if found is not None else (kind, None)
+    return ("string" if (kind, jms) == ("ulong", "string") else kind), found
+
+
+UNSIGNED = {0x50: "ubyte", 0x60: "ushort", 0x70: "uint", 0x52: "uint", 0x43: "uint", 0x80: "ulong", 0x53: "ulong"}
+UNSIGNED |= {0x44: "ulong"}
+HOLDERS = {"ubyte": "short", "ushort": "int", "uint": "long", "ulong": "long"}
+
+
+def beyond_jms(code, content):
+    """The AMQP type of a value, the JMS type that holds it, and its text."""
+    if code in UNSIGNED:
+        kind, number = UNSIGNED[code], int.from_bytes(content, "big")
+        return kind, HOLDERS[kind] if number < 2**63 else "string", str(number)
+    if code == 0x83:
+        return "timestamp", "long", str(struct.unpack(">q", content)[0])
+    if code == 0x98:
+        return "uuid", "string", str(uuid.UUID(content.hex()))
+    if code in SYMBOL:
+        return "symbol", "string", text((code, content), SYMBOL)
+    if code in BINARY:
+        return "binary", "string", base64.b64encode(content).decode()
+    if code == 0x73:
+        point = int.from_bytes(content, "big")
+        if point > 0x10FFFF or 0xD800 <= point < 0xE000:
+            raise NotJmsError
+        return "char", "char" if point <= 0xFFFF else "string", chr(point)
+    if code in {0x74, 0x84, 0x94}:
+        return f"decimal{8 * len(content)}", "string", decimal_of(content)
+    if code in LIST:
+        return "list", "string", None
+    if code in MAP:
+        return "map", "string", None
+    return ("described type" if code == 0 else "array"), "string", None
+
+
+def decimal_of(content):
+    """By table of IEEE 754-2008: digits, width of the exponent, bias."""
+    digits, width, bias = {4: (7, 8, 101), 8: (16, 10, 398), 16: (34, 14, 6176)}[len(content)]
+    bits = "".join(f"{byte:08b}" for byte in content)
+    sign, rest = bits[0], bits[1:]
+    if rest.startswith("1111"):
+        return "NaN" if rest[4] == "1" else "-Infinity" if sign == "1" else "Infinity"
+    if rest.startswith("11"):
+        exponent, coefficient = rest[2 : 2 + width], "100" + rest[2 + width :]
+    else:
+        exponent, coefficient = rest[:width], rest[width:]
+    number = int(coefficient, 2) if int(coefficient, 2) < 10**digits else 0
+    return str(decimal.Decimal(("-" if sign == "1" else "") + f"{number}E{int(exponent, 2) - bias}"))
 
 
 def moment(milliseconds):

@@ -9,6 +9,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.amqp_types import jms_types
 from pyspark_jms.columns.first import is_first
 from pyspark_jms.columns.ragged import Mask, first_not_utf8, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
@@ -59,7 +60,7 @@ def _typed(entries: Entries, types: pa.Array, values: pa.Array) -> Elements:
         remedy = f"Set its type to one of {', '.join(ValueType)}."
         entries.refuse_any(typeless & mask_of(values.is_valid()), "it has a value but no type", remedy)
         types = types.fill_null(_STRING)
-    return Elements(entries, types, values)
+    return Elements(entries, jms_types(types, of_elements=True), values)
 
 
 def check_names(entries: Entries, names: pa.Array) -> None:

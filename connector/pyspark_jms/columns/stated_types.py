@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.amqp_types import jms_types
 from pyspark_jms.columns.property_entries import Properties
 from pyspark_jms.columns.ragged import Int64s, Mask, bytes_of, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
@@ -48,7 +49,9 @@ def stated_types(rows: Rows) -> StatedTypes | None:
     bounds = offsets_of(maps)
     start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
     names, types = (to_binary(child.slice(start, length)) for child in (maps.keys, maps.items))
-    stated = StatedTypes(Entries(rows, bounds - start, "a type for the property", names), names, types)
+    stated = StatedTypes(
+        Entries(rows, bounds - start, "a type for the property", names), names, jms_types(types, of_elements=False)
+    )
     if types.null_count:
         stated = stated.only(mask_of(types.is_valid()))
     return stated if len(stated.names) else None

@@ -6,7 +6,9 @@ reserves are rules of its dialect.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
@@ -16,6 +18,7 @@ from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 from pyspark_jms.sentences import with_article
 
 __all__ = [
+    "AMQP_TYPES",
     "CONVERSION_PREFIX",
     "MARKER_PREFIX",
     "NATIVE_ID",
@@ -39,6 +42,24 @@ _ELEMENTS_ONLY = frozenset({ValueType.CHAR, ValueType.BYTES})
 
 PROPERTY_TYPES: frozenset[ValueType] = frozenset(ValueType) - _ELEMENTS_ONLY
 """JMS 3.1 §3.5.4."""
+
+AMQP_TYPES: Mapping[str, ValueType] = MappingProxyType(
+    {
+        "ubyte": ValueType.SHORT,
+        "ushort": ValueType.INT,
+        "uint": ValueType.LONG,
+        "ulong": ValueType.LONG,
+        "timestamp": ValueType.LONG,
+    }
+    | dict.fromkeys(
+        (
+            *("uuid", "symbol", "binary", "decimal32", "decimal64", "decimal128"),
+            *("list", "map", "array", "described type", "char"),
+        ),
+        ValueType.STRING,
+    )
+)
+"""A type of AMQP 1.0 that JMS does not have -> the JMS type of its values. Rows state it in ``property_types``."""
 
 _MARKERS_OF_ROWS = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
 """Properties with ``MARKER_PREFIX`` that a row may have, so that it can be written as it was read."""

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
+from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = ["jms_map", "jms_property", "jms_stream", "jms_text"]
 
@@ -72,8 +73,13 @@ def jms_property(
     if read in {_T.CHAR, _T.BYTES}:
         raise MessageFormatError(f"A property is never a {read}.", "It can be read as string.")
     how = _Read(read, f"Property {name!r}", null_on_error=null_on_error)
-    type_of_it = F.lit(None) if written is None else written[name]
+    type_of_it = F.lit(None) if written is None else _jms_type(written[name])
     return how.value_of(properties[name], type_of_it).alias(name)
+
+
+def _jms_type(written: Column) -> Column:
+    """A property with a type that only AMQP has is readable as every type, as a string is."""
+    return F.when(written.isin(*AMQP_TYPES), F.lit(str(_T.STRING))).otherwise(written)
 
 
 def _properties(df_or_col: DataFrame | Column | str, types: Column | str | None) -> tuple[Column, Column | None]:

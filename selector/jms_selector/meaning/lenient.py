@@ -84,7 +84,11 @@ HEADERS: Mapping[str, Kind] = MappingProxyType(
 """Columns of the schema that are headers, and their kind in a selector. Times are milliseconds."""
 
 TRUSTED_TYPES = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
-"""The types that ``property_types`` may state. Every other word is ignored."""
+"""The types of JMS that ``property_types`` may state.
+
+Another word is a type that only AMQP has. A broker of typed messages may convert such a value in a way of its own, so
+every outcome is possible. Under the other dialects, such a word is ignored.
+"""
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
@@ -237,10 +241,12 @@ def _header(row: Mapping[str, Any], location: NameLocation) -> tuple[Value, ...]
 
 def _property(row: Mapping[str, Any], location: NameLocation, dialect: Dialect) -> tuple[Value, ...] | None:
     text = (row.get("properties") or {}).get(location.name)
+    stated = (row.get("property_types") or {}).get(location.name)
+    if dialect.typed_messages and stated is not None and stated not in TRUSTED_TYPES:
+        return None
     if text is None:
         return location.absent
     found = readings(text)
-    stated = (row.get("property_types") or {}).get(location.name)
     if stated in TRUSTED_TYPES:
         return tuple(value for value in found if value.kind == stated)
     return (*found, NULL) if text in dialect.null_texts else tuple(found)

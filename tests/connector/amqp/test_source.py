@@ -2,17 +2,35 @@
 
 import contextlib
 import time
+import uuid
 
+import pyarrow as pa
 import pytest
-from amqp_messages import block_of, section, string
+from amqp_messages import (
+    application_properties,
+    binary,
+    block_of,
+    int_,
+    list_,
+    section,
+    string,
+    symbol,
+    timestamp,
+    uint,
+)
 from proxy import Proxy
 from streaming import access
 from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
@@ -160,14 +178,8 @@ def test_a_selector_is_pushed_down(broker, queue):
 
 
 def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
-    from pyspark_jms.amqp.link.producer import Producer
-    from pyspark_jms.amqp.wire.definitions import Target
-
     put(broker, queue, "good")
-    with Producer(settings_for(broker)) as producer:
-        producer.open(Target(address=queue, capabilities=("queue",)))
-        producer.send(block_of([section(0x77, b"\x98" + bytes(16))]))  # a uuid as body
-        producer.commit()
+    put_encoded(settings_for(broker), queue, section(0x77, b"\x98" + bytes(16)))  # a uuid as body
     with receiving(broker, queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead") as receiver:
         assert read(receiver, 1) == ["good"]
         wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)
@@ -199,8 +211,73 @@ def test_a_compressed_body_arrives_whole_or_is_an_error(broker, queue):
     assert object_["bytes"].endswith(b"o" * 50_000)
 
 
-def peeked(broker, queue):
+def test_an_answer_names_the_request_by_the_id_that_it_had(broker, queue):
+    """A requester compares ids with their types."""
+    proton = pytest.importorskip("proton")
+    from proton.utils import BlockingConnection
+
+    ids = [uuid.UUID(int=7), proton.ulong(42), b"\x00\xff", "plain", "ID:x", "ID:AMQP_UUID:x"]
+    connection = BlockingConnection(broker.amqp_url, user=broker.user, password=broker.password, allowed_mechs="PLAIN")
+    with contextlib.closing(connection):
+        sender = connection.create_sender(f"{queue}.in", options=OfQueue())
+        for id_ in ids:
+            sender.send(proton.Message(id=id_, correlation_id=id_, durable=True))
+        requests = peeked(broker, f"{queue}.in")
+        answers = [request[name] for request in requests for name in ("JMSMessageID", "JMSCorrelationID")]
+        assert answers[6:8] == ["ID:AMQP_NO_PREFIX:plain", "plain"]
+        options = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
+        batch = pa.record_batch({"JMSCorrelationID": pa.array(answers, pa.string())})
+        assert send_at_least_once(AMQP_SINK, options, iter([batch])) == (len(answers), 0)
+        receiver = connection.create_receiver(queue)
+        messages = [receiver.receive(timeout=30) for _ in answers]
+        found = [message.correlation_id for message in messages]
+        found = [bytes(id_) if isinstance(id_, memoryview) else id_ for id_ in found]  # while the messages live
+    assert found == [id_ for id_ in ids for _ in range(2)]
+    assert [isinstance(id_, int) for id_ in found[::2]] == [isinstance(id_, int) for id_ in ids]
+
+
+def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, queue, settings_for):
+    values = {"uint": uint(7), "uuid": b"\x98" + bytes(15) + b"\7", "timestamp": timestamp(5), "symbol": symbol("s")}
+    values |= {"binary": binary(b"a"), "char": b"\x73\0\0\0A", "decimal64": b"\x84" + bytes(8), "list": list_(int_(1))}
+    put_encoded(settings_for(broker), queue, application_properties(**values) + section(0x77, string("hi")))
+    (row,) = peeked(broker, queue)
+    properties, types = dict(row["properties"]), dict(row["property_types"])
+    assert (row["text"], row["body_error"]) == ("hi", None)
+    assert {name: types[name] for name in values} == {name: name for name in values}
+    assert (properties["uint"], properties["uuid"][-1], properties["list"]) == ("7", "7", None)
+    for text in ("uint = 7", "NOT (uuid = 'x')", f"NOT (uuid = '{properties['uuid']}')", "list IS NOT NULL"):
+        assert len(peeked(broker, queue, selector=text)) == 1, text
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
+    target = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"})
+    assert send_at_least_once(AMQP_SINK, target, iter(list(peek(options, AmqpSource())))) == (1, 0)
+    (written,) = peeked(broker, f"{queue}.out")
+    assert (written["text"], dict(written["properties"])) == ("hi", properties)
+    found = dict(written["property_types"])
+    assert {found.pop(name) for name in ("uint", "timestamp")} == {"long"}
+    assert {found[name] for name in values if name in found} == {"string"}
+
+
+class OfQueue:
+    """The address of a sender is a queue."""
+
+    def apply(self, link):
+        from proton import symbol
+
+        link.target.capabilities.put_object(symbol("queue"))
+
+    def test(self, _link):
+        return True
+
+
+def put_encoded(settings, queue, message):
+    with Producer(settings) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block_of([message]))
+        producer.commit()
+
+
+def peeked(broker, queue, **given):
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue} | given)
     return [row for batch in peek(options, AmqpSource()) for row in batch.to_pylist()]
 
 

@@ -172,6 +172,19 @@ def test_an_id_that_the_broker_spells_otherwise_is_not_compared_again(dialect, h
         chosen.apply(pa.RecordBatch.from_pylist([{header: "ID:a"}], ARROW_SCHEMA), QUEUE)
 
 
+@pytest.mark.parametrize("dialect", ["artemis-amqp", "classic-amqp"])
+@pytest.mark.parametrize(
+    "text", ["NOT (u = '00000000-0000-0000-0000-000000000007')", "l IS NOT NULL", "n = 7", "n = '7'"]
+)
+def test_over_amqp_a_property_of_a_type_that_only_amqp_has_is_not_compared_again(dialect, text):
+    properties = {"u": "00000000-0000-0000-0000-000000000007", "l": None, "n": "8"}
+    batch = rows(properties, types={"u": "uuid", "l": "list", "n": "uint"})
+    assert sequences(selection(Selector(text), dialect.partition("-")[0], dialect).apply(batch, QUEUE)) == [0]
+    chosen = selection(Selector(f"({text}) AND color = 'red'"), dialect.partition("-")[0], dialect)
+    with pytest.raises(SelectorIgnoredError):
+        chosen.apply(batch, QUEUE)
+
+
 def test_the_check_can_be_left_out():
     chosen = selection(Selector("color = 'red'", check=False), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]

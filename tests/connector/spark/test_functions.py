@@ -81,7 +81,8 @@ def check(spark, cells):
     for answer in answers:
         text, written = cells[answer["id"]]
         for name, (read, _) in made.items():
-            expected = outcome(text, written, read)
+            # A property that is a char is one of AMQP: JMS has no such property.
+            expected = outcome(text, "string" if name.startswith("property") and written == "char" else written, read)
             expected = None if isinstance(expected, JMSError) else expected
             found = bytes(answer[name]) if isinstance(answer[name], bytearray) else answer[name]
             floating = old and read == "string" and written in {"float", "double"}
@@ -162,7 +163,7 @@ def test_an_error_is_converts_and_says_where(failing, index, text, written, read
     df = failing.where(f"id = {index}")
     assert reason in failure(df, jms_map(df, "x", read))
     assert reason.replace("Map item 'x'", "Stream element 0") in failure(df, jms_stream(df, 0, read))
-    if read in PROPERTY_TYPES:
+    if read in PROPERTY_TYPES and written != "char":
         assert reason.replace("Map item", "Property") in failure(df, jms_property(df, "x", read))
 
 
@@ -244,6 +245,16 @@ def test_without_types_everything_was_written_as_a_string(spark):
     untyped = df.drop("property_types")
     assert one(untyped, jms_property(untyped, "x", "int"), jms_property("properties", "x", "int", types=None)) == (7, 7)
     assert "A value written as double cannot be read as int" in failure(df, jms_property(df, "x", "int"))
+
+
+def test_a_property_of_a_type_that_only_amqp_has_is_read_as_a_string_is(spark):
+    cells = [("7", "uint"), ("7.50", "decimal64"), ("true", "symbol"), ("💰", "char"), (None, "list"), ("7", "ubyte")]
+    df = rows(spark, cells)
+    reads = ("string", "byte", "double", "boolean")
+    found = df.orderBy("id").select(*[jms_property(df, "x", read, null_on_error=True) for read in reads]).collect()
+    for (text, _), answer in zip(cells, found, strict=True):
+        wanted = [outcome(text, "string", read) for read in reads]
+        assert list(answer) == [None if isinstance(value, JMSError) else value for value in wanted]
 
 
 def test_in_where_and_in_sql(spark):

@@ -10,9 +10,8 @@ from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, LIST_CODES, MAP_CO
 from pyspark_jms.amqp.columns.flat import Flat, flatten, only_of_types
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
-from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.columns.texts import texts_of, type_numbers
+from pyspark_jms.amqp.columns.texts import IS_ELEMENT, element_types, texts_of
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
     Entries,
@@ -53,9 +52,6 @@ _FITS[_BYTES, [_DATA, _BINARY]] = True
 _FITS[_OBJECT, [_DATA, _BINARY]] = True
 _FITS[_MAP, _PAIRS] = True
 _FITS[_STREAM, _LIST] = True
-
-_IS_ELEMENT = np.zeros(256, np.bool_)
-_IS_ELEMENT[list(JMS_TYPES)] = True
 
 
 def body_columns(
@@ -185,7 +181,7 @@ class _Bodies:
         return pa.ListArray.from_arrays(offsets, typed, mask=absent)
 
     def _typed(self, flat: Flat) -> pa.Array:
-        values = [type_numbers(flat), texts_of(self.reader, flat, self.refusals)]
+        values = [element_types(flat), texts_of(self.reader, flat, self.refusals)]
         return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
 
     def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], tuple[Entries, Mask]]) -> Entries:
@@ -196,7 +192,7 @@ class _Bodies:
         self.refusals.add(rows[bad])
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
         return [
-            entry._replace(field=only_of_types(entry.field, _IS_ELEMENT, self.refusals))
+            entry._replace(field=only_of_types(entry.field, IS_ELEMENT, self.refusals))
             for entry in placed
             if len(entry.field.rows)
         ]

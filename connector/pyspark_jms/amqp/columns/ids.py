@@ -15,7 +15,7 @@ from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
 from pyspark_jms.columns.cut import Ints, Uint8s, contents, cut, require_offsets
 
-__all__ = ["fingerprint_texts", "ids"]
+__all__ = ["fingerprint_texts", "ids", "uuid_texts"]
 
 _ULONG, _SMALL_ULONG, _ULONG_0, _UUID = 0x80, 0x53, 0x44, 0x98
 _OTHERS = (_ULONG, _SMALL_ULONG, _ULONG_0, _UUID, BIN8, BIN32)
@@ -63,7 +63,7 @@ def _escaped(texts: pa.Array, *, of_messages: bool) -> pa.Array:
 def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array:
     """The ids with one constructor."""
     if code == _UUID:
-        return _with_prefix("ID:AMQP_UUID:", _uuids(reader, start))
+        return _with_prefix("ID:AMQP_UUID:", uuid_texts(reader, start))
     if code in {BIN8, BIN32}:
         return _with_prefix("ID:AMQP_BINARY:", _digits(cut(reader.buffer, start, stop)))
     numbers = np.zeros(len(start), np.uint64) if code == _ULONG_0 else reader.numbers(code, start).astype(np.uint64)
@@ -82,7 +82,7 @@ def fingerprint_texts(digests: Sequence[bytes]) -> pa.Array:
     return _strings(np.arange(len(raw) + 1) * texts.shape[1], texts)
 
 
-def _uuids(reader: ByteReader, start: Ints) -> pa.Array:
+def uuid_texts(reader: ByteReader, start: Ints) -> pa.Array:
     digits = _LOWER[reader.raw[start[:, None] + np.arange(_UUID_BYTES)]].view(np.uint8).reshape(len(start), -1)
     width = digits.shape[1] + len(_DASHES)
     texts: Uint8s = np.full((len(start), width), ord("-"), np.uint8)

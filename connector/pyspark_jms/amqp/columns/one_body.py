@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from pyspark_jms.amqp.columns.one_value import NULL, Unreadable, binary, string, typed_text
+from pyspark_jms.amqp.columns.one_value import NULL, Unreadable, binary, element_text, string
 from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
-from pyspark_jms.jms.model import BodyType, ValueType
+from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["BY_ANNOTATION", "NO_BODY_TYPE", "OBJECT_TYPE", "TEXT_TYPE", "BodyFacts", "is_text_type", "read_body"]
@@ -40,7 +40,6 @@ _SHAPES = {
     )
     for code in codes
 }
-_ELEMENT_TYPES = frozenset(ValueType)
 
 _Read = TypeVar("_Read")
 
@@ -188,8 +187,8 @@ def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
 
 
 def _typed(message: bytes, at: int) -> dict[str, str | None]:
-    kind, text = typed_text(message, at, _ELEMENT_TYPES)
-    return {"type": kind.value, "value": text}
+    kind, text = element_text(message, at)
+    return {"type": kind, "value": text}
 
 
 def _within(what: str, read: Callable[[], _Read]) -> _Read:

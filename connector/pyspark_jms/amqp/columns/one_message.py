@@ -18,9 +18,9 @@ from pyspark_jms.amqp.columns.one_value import (
     binary,
     content,
     number,
+    property_text,
     string,
     symbol,
-    typed_text,
 )
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, Dialect
 from pyspark_jms.amqp.wire.sections import (
@@ -43,7 +43,7 @@ from pyspark_jms.amqp.wire.sections import (
 )
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
-from pyspark_jms.jms.rules import PROPERTY_TYPES, shown_name
+from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["MAX_FAULTS_SHOWN", "Reading", "delivery_id", "read_message"]
@@ -71,7 +71,7 @@ class Reading:
 class _Row:
     columns: dict[str, Any] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    properties: dict[str, tuple[ValueType, str | None]] = field(default_factory=dict)
+    properties: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     time_to_live: int = 0
     """``ttl`` of the header, in milliseconds."""
 
@@ -285,7 +285,7 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
             row.faults.append(f"property {shown_name(name, place)} is there twice")
             continue
         try:
-            row.properties[name] = typed_text(message, value, PROPERTY_TYPES)
+            row.properties[name] = property_text(message, value)
         except Unreadable as unreadable:
             row.faults.append(f"property {shown_name(name, place)} {unreadable}")
     row.properties |= own

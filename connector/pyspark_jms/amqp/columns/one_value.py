@@ -1,12 +1,16 @@
 """One encoded AMQP value → its JMS type and the text that the schema has for it. Does not know messages."""
 
 import struct
-from collections.abc import Collection
+import sys
+from uuid import UUID
 
+from pyspark_jms.amqp.columns.decimals import decimal_text
 from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS, Buffer, skip
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
+from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = [
+    "AMQP_NAMES",
     "JMS_TYPES",
     "NULL",
     "STRINGS",
@@ -14,10 +18,11 @@ __all__ = [
     "Unreadable",
     "binary",
     "content",
+    "element_text",
     "number",
+    "property_text",
     "string",
     "symbol",
-    "typed_text",
 ]
 
 NULL = 0x40
@@ -25,6 +30,9 @@ STRINGS, _BINARIES, SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
 _BOOLEAN_BYTE, _CHAR = 0x56, 0x73
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHAR = 0xFFFF
+"""A char of Java has 16 bits."""
+
+_MAX_LONG = (1 << 63) - 1
 
 JMS_TYPES: dict[int, ValueType] = {
     0x41: ValueType.BOOLEAN,
@@ -47,7 +55,7 @@ JMS_TYPES: dict[int, ValueType] = {
 }
 """Constructor → JMS type. A null has no type on the wire; a row has it as a string, which JMS allows."""
 
-_NAMES = {
+AMQP_NAMES: dict[int, str] = {
     0x50: "ubyte",
     0x60: "ushort",
     0x70: "uint",
@@ -59,6 +67,9 @@ _NAMES = {
     0x74: "decimal32",
     0x84: "decimal64",
     0x94: "decimal128",
+    0x73: "char",
+    0xA0: "binary",
+    0xB0: "binary",
     0x83: "timestamp",
     0x98: "uuid",
     0xA3: "symbol",
@@ -72,6 +83,8 @@ _NAMES = {
     0xF0: "array",
     0x00: "described type",
 }
+"""Constructor → its type, where JMS does not have that type for a property."""
+
 _FORMATS = {0x51: ">b", 0x54: ">b", 0x55: ">b", 0x61: ">h", 0x71: ">i", 0x81: ">q", 0x83: ">q", 0x72: ">f", 0x82: ">d"}
 
 
@@ -110,15 +123,63 @@ def binary(message: Buffer, at: int) -> bytes | None:
     return content(message, at) if message[at] in _BINARIES else None
 
 
-def typed_text(message: Buffer, at: int, allowed: Collection[ValueType]) -> tuple[ValueType, str | None]:
-    """The JMS type of a value and its text; ``Unreadable`` if JMS has no such value, or it is none of ``allowed``."""
+def property_text(message: Buffer, at: int) -> tuple[str, str | None]:
+    """The type of a property and its text: the name of the AMQP type if JMS has no such property.
+
+    A list, map, array or described value has no text, and a ulong that no long holds is a string.
+    """
     code = message[at]
-    kind = JMS_TYPES.get(code)
-    if kind is None or kind not in allowed:
-        raise Unreadable(f"is a {_NAMES.get(code, kind)}, which JMS does not have there")
+    if code not in AMQP_NAMES:
+        kind, text = _jms_text(message, at)
+        return kind.value, text
+    kind, text = _widened(message, at)
+    beyond = AMQP_NAMES[code] == "ulong" and kind is ValueType.STRING
+    return kind.value if beyond else AMQP_NAMES[code], text
+
+
+def element_text(message: Buffer, at: int) -> tuple[str, str | None]:
+    """The JMS type of an element of a map or stream, and its text.
+
+    One that JMS does not have is widened. A list, map, array or described value is a null of the AMQP type.
+    """
+    code = message[at]
+    if code in JMS_TYPES and not (code == _CHAR and not _is_java_char(message, at)):
+        kind, text = _jms_text(message, at)
+        return kind.value, text
+    kind, text = _widened(message, at)
+    return AMQP_NAMES[code] if text is None else kind.value, text
+
+
+def _jms_text(message: Buffer, at: int) -> tuple[ValueType, str | None]:
+    code = message[at]
+    kind = JMS_TYPES[code]
     if kind is ValueType.STRING:
         return kind, None if code == NULL else string(message, at)
     return kind, render(_value(message, at, kind), kind)
+
+
+def _widened(message: Buffer, at: int) -> tuple[ValueType, str | None]:
+    """The JMS type that holds a value of a type of AMQP, and the text of the value; None if none does."""
+    code = message[at]
+    name = AMQP_NAMES[code]
+    kind = AMQP_TYPES[name]
+    match name:
+        case "uuid":
+            return kind, str(UUID(bytes=bytes(message[at + 1 : at + 17])))
+        case "symbol":
+            return kind, symbol(message, at)
+        case "binary":
+            return kind, render(content(message, at), ValueType.BYTES)
+        case "char":
+            return kind, _char(int.from_bytes(message[at + 1 : at + 5], "big"))
+        case "decimal32" | "decimal64" | "decimal128":
+            return kind, decimal_text(message[at + 1 : at + 1 + FIXED_WIDTHS[code]])
+    if code not in FIXED_WIDTHS or name == "list":
+        return kind, None
+    if code in _FORMATS:
+        return kind, str(struct.unpack_from(_FORMATS[code], message, at + 1)[0])
+    found = int.from_bytes(message[at + 1 : at + 1 + FIXED_WIDTHS[code]], "big")
+    return ValueType.STRING if found > _MAX_LONG else kind, str(found)
 
 
 def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
@@ -136,9 +197,13 @@ def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
     return found
 
 
+def _is_java_char(message: Buffer, at: int) -> bool:
+    return int.from_bytes(message[at + 1 : at + 5], "big") <= _LAST_CHAR
+
+
 def _char(point: int) -> str:
-    if point > _LAST_CHAR or point in _SURROGATES:
-        raise Unreadable("is not one character of 16 bits")
+    if point > sys.maxunicode or point in _SURROGATES:
+        raise Unreadable("is not a character")
     return chr(point)
 
 

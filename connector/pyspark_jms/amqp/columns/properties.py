@@ -4,17 +4,15 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader, Code
-from pyspark_jms.amqp.columns.fields import UINT, field_at
+from pyspark_jms.amqp.columns.fields import field_at
 from pyspark_jms.amqp.columns.flat import flatten, only_of_types
 from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import Names, names_of
-from pyspark_jms.amqp.columns.one_value import JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.columns.texts import NUMBER, texts_of, type_numbers
+from pyspark_jms.amqp.columns.texts import IS_PROPERTY, NUMBER, SEQUENCES, property_types, texts_of
 from pyspark_jms.amqp.columns.walk import Entries, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
 from pyspark_jms.columns.cut import Ints, Mask
-from pyspark_jms.jms.rules import PROPERTY_TYPES
 
 __all__ = ["property_columns"]
 
@@ -22,9 +20,6 @@ _OWN = ("JMSXGroupID", "JMSXGroupSeq", "JMSXUserID")
 _COUNT = "JMSXDeliveryCount"
 _USER_ID, _GROUP_ID, _GROUP_SEQUENCE = 1, 10, 11
 _MAX_INT = (1 << 31) - 1
-
-_IS_PROPERTY = np.zeros(256, np.bool_)
-_IS_PROPERTY[[code for code, kind in JMS_TYPES.items() if kind in PROPERTY_TYPES]] = True
 
 
 def property_columns(
@@ -34,7 +29,7 @@ def property_columns(
     rows = len(parts)
     names = names_of(reader, parts.application_properties, refusals)
     fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
-    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
+    fields = [only_of_types(field, IS_PROPERTY, refusals) for field in fields]
     for name, field in _own_fields(parts, delivery_counts, refusals):
         fields.append(field)
         codes.append(names.number(name))
@@ -44,7 +39,7 @@ def property_columns(
     keys = flat.pick_each(names.texts(), flat.name)
     return {
         "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat, refusals)),
-        "property_types": pa.MapArray.from_arrays(offsets, keys, type_numbers(flat)),
+        "property_types": pa.MapArray.from_arrays(offsets, keys, property_types(flat)),
     }
 
 
@@ -84,10 +79,9 @@ def _own_fields(parts: Parts, delivery_counts: Ints, refusals: Refusals) -> list
     counts = np.minimum(delivery_counts + 1, _MAX_INT)
     found = [(_COUNT, Field(np.arange(len(parts)), NUMBER, counts, counts))]
     strings, binaries = {STR8: STR8, STR32: STR32}, {BIN8: STR8, BIN32: STR32}
-    uints = {code: code for code in UINT}
     for name, number, codes in (
         (_OWN[0], _GROUP_ID, strings),
-        (_OWN[1], _GROUP_SEQUENCE, uints),
+        (_OWN[1], _GROUP_SEQUENCE, SEQUENCES),
         (_OWN[2], _USER_ID, binaries),
     ):
         field = field_at(parts.properties, number)

@@ -5,41 +5,68 @@ from base64 import b64encode
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader
+from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, SYM8, SYM32, ByteReader
 from pyspark_jms.amqp.columns.flat import Flat
-from pyspark_jms.amqp.columns.one_value import JMS_TYPES
+from pyspark_jms.amqp.columns.ids import uuid_texts
+from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
 from pyspark_jms.columns.java_numbers import java_text
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.rules import AMQP_TYPES
 
-__all__ = ["NUMBER", "TYPES", "texts_of", "type_numbers"]
+__all__ = ["IS_ELEMENT", "IS_PROPERTY", "NUMBER", "SEQUENCES", "TYPES", "element_types", "property_types", "texts_of"]
 
 NUMBER = 0x01
 """Not of AMQP: the constructor of an int that does not stand in the block; its ``start`` is the number itself."""
 
-TYPES = pa.array([kind.value for kind in ValueType], pa.string())
+SEQUENCES = {0x70: 0x71, 0x52: 0x02, 0x43: 0x03}
+"""Constructor of JMSXGroupSeq, a uint → that of the int of the same bits. Two are not of AMQP: the wide one is."""
 
-_ORDER = list(ValueType)
-_UINTS = (0x70, 0x52, 0x43)
-"""A uint is rendered as the int of the same bits: JMSXGroupSeq, which alone may be one."""
+TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string())
 
-_SIGNED = {0x70: 0x71}
-_WHOLE = (0x51, 0x61, 0x71, 0x54, 0x81, 0x55, 0x70, 0x52, 0x43, NUMBER)
+_ORDER = TYPES.to_pylist()
+_SMALL_SEQUENCE, _SEQUENCE_0, _UINT_0, _ULONG_0 = 0x02, 0x03, 0x43, 0x44
+_ZEROS = (_SEQUENCE_0, _UINT_0, _ULONG_0)
+_STORED = {_SMALL_SEQUENCE: 0x52}
+_ULONG, _UUID = 0x80, 0x98
+_OF_AMQP = (0x50, 0x60, 0x70, 0x52, 0x43, _ULONG, 0x53, _ULONG_0, 0x83, _UUID, SYM8, SYM32)
+"""The constructors without a JMS type whose values are read all at once. Others are left to the reader of one value."""
+
+_WHOLE = (0x51, 0x61, 0x71, 0x54, 0x81, 0x55, 0x83, 0x50, 0x60, 0x70, 0x52, 0x80, 0x53, *_ZEROS, 0x02, NUMBER)
 _TRUE, _BOOLEAN, _FLOAT, _DOUBLE, _CHAR = 0x41, 0x56, 0x72, 0x82, 0x73
 _BOOLEANS = (0x42, _TRUE, _BOOLEAN)
+_TEXTS = frozenset({STR8, STR32, SYM8, SYM32})
+_BYTES = (BIN8, BIN32)
 _TRUTHS = pa.array(["false", "true"], pa.string())
 
-_TYPE_NUMBERS = np.full(256, -1, np.int64)
-_TYPE_NUMBERS[list(JMS_TYPES)] = [_ORDER.index(kind) for kind in JMS_TYPES.values()]
-_TYPE_NUMBERS[[*_UINTS, NUMBER]] = _ORDER.index(ValueType.INT)
+_OF_ELEMENTS = np.full(256, -1, np.int64)
+_OF_ELEMENTS[list(JMS_TYPES)] = [_ORDER.index(kind) for kind in JMS_TYPES.values()]
+_OF_ELEMENTS[[NUMBER, _SMALL_SEQUENCE, _SEQUENCE_0]] = _ORDER.index(ValueType.INT)
+_OF_PROPERTIES = _OF_ELEMENTS.copy()
+_OF_ELEMENTS[list(_OF_AMQP)] = [_ORDER.index(AMQP_TYPES[AMQP_NAMES[code]]) for code in _OF_AMQP]
+_OF_PROPERTIES[[*_OF_AMQP, *_BYTES]] = [_ORDER.index(AMQP_NAMES[code]) for code in (*_OF_AMQP, *_BYTES)]
+
+IS_ELEMENT = _OF_ELEMENTS >= 0
+IS_PROPERTY = IS_ELEMENT.copy()
+IS_PROPERTY[_CHAR] = False
+"""By constructor: whether such values are read all at once."""
 
 
-def type_numbers(flat: Flat) -> pa.Array:
-    """The JMS type of each value. A value without one has been refused before."""
+def element_types(flat: Flat) -> pa.Array:
+    """The JMS type of each value. A value that is not ``IS_ELEMENT`` has been refused before."""
+    return _types(flat, _OF_ELEMENTS)
+
+
+def property_types(flat: Flat) -> pa.Array:
+    """The type of each value, that of AMQP where JMS has no such property."""
+    return _types(flat, _OF_PROPERTIES)
+
+
+def _types(flat: Flat, numbers: Ints) -> pa.Array:
     if isinstance(flat.code, np.ndarray):
-        return TYPES.take(pa.array(_TYPE_NUMBERS[flat.code]))
-    return flat.pick_each(TYPES, [int(_TYPE_NUMBERS[code]) for code in flat.code])
+        return TYPES.take(pa.array(numbers[flat.code]))
+    return flat.pick_each(TYPES, [int(numbers[code]) for code in flat.code])
 
 
 def texts_of(reader: ByteReader, flat: Flat, refusals: Refusals) -> pa.Array:
@@ -68,6 +95,9 @@ class _Texts:
             self._add(at, java_text(pa.array(native)).view(pa.string()))
         if _CHAR in present:
             self._chars()
+        if _UUID in present:
+            at = self._flat.places_of(_UUID)
+            self._add(at, uuid_texts(self._reader, self._flat.start[at]))
         for code in {BIN8, BIN32} & present:
             at = self._flat.places_of(code)
             contents = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
@@ -88,9 +118,9 @@ class _Texts:
         self._size += len(texts)
 
     def _strings(self, present: set[int]) -> None:
-        if not {STR8, STR32} & present:
+        if not _TEXTS & present:
             return
-        at = self._flat.places_of(STR8, STR32)
+        at = self._flat.places_of(*_TEXTS)
         start, stop = self._flat.start[at], self._flat.stop[at]
         texts = cut(self._reader.buffer, start, stop)
         if not is_utf8(texts):
@@ -106,6 +136,9 @@ class _Texts:
         places = [self._flat.places_of(code) for code in codes]
         each = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
         at, numbers = np.concatenate(places), np.concatenate(each)
+        if _ULONG in codes:  # one that no long holds has become negative
+            ulongs = places[codes.index(_ULONG)]
+            self._refuse(ulongs[each[codes.index(_ULONG)] < 0])
         if (numbers == numbers[0]).all():  # JMSXDeliveryCount, where nothing is redelivered
             self._add(at[:1], pa.array(numbers[:1]).cast(pa.string()))
             self._index[at] = self._index[at[0]]
@@ -115,9 +148,9 @@ class _Texts:
     def _whole(self, code: int, start: Ints) -> Ints:
         if code == NUMBER:
             return start
-        if code == 0x43:  # noqa: PLR2004 - the uint 0 has no bytes
+        if code in _ZEROS:  # they have no bytes
             return np.zeros(len(start), np.int64)
-        numbers: Ints = self._reader.numbers(_SIGNED.get(code, code), start).astype(np.int64)
+        numbers: Ints = self._reader.numbers(_STORED.get(code, code), start).astype(np.int64)
         return numbers
 
     def _booleans(self, present: set[int]) -> None:

@@ -110,7 +110,7 @@ class SchemaColumns:
         return self._add_absent_values(location, column, absent)
 
     def _candidates_with_types(self, location: NameLocation, texts: pa.Array, types: pa.Array) -> Candidates:
-        """In rows with a stated type, that type is the only candidate."""
+        """In rows with a stated type of JMS, that type is the only candidate."""
         codes, distinct = _encode(texts)
         type_codes, stated = _encode(types)
         size = len(distinct) + 1
@@ -124,6 +124,9 @@ class SchemaColumns:
             may_be = member[:, None] & fits[None, :]
             kinds[kind] = (may_be.ravel(), vectors.take(data, np.repeat(np.arange(size), width)))
         undecided = None if plain.undecided is None else np.repeat(plain.undecided, width)
+        beyond_jms = np.append(~_mask(pc.is_in(stated, pa.array(sorted(TRUSTED_TYPES)))), False)
+        if self.dialect.typed_messages and beyond_jms.any():
+            undecided = np.tile(beyond_jms, size) | (False if undecided is None else undecided)
         return Candidates(codes * width + type_codes, size * width, kinds, undecided)
 
     def _add_absent_values(self, location: NameLocation, column: Candidates, absent: Mask) -> Candidates:

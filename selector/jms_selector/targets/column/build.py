@@ -157,13 +157,22 @@ class _Builder:
         cases = [self.case(plan, kinds, list(locations.values()), outcome) for plan, kinds in plans.items()]
         unstated = [~self._present(location) for location in locations.values() if location.absent is None]
         respelled = [self._respelled(location) for location in locations.values() if location.respelled]
-        possible = [case for case in cases if case is not None] + unstated + respelled
+        beyond_jms = [self._beyond_jms(location) for location in locations.values() if self._may_be_beyond(location)]
+        possible = [case for case in cases if case is not None] + unstated + respelled + beyond_jms
         return _balanced(possible, both=False) if possible else self._literal(truth=False)
 
     def _respelled(self, location: NameLocation) -> Any:
         """Rows with a value that the broker may spell otherwise."""
         column = self.functions.col(location.name)
         return self.functions.coalesce(column.startswith(location.respelled), self._literal(truth=False))
+
+    def _may_be_beyond(self, location: NameLocation) -> bool:
+        return self.dialect.typed_messages and location.kind is None
+
+    def _beyond_jms(self, location: NameLocation) -> Any:
+        """Rows with a property of a type that only AMQP has."""
+        stated = self.functions.col("property_types")[location.name]
+        return self.functions.coalesce(~stated.isin(sorted(TRUSTED_TYPES)), self._literal(truth=False))
 
     def case(self, plan: Plan, kinds: list[tuple[Kind, ...]], locations: list[NameLocation], outcome: str) -> Any:
         """Rows whose values may have some of these kinds, and for which the plan of these kinds has the outcome."""

@@ -28,6 +28,7 @@ from amqp_messages import (
     timestamp,
     ubyte,
     uint,
+    ulong,
 )
 from plain_amqp import row_of
 
@@ -209,6 +210,33 @@ def test_a_time_to_live_counts_from_the_creation_time(ttl, created, expiry, expe
     for others in ([], [text_message(), properties(message_id=string("1"))]):
         found = check([message, *others])[0]["JMSExpiration"]
         assert found == (expected and dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=expected))
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_properties_and_elements_that_jms_does_not_have_leave_the_body_readable(count):
+    """Rhea sends every whole number that is not negative as uint; .NET sends Guid and DateTime."""
+    values = {"uint": uint(7), "ulong": ulong(2**40), "uuid": b"\x98" + bytes(16), "timestamp": timestamp(NOW_MS)}
+    values |= {"symbol": symbol("s"), "binary": binary(b"a"), "decimal64": b"\x84" + bytes(8), "list": list_(int_(1))}
+    values |= {"char": b"\x73\0\0\0A", "ubyte": ubyte(1), "ushort": b"\x60\0\1"}
+    message = application_properties(**values) + section(0x77, string("hi"))
+    row = check([message, text_message()] * count)[0]
+    assert (row["text"], row["body_error"]) == ("hi", None)
+    assert row["property_types"] == {name: name for name in values} | {"JMSXDeliveryCount": "int"}
+    assert (row["properties"]["list"], row["properties"]["uint"], row["properties"]["binary"]) == (None, "7", "YQ==")
+    stream = section(0x77, list_(*values.values()))
+    map_body = section(0x77, map_([(string(name), value) for name, value in values.items()]))
+    for row in check([stream, map_body, text_message()] * count)[:2]:
+        assert row["body_error"] is None
+        elements = row["stream"] or list(row["map"].values())
+        types = ["long", "long", "string", "long", "string", "bytes", "string", "list", "char", "short", "int"]
+        assert [element["type"] for element in elements] == types
+
+
+def test_the_usual_types_of_amqp_are_not_read_one_by_one(monkeypatch):
+    monkeypatch.setattr(module, "read_message", None)
+    usual = {"u": uint(7), "l": ulong(7), "id": b"\x98" + bytes(16), "t": timestamp(1), "s": symbol("s")}
+    message = application_properties(**usual) + section(0x77, list_(*usual.values()))
+    assert len(read([message] * 50)) == 50
 
 
 def test_no_messages():

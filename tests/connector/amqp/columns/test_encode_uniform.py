@@ -93,7 +93,7 @@ def test_what_is_left_to_the_general_way(properties, types):
         ([("a", "int")], "-", "its value is not an int"),
         ([("a", "double")], "1e", "its value is not a double"),
         ([("a", "boolean")], "yes", "its value is not true or false"),
-        ([("a", "char")], "x", "JMS has no such type"),
+        ([("a", "bytes")], "x", "JMS has no such type"),
         ([("c", "int")], "1", "the row has no such property"),
     ],
 )

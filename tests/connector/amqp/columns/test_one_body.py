@@ -76,7 +76,7 @@ def test_forced_types(message, choice, expected):
         (section(0x77, map_([(string("k"), int_(1))] * 2)), None, "is a map that has a key twice"),
         (section(0x77, b"\xc1\x03\x01\xa1\x00"), None, "is a map that has a key without a value"),
         (section(0x77, map_([(symbol("k"), NULL)])), None, "cannot be read: a key of the map is not a string"),
-        (section(0x77, list_(list_())), None, "is a list, which JMS does not have there"),
+        (section(0x77, list_(b"\x56\x02")), None, "cannot be read: an element of the stream is not a boolean"),
         (section(0x77, b"\xc0\x03\x02\x40\x01"), None, "is malformed: 0x01 is not a constructor"),
     ],
 )

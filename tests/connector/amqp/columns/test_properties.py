@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from amqp_messages import NULL, application_properties, binary, block_of, int_, properties, string, uint
+from amqp_messages import NULL, application_properties, binary, block_of, int_, properties, string, uint, ulong
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.properties import property_columns
@@ -66,7 +66,8 @@ def test_the_group_and_the_user_are_properties():
 @pytest.mark.parametrize(
     "message",
     [
-        application_properties(u=b"\x98" + bytes(16)),
+        application_properties(d=b"\x74" + bytes(4)),
+        application_properties(u=ulong(2**63)),
         application_properties(JMSXGroupID=string("g")),
         properties(group_id=int_(1)),
         properties(user_id=string("bob")),

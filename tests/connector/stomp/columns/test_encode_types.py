@@ -73,7 +73,6 @@ def test_rows_without_types_have_no_line():
         (([A], [("b", "int")]), "a type for the property 'b': the row has no such property"),
         ((None, [("b", "int")]), "a type for the property 'b': the row has no such property"),
         (([A], [("a", "decimal")]), "a type for the property 'a': JMS has no such type"),
-        (([A], [("a", "char")]), "a type for the property 'a': JMS has no such type"),
         (([A], [("a", "bytes")]), "a type for the property 'a': JMS has no such type"),
         (([A], [("a", "INT")]), "a type for the property 'a': JMS has no such type"),
         (([("a", "x")], [("a", "int")]), "a property 'a': its value is not an int"),

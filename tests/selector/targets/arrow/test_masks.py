@@ -42,6 +42,21 @@ def test_masks_over_the_schema_are_the_outcomes_of_each_row(text, messages, dial
     assert masks.keep(selector, batch, dialect, convert=convert).to_pylist() == [true for true, _, _ in expected]
 
 
+@pytest.mark.parametrize("text", ["a = 'x'", "NOT (a = '7')", "a IS NOT NULL", "a = b", "JMSXDeliveryCount > a"])
+@pytest.mark.parametrize("dialect", [*DIALECTS, "artemis-amqp", "classic-amqp"])
+def test_masks_of_types_that_only_amqp_has_are_the_outcomes_of_each_row(text, dialect):
+    empty = dict.fromkeys(selector_strategies.SCHEMA.names)
+    values = [(None, None), ("7", None), ("7", "int"), ("x", "uuid"), ("7", "uint"), ("8", "uint"), (None, "list")]
+    rows = [
+        empty | {"properties": {"a": value, "b": "7"}, "property_types": {"a": kind} if kind else {}}
+        for value, kind in values
+    ]
+    for some in (rows, rows[:3], rows[-1:]):
+        expected = [tuple(outcomes(text, row, dialect)) for row in some]
+        found = masks.masks(text, selector_strategies.batch_of(some), dialect)
+        assert list(zip(*(mask.tolist() for mask in found), strict=True)) == expected
+
+
 TYPES = {
     "a": (Kind.INT, pa.int32()),
     "b": (Kind.LONG, pa.int64()),

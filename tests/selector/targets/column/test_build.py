@@ -115,6 +115,20 @@ def test_ids_that_a_broker_spells_otherwise_are_kept(spark):
         assert [row[n] for row in found] == arrow.keep(text, batch, "artemis-amqp").to_pylist() == expected
 
 
+def test_properties_of_a_type_that_only_amqp_has_are_kept(spark):
+    """As :func:`may_match` keeps them: the broker may convert such a value in its own way."""
+    values = [("7", None), ("7", "string"), ("7", "int"), ("x", "uuid"), ("7", "uint"), (None, "list"), (None, None)]
+    rows = [
+        dict.fromkeys(DDL) | {"properties": {"p": value}, "property_types": {"p": kind} if kind else {}}
+        for value, kind in values
+    ]
+    cases = [(text, d) for text in ("p = 'y'", "NOT (p = 'x')", "p IS NOT NULL") for d in ("artemis-amqp", "spec")]
+    found = frame(spark, rows).select(*[column(text, dialect=d) for text, d in cases]).collect()
+    for n, (text, dialect) in enumerate(cases):
+        assert [row[n] for row in found] == [may_match(text, row, dialect) for row in rows], (text, dialect)
+    assert [row[0] for row in found] == [False, False, False, True, True, True, False]
+
+
 def test_in_a_stream(spark, tmp_path):
     sent = [(1, "red"), (9, "red"), (9, "blue")]
     messages = [selector_strategies.Message.of(HEADERS, n=n, color=color) for n, color in sent]
