@@ -6,10 +6,14 @@ of what is not in delivery is an error (on Artemis: an ERROR that ends the conne
 """
 
 from collections import deque
+from dataclasses import replace
 from hashlib import blake2b
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.recognition import Recognition
+
+UNNAMED = b"-"
+"""Begins the content of a message without an id of its producer."""
 
 
 def block_of(ids, contents):
@@ -41,6 +45,15 @@ RECOGNITION = Recognition(
     identity=lambda block, index: block.ids[index].partition(b",")[2],
     fingerprint=lambda block, index: blake2b(block.message(index), digest_size=16).digest(),
 )
+
+
+BY_PRODUCER = replace(
+    RECOGNITION,
+    identity=RECOGNITION.fingerprint,
+    by_broker=False,
+    is_named=lambda block, index: not block.message(index).startswith(UNNAMED),
+)
+"""Of messages to which producers gave one identity, or none: equal ones cannot be told apart."""
 
 
 def fingerprints_of(segment):

@@ -1,6 +1,7 @@
-"""How a redelivered message is recognised: by its message-id or its content, since brokers give it no id of theirs.
+"""How a redelivered message is recognised: by its content with its message-id, since brokers give it no id of theirs.
 
-A message keeps its bytes over redelivery, except for the header section with its delivery count.
+A message keeps its bytes over redelivery, except for the header section with its delivery count. Producers choose
+message-ids: several messages may have the same, or none, and they may be equal.
 """
 
 from typing import Any
@@ -20,17 +21,15 @@ number of fields, or of its last byte. A message has fewer than 256 fields in it
 _DESCRIPTOR, _HEADER_BYTES, _DELIVERY_COUNT = 0x53, 12, 5
 
 
-def _identity(block: MessageBlock, index: int) -> bytes:
-    """Two equal messages without a message-id have one identity: the redelivery of one is taken for the other's."""
-    message = block.message(index)
-    return stable_id(message) or fingerprint(message)
-
-
 def _fingerprint(block: MessageBlock, index: int) -> bytes:
     return fingerprint(block.message(index))
 
 
-RECOGNITION = Recognition(identity=_identity, fingerprint=_fingerprint)
+def _has_id(block: MessageBlock, index: int) -> bool:
+    return stable_id(block.message(index)) is not None
+
+
+RECOGNITION = Recognition(identity=_fingerprint, fingerprint=_fingerprint, by_broker=False, is_named=_has_id)
 
 
 def redelivered(block: MessageBlock) -> int:

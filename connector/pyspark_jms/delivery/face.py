@@ -62,7 +62,8 @@ class DeliveryLedger(Protocol):
     def expects(self, lane: int) -> bool:
         """Whether messages of this lane may still be redelivered."""
 
-    def expects_message(self, lane: int, block: MessageBlock, index: int) -> bool: ...
+    def redelivered(self, lane: int, block: MessageBlock) -> set[int]:
+        """The messages of the block that were received before, by index."""
 
     def due(self, lane: int) -> Sequence[Ack]:
         """What is to be acknowledged now."""

@@ -68,7 +68,7 @@ class JournaledLedger(Lanes[_Durable]):
         self.offered = self.done = start
         for known in store.unacknowledged():
             for lane in self._lanes_of(known.source):
-                lane.expected[known.id] = ExpectedRedelivery(known.fingerprint, State.LOST)
+                lane.expect(known.id, ExpectedRedelivery(known.fingerprint, State.LOST))
         for info in store.segments(start):
             self._count(store.read(info.first), max(0, start - info.first))
 
@@ -210,7 +210,7 @@ class JournaledLedger(Lanes[_Durable]):
             what = ack.what
             known = what.fingerprints if what.segment is None else self._store.known(what.segment)
             for identity, fingerprint in known.items():
-                self._lanes[lane].expected[identity] = ExpectedRedelivery(fingerprint, ack.state)
+                self._lanes[lane].expect(identity, ExpectedRedelivery(fingerprint, ack.state))
 
 
 def partitions_of(

@@ -3,6 +3,7 @@
 A lane outlives its connections. Pure; the table of states that it is given decides which event may follow which state.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,7 +41,7 @@ class AckRound(Generic[T]):
         return len(self.ids)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ExpectedRedelivery:
     """A message that may be redelivered. Its new id is written to its first delivery: ``index`` of ``block``."""
 
@@ -59,8 +60,8 @@ class Lane(Generic[T]):
     def __init__(self, table: Table, recognition: Recognition | None, on_confirmed: Callable[[T], None]) -> None:
         self.table = table
         self.recognition = recognition
-        self.expected: dict[bytes, ExpectedRedelivery] = {}
-        """By identity, the longest expected first."""
+        self.expected: dict[bytes, deque[ExpectedRedelivery]] = {}
+        """By identity, the longest expected first. More than one for messages to which producers gave one identity."""
         self._on_confirmed = on_confirmed
         self.rounds: list[AckRound[T]] = []
         """Everything that may be acknowledged and is not confirmed, the oldest first."""
@@ -84,6 +85,12 @@ class Lane(Generic[T]):
 
     # --- what may be redelivered -----------------------------------------------------------------------
 
+    def expect(self, identity: bytes, one: ExpectedRedelivery) -> None:
+        if self.recognition is None or self.recognition.by_broker:
+            self.expected[identity] = deque((one,))
+        else:
+            self.expected.setdefault(identity, deque()).append(one)
+
     def split_redelivered(
         self, block: MessageBlock, last: int, without: Collection[int] = ()
     ) -> tuple[list[tuple[int, int]], list[tuple[int, ExpectedRedelivery]]]:
@@ -92,34 +99,67 @@ class Lane(Generic[T]):
         ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
         """
-        again = [pair for pair in self._redelivered(block) if pair[0] not in without] if self.expected else []
+        again = [pair for pair in self.redelivered(block) if pair[0] not in without]
         for index, one in again:
             one.state = self.table.after(one.state, Event.RECOGNISE)
-            del self.expected[self.identity(block, index)]
+            self._remove(self.identity(block, index), one)
         left_out = sorted({index for index, _ in again} | set(without))
         bounds = [-1, *(index for index in left_out if index < last), last]
         return [(a + 1, b) for a, b in pairwise(bounds) if a + 1 < b], again
 
-    def _redelivered(self, block: MessageBlock) -> list[tuple[int, ExpectedRedelivery]]:
+    def redelivered(self, block: MessageBlock) -> list[tuple[int, ExpectedRedelivery]]:
+        """The messages of the block that were received before, by index. Of equal ones the first come first.
+
+        ``OtherBrokerError`` when a known id comes with other content.
+        """
+        if not self.expected:
+            return []
         assert self.recognition is not None
         identity = self.recognition.identity
         identities = [identity(block, index) for index in range(len(block))]
         if self.expected.keys().isdisjoint(identities):
             return []
-        found = [(index, self.expected[key]) for index, key in enumerate(identities) if key in self.expected]
+        return self._by_broker(block, identities) if self.recognition.by_broker else self._in_order(identities)
+
+    def _by_broker(self, block: MessageBlock, identities: list[bytes]) -> list[tuple[int, ExpectedRedelivery]]:
+        assert self.recognition is not None
+        found = [(index, self.expected[key][0]) for index, key in enumerate(identities) if key in self.expected]
         for index, one in found:
             if self.recognition.fingerprint(block, index) != one.fingerprint:
                 raise other_content()
         return found
 
+    def _in_order(self, identities: list[bytes]) -> list[tuple[int, ExpectedRedelivery]]:
+        """A message beyond those that are expected with its identity is a new one."""
+        expected = {key: iter(self.expected[key]) for key in self.expected.keys() & set(identities)}
+        found = ((index, next(expected[key], None)) for index, key in enumerate(identities) if key in expected)
+        return [(index, one) for index, one in found if one is not None]
+
     def identity(self, block: MessageBlock, index: int) -> bytes:
         assert self.recognition is not None
         return self.recognition.identity(block, index)
 
+    def is_named(self, block: MessageBlock, index: int) -> bool:
+        assert self.recognition is not None
+        return self.recognition.is_named(block, index)
+
+    @property
+    def expected_messages(self) -> int:
+        return sum(map(len, self.expected.values()))
+
     def give_up(self, identities: Iterable[bytes]) -> None:
         """A message that is redelivered after this is a new one."""
         for identity in identities:
-            self.table.after(self.expected.pop(identity).state, Event.GIVE_UP)
+            known = self.expected[identity]
+            one = next((one for one in known if Event.GIVE_UP in self.table.moves[one.state]), known[0])
+            self.table.after(one.state, Event.GIVE_UP)
+            self._remove(identity, one)
+
+    def _remove(self, identity: bytes, one: ExpectedRedelivery) -> None:
+        known = self.expected[identity]
+        known.remove(one)  # it is the first one, or close to it
+        if not known:
+            del self.expected[identity]
 
 
 class Lanes(Generic[T]):
@@ -138,10 +178,9 @@ class Lanes(Generic[T]):
         """Whether messages of this lane may still be redelivered."""
         return bool(self._lanes[lane].expected)
 
-    def expects_message(self, lane: int, block: MessageBlock, index: int) -> bool:
-        """Whether this message was received before, and its acknowledgement is not certain."""
-        known = self._lanes[lane]
-        return bool(known.expected) and known.identity(block, index) in known.expected
+    def redelivered(self, lane: int, block: MessageBlock) -> set[int]:
+        """The messages of the block that were received before, and whose acknowledgement is not certain."""
+        return {index for index, _ in self._lanes[lane].redelivered(block)}
 
     def due(self, lane: int) -> list[AckRound[T]]:
         """What is to be acknowledged now. Each round is then ``sent``, or the lane is ``lost``."""

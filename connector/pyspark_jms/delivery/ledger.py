@@ -11,7 +11,8 @@ Knows no protocol: a ``Recognition`` identifies a message and its content.
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
@@ -28,13 +29,20 @@ held. A message that another consumer took is never redelivered. A forgotten mes
 read twice, and not lost."""
 
 
+class _Again(NamedTuple):
+    """A message that was redelivered after its batch was finished."""
+
+    identity: bytes
+    fingerprint: bytes
+    is_named: bool
+
+
 @dataclass(slots=True)
 class _Done:
     """Spans of finished batches, or messages that were redelivered after their batch was finished."""
 
     spans: list[Span]
-    again: dict[bytes, bytes]
-    """Identity → fingerprint."""
+    again: list[_Again]
 
 
 class Ledger(Lanes[_Done]):
@@ -82,7 +90,10 @@ class Ledger(Lanes[_Done]):
                 expected.block.ids[expected.index] = block.ids[index]
         if done:
             ids = [block.ids[index] for index, _ in done]
-            known = {lane.identity(block, index): expected.fingerprint for index, expected in done}
+            known = [
+                _Again(lane.identity(block, index), expected.fingerprint, lane.is_named(block, index))
+                for index, expected in done
+            ]
             lane.add_round(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
 
     def store_received(self) -> None:
@@ -154,7 +165,7 @@ class Ledger(Lanes[_Done]):
         if len(ids) < sum(map(len, spans)):
             self._finish_lost(lane, spans)
         if ids:
-            lane.add_round(ids, _Done(spans, {}), spans[0].state)
+            lane.add_round(ids, _Done(spans, []), spans[0].state)
         else:
             self._drop(spans)
 
@@ -163,7 +174,7 @@ class Ledger(Lanes[_Done]):
         ranges: dict[int, list[Span]] = {}
         for span in spans:
             ranges.setdefault(id(span.block), []).append(span)
-        for expected in lane.expected.values():
+        for expected in chain.from_iterable(lane.expected.values()):
             if any(span.first <= expected.index < span.last for span in ranges.get(id(expected.block), ())):
                 expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
                 expected.block = None
@@ -179,18 +190,22 @@ class Ledger(Lanes[_Done]):
         """The lane's connection is gone: nothing received on it can be acknowledged under its old id."""
         self._forget_received(lane)
         known = self._lanes[lane]
-        before = len(known.expected)
+        before = known.expected_messages
         for ack in known.lose():
-            for identity, fingerprint in ack.what.again.items():
-                known.expected[identity] = ExpectedRedelivery(fingerprint, ack.state)
+            # The broker may have carried out acknowledgements that were sent. A message without an id that comes then
+            # may be an equal, later one: it is read, perhaps a second time.
+            every = ack.receipt is None
+            for again in ack.what.again:
+                if every or again.is_named:
+                    known.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state))
             for span in ack.what.spans:
-                self._expect(known, span, ack.state, bound=False)
+                self._expect(known, span, ack.state, bound=False, every=every)
             self._drop(ack.what.spans)
         for batch in self._batches:
             for span in batch.spans:
                 if span.lane == lane:
                     self._expect(known, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
-        self._forget_oldest(known, max(MAX_EXPECTED, len(known.expected) - before))
+        self._forget_oldest(known, max(MAX_EXPECTED, known.expected_messages - before))
 
     def _forget_received(self, lane: int) -> None:
         forgotten = [span for span in self._waiting if span.lane == lane]
@@ -202,22 +217,24 @@ class Ledger(Lanes[_Done]):
         self._drop(forgotten)
 
     @staticmethod
-    def _expect(lane: Lane[_Done], span: Span, state: State, *, bound: bool) -> None:
-        """``bound``: their first deliveries are part of a batch and get the new ids."""
+    def _expect(lane: Lane[_Done], span: Span, state: State, *, bound: bool, every: bool = True) -> None:
+        """``bound``: their first deliveries are part of a batch and get the new ids. Not ``every``: only messages of
+        which an equal one is the same.
+        """
         block, recognition = span.block, lane.recognition
         for index in range(span.first, span.last):
             if block.ids[index] is None:
                 continue  # expected already, since an earlier loss
-            if recognition is not None:
+            if recognition is not None and (every or recognition.is_named(block, index)):
                 fingerprint = recognition.fingerprint(block, index)
                 expected = ExpectedRedelivery(fingerprint, state, block if bound else None, index)
-                lane.expected[recognition.identity(block, index)] = expected
+                lane.expect(recognition.identity(block, index), expected)
             block.ids[index] = None
 
     @staticmethod
     def _forget_oldest(lane: Lane[_Done], most: int) -> None:
-        surplus = max(0, len(lane.expected) - most)
-        oldest = (key for key, one in lane.expected.items() if one.state is State.ACK_ON_REDELIVERY)
+        surplus = max(0, lane.expected_messages - most)
+        oldest = (key for key, known in lane.expected.items() for one in known if one.state is State.ACK_ON_REDELIVERY)
         lane.give_up(list(islice(oldest, surplus)))
 
     # --- counting ------------------------------------------------------------------------------

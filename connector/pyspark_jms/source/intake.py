@@ -104,7 +104,8 @@ class Intake:
         for block in link.take():
             upto = drain.sent_before_start(lane, link, block, now_ms=time.time() * 1000) if drain else len(block)
             unmappable = self._diverter.unmappable(link, block, upto)
-            bad = {i: why for i, why in unmappable.items() if not self._ledger.expects_message(lane, block, i)}
+            known = self._ledger.redelivered(lane, block) if unmappable else ()
+            bad = {index: why for index, why in unmappable.items() if index not in known}
             if bad and not self._diverter.divert(link, block, bad):
                 return
             self._counts.redelivered += link.redelivered(block)

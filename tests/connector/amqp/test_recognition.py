@@ -9,14 +9,22 @@ def counted(count, body):
     return section(0x70, list_(TRUE, NULL, NULL, NULL, uint(count))) + body
 
 
-def test_a_message_is_known_by_its_id_and_its_content():
+def test_a_message_is_known_by_its_content_with_its_id():
     body = properties(message_id=string("ID:7")) + section(0x77, string("x"))
     other = properties(message_id=string("ID:7")) + section(0x77, string("y"))
-    block = block_of([counted(0, body), counted(1, body), counted(0, other)])
-    first, again, different = (RECOGNITION.identity(block, index) for index in range(3))
-    assert first == again == different == b"ID:7"
-    first, again, different = (RECOGNITION.fingerprint(block, index) for index in range(3))
-    assert first == again != different
+    renamed = properties(message_id=string("ID:8")) + section(0x77, string("x"))
+    block = block_of([counted(0, body), counted(1, body), counted(0, other), counted(0, renamed)])
+    first, again, *different = (RECOGNITION.identity(block, index) for index in range(4))
+    assert first == again
+    assert len({first, *different}) == 3
+    assert not RECOGNITION.by_broker
+
+
+def test_an_equal_message_is_the_same_one_if_it_has_an_id():
+    body = section(0x77, string("x"))
+    ids = [string("ID:7"), string(""), b"\x40"]
+    block = block_of([*(properties(message_id=each) + body for each in ids), body])
+    assert [RECOGNITION.is_named(block, index) for index in range(4)] == [True, False, False, False]
 
 
 def test_without_an_id_the_content_is_the_identity():

@@ -7,11 +7,13 @@ import uuid
 import pyarrow as pa
 import pytest
 from amqp_messages import (
+    TRUE,
     application_properties,
     binary,
     block_of,
     int_,
     list_,
+    properties,
     section,
     string,
     symbol,
@@ -116,6 +118,40 @@ def test_a_lost_connection_loses_and_repeats_nothing(broker, queue):
             assert [*first, *rest] == list(map(str, range(100)))
             assert receiver.progress()["reconnects"] == 1
             wait_until(lambda: receiver.next_batch_end() == 100 and broker.message_count(queue) == 0)
+
+
+def tick(text, message_id=None):
+    named = b"" if message_id is None else properties(message_id=string(message_id))
+    return section(0x70, list_(TRUE)) + named + section(0x77, string(text))
+
+
+@pytest.mark.parametrize(
+    ("message_ids", "texts"),
+    [((None,) * 5, ("tick",) * 5), (("5",) * 5, ("tick",) * 5), (("5",) * 5, ("a", "b", "c", "a", "b"))],
+    ids=["equal, no id", "equal, one id", "one id, other content"],
+)
+def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
+    broker, queue, settings_for, message_ids, texts
+):
+    from pyspark_jms.amqp.link.producer import Producer
+    from pyspark_jms.amqp.wire.definitions import Target
+
+    with Producer(settings_for(broker)) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        producer.send(block_of(list(map(tick, texts, message_ids))))
+        producer.commit()
+    with Proxy(broker.host, broker.port) as proxy:
+        url = proxy.url.replace("stomp", "amqp")
+        with receiving(broker, queue, url, maxMessagesPerTrigger="3") as receiver:
+            wait_until(lambda: receiver.next_batch_end() == 3)
+            first = rows(receiver, 0, 3)
+            proxy.cut()
+            wait_until(lambda: receiver.links[0].is_down)
+            receiver.acknowledge_through(3)
+            rest = read(receiver, len(texts) - 3, 3)
+            assert [*first, *rest] == list(texts)
+            assert receiver.progress()["recognised"] == 3
+            wait_until(lambda: receiver.next_batch_end() == 5 and broker.message_count(queue) == 0)
 
 
 def test_a_broker_restart_repeats_nothing(fresh_broker):

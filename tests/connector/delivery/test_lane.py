@@ -1,7 +1,7 @@
 """One subscription in the books: what is due, what is awaited. The ledgers' tests show what follows from it."""
 
 import pytest
-from model_broker import RECOGNITION, block_of, run, text
+from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text
 
 from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
@@ -16,7 +16,7 @@ def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
     lane = lane_of(table)
     for index, message in enumerate(messages):
         known = run(1, message)
-        lane.expected[b"%d" % message] = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, known, index)
+        lane.expect(b"%d" % message, ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, known, index))
     return lane
 
 
@@ -85,13 +85,52 @@ def test_another_content_is_another_broker_and_nothing_has_changed():
     lane = expecting(10, 11)
     with pytest.raises(OtherBrokerError):
         lane.split_redelivered(block_of([b"2,10", b"2,11"], [text(10), b"other"]), 2)
-    assert [one.state for one in lane.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
+    assert [one.state for [one] in lane.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
 
 
 def test_a_broker_that_sends_a_message_twice_on_one_connection_is_named():
     lane = expecting(10)
     with pytest.raises(IllegalStateError, match=r"'recognise' .*without a journal .*'done'"):
         lane.split_redelivered(run(2, 10, 10), 2)
+
+
+def equal(consumer, *contents):
+    return block_of([b"%d,%d" % (consumer, index) for index in range(len(contents))], contents)
+
+
+def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
+    lane = lane_of(WITHOUT_JOURNAL, BY_PRODUCER)
+    block = equal(1, *contents)
+    for index in range(len(contents)):
+        one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, block, index)
+        lane.expect(lane.identity(block, index), one)
+    return lane
+
+
+@pytest.mark.parametrize(
+    ("expected", "contents", "new", "again"),
+    [
+        ([b"a", b"a"], [b"a", b"a"], [], [(0, 0), (1, 1)]),
+        ([b"a", b"a"], [b"a", b"a", b"a"], [(2, 3)], [(0, 0), (1, 1)]),
+        ([b"a"], [b"b", b"a", b"a"], [(0, 1), (2, 3)], [(1, 0)]),
+        ([b"a", b"b", b"a"], [b"a", b"b"], [], [(0, 0), (1, 1)]),
+        ([b"a", b"a"], [b"b", b"b"], [(0, 2)], []),  # other content: another message, whatever its id
+    ],
+)
+def test_equal_messages_are_recognised_first_come_first_served(expected, contents, new, again):
+    lane = expecting_equal(*expected)
+    found = lane.split_redelivered(equal(2, *contents), len(contents))
+    assert (found[0], [(index, one.index) for index, one in found[1]]) == (new, again)
+    assert lane.expected_messages == len(expected) - len(again)
+
+
+def test_of_equal_messages_those_that_may_be_given_up_are():
+    lane = expecting_equal(b"a", b"a", b"a")
+    [known] = lane.expected.values()
+    known[0].state = State.LOST  # its batch is open
+    identity = lane.identity(equal(1, b"a"), 0)
+    lane.give_up([identity])
+    assert [(one.index, one.state) for one in known] == [(0, State.LOST), (2, State.ACK_ON_REDELIVERY)]
 
 
 def test_gives_up():

@@ -1,6 +1,6 @@
 """Every transition by example, every illegal move; then any life at all against a model broker."""
 
-from collections import deque
+from collections import Counter, deque
 
 import acks
 import pytest
@@ -8,7 +8,7 @@ from generated import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model_broker import RECOGNITION, ModelBroker, block_of, numbers, run
+from model_broker import BY_PRODUCER, RECOGNITION, UNNAMED, ModelBroker, block_of, numbers, run
 
 from pyspark_jms.delivery import ledger as ledger_module
 from pyspark_jms.delivery.ledger import Ledger
@@ -444,6 +444,76 @@ def test_what_is_in_an_open_batch_is_not_forgotten(monkeypatch):
     assert settled(ledger, end) == {0: [b"2,3", b"2,4", b"2,5"]}
 
 
+# --- messages to which producers gave one identity, or none ------------------------------------------------
+
+
+def equal(consumer, *contents, first=0):
+    return block_of([b"%d,%d" % (consumer, first + index) for index in range(len(contents))], contents)
+
+
+@pytest.mark.parametrize("content", [b"with an id;", b"-without;"])
+def test_equal_messages_are_each_bound_to_a_delivery_of_their_own(content):
+    ledger = begun(BY_PRODUCER)
+    ledger.receive(0, equal(1, content, content, content))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, equal(2, content, content, content, content))
+    assert ledger.recognised == 3
+    assert ledger.waiting_messages == 1
+    assert settled(ledger, end) == {0: [b"2,0", b"2,1", b"2,2"]}
+
+
+def test_one_id_with_other_content_is_another_message():
+    ledger = begun(BY_PRODUCER)
+    ledger.receive(0, equal(1, b"id 5: a;", b"id 5: b;"))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(0, equal(2, b"id 5: b;", b"id 5: c;", b"id 5: a;"))
+    assert settled(ledger, end) == {0: [b"2,2", b"2,0"]}
+    assert settled(ledger, offer(ledger)) == {0: [b"2,1"]}
+
+
+def test_an_equal_message_beyond_the_batch_is_read():
+    ledger = begun(BY_PRODUCER)
+    ledger.receive(0, equal(1, b"-a;", b"-a;"))
+    end = offer(ledger, max_messages=1)
+    ledger.lost(0)
+    ledger.receive(0, equal(2, b"-a;", b"-a;"))
+    assert settled(ledger, end) == {0: [b"2,0"]}
+    assert settled(ledger, offer(ledger)) == {0: [b"2,1"]}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["a batch", "what was redelivered after its batch"])
+def test_an_equal_message_without_an_id_is_read_where_the_broker_may_have_the_acknowledgement(again):
+    """The first one may be acknowledged, and this one a later message: an acknowledgement would lose it."""
+    ledger = begun(BY_PRODUCER)
+    ledger.receive(0, equal(1, b"-a;", b"named;"))
+    ledger.finish(offer(ledger))
+    consumer = 1
+    if again:
+        ledger.lost(0)
+        consumer = 2
+        ledger.receive(0, equal(2, b"-a;", b"named;"))
+    assert sent(ledger) == {0: [b"%d,0" % consumer, b"%d,1" % consumer]}
+    ledger.lost(0)
+    ledger.receive(0, equal(3, b"-a;", b"named;"))
+    assert sent(ledger) == {0: [b"3,1"]}
+    assert settled(ledger, offer(ledger)) == {0: [b"3,0"]}
+
+
+def test_of_equal_messages_the_oldest_are_forgotten_first(monkeypatch):
+    monkeypatch.setattr(ledger_module, "MAX_EXPECTED", 3)
+    ledger = begun(BY_PRODUCER)
+    for content in (b"a;", b"b;"):
+        ledger.receive(0, equal(1, content, content))
+        ledger.finish(offer(ledger))
+        ledger.lost(0)
+    assert ledger._lanes[0].expected_messages == 3
+    ledger.receive(0, equal(2, b"a;", b"a;", b"b;", b"b;"))
+    assert acks.due_ids(ledger, 0) == [b"2,0", b"2,2", b"2,3"]
+    assert ledger.waiting_messages == 1
+
+
 # --- any life ----------------------------------------------------------------------------------------
 
 LANES = st.integers(0, 1)
@@ -602,3 +672,105 @@ class AnyLife(RuleBasedStateMachine):
 
 TestAnyLife = AnyLife.TestCase
 TestAnyLife.settings = settings(max_examples=examples(50), stateful_step_count=60)
+
+
+# --- any life of equal messages ------------------------------------------------------------------------
+
+KINDS = (b"-a;", b"-b;", b"named;")
+"""Contents of messages. Those of the last kind have one id: an equal one counts as the same."""
+
+
+class AnyLifeOfEqualMessages(RuleBasedStateMachine):
+    """One queue whose messages are equal to others. None of those without an id may be lost; some may be read twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.broker = ModelBroker(self._gone)
+        self.ledger = begun(BY_PRODUCER)
+        self.batches = deque()
+        self.kinds = {}
+        self.read = Counter()
+        self.gone = 0
+        self.receipts = 0
+
+    def _gone(self, _message):
+        self.gone += 1
+
+    def _contents(self, block):
+        """The block of the broker's model with the contents of this machine."""
+        return block_of(block.ids, [self.kinds[int(each.partition(b",")[2])] for each in block.ids])
+
+    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=5))
+    def send(self, kinds):
+        for kind in kinds:
+            self.broker.send(len(kind))
+            self.kinds[self.broker.sent] = kind
+
+    @rule()
+    def process_ack(self):
+        self.broker.process_ack()
+
+    @rule(half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, half_way, noticed):
+        self.broker.lose_link(half_way, noticed=noticed)
+        self.ledger.lost(0)
+
+    @rule(half_way=st.integers(0, 6))
+    def notice(self, half_way):
+        self.broker.notice(half_way)
+
+    @rule(count=st.integers(1, 8))
+    def take(self, count):
+        self.broker.deliver(count)
+        self.ledger.receive(0, self._contents(self.broker.take(count)))
+
+    @rule()
+    def acknowledge(self):
+        for ack in self.ledger.due(0):
+            self.receipts += 1
+            self.broker.acknowledge(ack.ids, str(self.receipts))
+            ack.sent(str(self.receipts))
+
+    @rule()
+    def receive_receipt(self):
+        if self.broker.receipts:
+            assert acks.confirm(self.ledger, self.broker.receipts.popleft(), 0) > 0
+
+    @rule(max_messages=st.none() | st.integers(1, 6))
+    def offer(self, max_messages):
+        start = self.ledger.offered
+        end = self.ledger.offer(max_messages=max_messages, max_bytes=None)
+        if end > start:
+            self.batches.append(end)
+            for span in self.ledger.batch(start, end).spans:
+                block = span.messages()
+                self.read.update(bytes(block.message(index)) for index in range(len(block)))
+
+    @precondition(lambda self: self.batches)
+    @rule(count=st.integers(1, 3))
+    def finish(self, count):
+        for _ in range(min(count, len(self.batches))):
+            end = self.batches.popleft()
+        self.ledger.finish(end)
+
+    def teardown(self):
+        quiet = 0
+        while quiet < 3:
+            quiet = quiet + 1 if self.broker.idle and not self.batches else 0
+            self.notice(0)
+            self.take(100)
+            self.acknowledge()
+            self.process_ack()
+            self.receive_receipt()
+            self.offer(None)
+            if self.batches:
+                self.finish(len(self.batches))
+        sent = Counter(self.kinds.values())
+        assert all(self.read[kind] >= sent[kind] for kind in KINDS if kind.startswith(UNNAMED)), "lost"
+        assert self.gone == self.broker.sent, "left unacknowledged"
+        assert flight(self.ledger) == (0, 0)
+        super().teardown()
+
+
+TestAnyLifeOfEqualMessages = AnyLifeOfEqualMessages.TestCase
+TestAnyLifeOfEqualMessages.settings = settings(max_examples=examples(50), stateful_step_count=60)
