@@ -690,11 +690,13 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
         self.batches = deque()
         self.kinds = {}
         self.read = Counter()
-        self.gone = 0
+        self.gone = Counter()
         self.receipts = 0
 
-    def _gone(self, _message):
-        self.gone += 1
+    def _gone(self, message):
+        kind = self.kinds[message]
+        self.gone[kind] += 1
+        assert self.gone[kind] <= self.read[kind] or not kind.startswith(UNNAMED), "acknowledged unread"
 
     def _contents(self, block):
         """The block of the broker's model with the contents of this machine."""
@@ -753,6 +755,20 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
             end = self.batches.popleft()
         self.ledger.finish(end)
 
+    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), half_way=st.integers(0, 6))
+    def lose_confirmation(self, kinds, half_way):
+        """A batch is read and acknowledged. Some or all of it arrives, and no confirmation comes back."""
+        self.send(kinds)
+        self.take(100)
+        self._read_all()
+        self.acknowledge()
+        self.lose_link(half_way, noticed=True)
+
+    def _read_all(self):
+        self.offer(None)
+        if self.batches:
+            self.finish(len(self.batches))
+
     def teardown(self):
         quiet = 0
         while quiet < 3:
@@ -762,12 +778,10 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
             self.acknowledge()
             self.process_ack()
             self.receive_receipt()
-            self.offer(None)
-            if self.batches:
-                self.finish(len(self.batches))
+            self._read_all()
         sent = Counter(self.kinds.values())
         assert all(self.read[kind] >= sent[kind] for kind in KINDS if kind.startswith(UNNAMED)), "lost"
-        assert self.gone == self.broker.sent, "left unacknowledged"
+        assert self.gone == sent, "left unacknowledged"
         assert flight(self.ledger) == (0, 0)
         super().teardown()
 
