@@ -164,7 +164,8 @@ class Connection:
                 f"{self.address} accepted no bytes for {self._settings.receipt_timeout:g} s.",
                 "The broker may block this address (full, or out of disk): look at its log.",
             ) from None
-        except (OSError, NotConnectedException, ValueError):
+        except (OSError, NotConnectedException, ValueError, AttributeError):
+            # AttributeError: the receiving thread of stomp.py took the socket away between its check and its use
             self._replies.await_final_error(_DISCONNECT_SECONDS)
             self.check()
             raise connection_lost(self.address) from None
