@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 OF_SPARK = ("numpy", "pyarrow")
 """What PySpark itself needs where a Python data source is read; PySpark comes from SPARK_HOME."""
 
-OF_OURS = ("lark", "stomp.py")
+OF_OURS = ("lark", "scramp", "stomp.py")
 
 
 def build_wheel(folder):

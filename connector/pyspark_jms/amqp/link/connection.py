@@ -85,7 +85,7 @@ class Connection:
         self._core = Core(
             container_id=settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}",
             hostname=address.host if settings.virtual_host == "/" else settings.virtual_host,
-            login=_login(settings),
+            login=_login(settings, address),
             idle_seconds=settings.heartbeat,
             incoming_window=_WINDOW_FRAMES,
             limits=Limits(max_message_bytes=settings.max_message_bytes, keep_oversized=KEPT[settings.on_too_large]),
@@ -272,6 +272,11 @@ class Connection:
             self.changed.notify_all()
 
 
-def _login(settings: ConnectionSettings) -> Login:
-    password = settings.password.reveal() if settings.password else None
-    return Login(user=settings.user, password=password, external=settings.tls.cert_file is not None)
+def _login(settings: ConnectionSettings, address: Address) -> Login:
+    return Login(
+        user=settings.user,
+        password=settings.password.reveal() if settings.password else None,
+        external=settings.tls.cert_file is not None,
+        host=address.host,
+        port=address.port,
+    )

@@ -32,9 +32,11 @@ from pyspark_jms.amqp.wire.performatives import (
     End,
     Flow,
     Open,
+    SaslChallenge,
     SaslInit,
     SaslMechanisms,
     SaslOutcome,
+    SaslResponse,
     Transfer,
 )
 from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, Typed, decode, encode, encode_list, malformed
@@ -69,6 +71,8 @@ _TYPES: Mapping[type, tuple[int, tuple[str, ...]]] = {
     TransactionalState: (0x34, (_BIN, _ANY)),
     SaslMechanisms: (0x40, (_SYMS,)),
     SaslInit: (0x41, (_SYM, _BIN, _S)),
+    SaslChallenge: (0x42, (_BIN,)),
+    SaslResponse: (0x43, (_BIN,)),
     SaslOutcome: (0x44, (_Y, _BIN)),
 }
 _CLASSES = {code: cls for cls, (code, _) in _TYPES.items()}

@@ -12,8 +12,15 @@ from pyspark_jms.amqp.wire.composites import Performative, decode_performative
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
 from pyspark_jms.amqp.wire.limits import MIN_IDLE_SECONDS, MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import Close, Open, SaslMechanisms, SaslOutcome
-from pyspark_jms.amqp.wire.sasl import Login, sasl_init
+from pyspark_jms.amqp.wire.performatives import (
+    Close,
+    Open,
+    SaslChallenge,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+)
+from pyspark_jms.amqp.wire.sasl import Login, LoginRefusedError, SaslExchange
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine
@@ -21,9 +28,6 @@ from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.jms.secret_text import SecretBytes
 
 __all__ = ["Connection", "Peer"]
-
-_MAX_MECHANISMS = 10
-"""More of the server's SASL mechanisms are not named in an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +62,7 @@ class Connection:
         self._pending = bytearray()
         self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
-        self._offered: tuple[str, ...] = ()
-        """The server's SASL mechanisms."""
+        self._exchange = SaslExchange(login, (), hostname)
         self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
             CONNECTION, ConnectionState.START, "connection"
         )
@@ -166,30 +169,34 @@ class Connection:
             self._on_amqp(performative, data[payload:])
 
     def _on_sasl(self, performative: Performative) -> None:
+        try:
+            self._log_in(performative)
+        except LoginRefusedError as error:
+            self._refuse(str(error))
+
+    def _log_in(self, performative: Performative) -> None:
         match performative:
             case SaslMechanisms():
-                self._offered = tuple(performative.sasl_server_mechanisms)
-                init = sasl_init(self._login, self._offered, self._hostname)
-                if init is None:
-                    self._refuse("no SASL mechanism is known to both sides")
-                else:
-                    self._to_send.append(SecretBytes(frame(0, init, sasl=True)))
+                self._exchange = SaslExchange(self._login, tuple(performative.sasl_server_mechanisms), self._hostname)
+                self._send_secret(self._exchange.init())
+            case SaslChallenge():
+                self._send_secret(SaslResponse(response=self._exchange.response(performative.challenge)))
             case SaslOutcome(code=0):
+                self._exchange.finish(performative.additional_data)
                 self._expects_header = AMQP_HEADER
                 self._machine.move(ConnectionEvent.LOGGED_IN)
                 self._to_send += [AMQP_HEADER, frame(0, self._open())]
                 self.session.begin()
             case SaslOutcome():
-                self._refuse("the login was refused")
+                raise LoginRefusedError(f"the login was refused. {self._exchange.told}")
             case _:
                 raise malformed("a frame that does not belong to a login")
 
+    def _send_secret(self, performative: Performative) -> None:
+        self._to_send.append(SecretBytes(frame(0, performative, sasl=True)))
+
     def _refuse(self, reason: str) -> None:
-        offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
-        can = " or ".join(self._login.mechanisms)
-        self.error = PeerError(
-            "amqp:unauthorized-access", f"{reason}. The server offers {offered}; this login uses {can}"
-        )
+        self.error = PeerError("amqp:unauthorized-access", reason)
         self.login_refused = True
         self.receive_end()
 

@@ -13,9 +13,11 @@ __all__ = [
     "End",
     "Flow",
     "Open",
+    "SaslChallenge",
     "SaslInit",
     "SaslMechanisms",
     "SaslOutcome",
+    "SaslResponse",
     "Transfer",
 ]
 
@@ -151,6 +153,20 @@ class SaslInit:
     mechanism: str
     initial_response: bytes | None = None
     hostname: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SaslChallenge:
+    """§5.3.3.3. Has no ``repr`` of its own, as all that a password is proven with."""
+
+    challenge: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SaslResponse:
+    """§5.3.3.4."""
+
+    response: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,22 @@
-"""SASL (AMQP 1.0 part 5.3): which mechanism is used, and what is sent for it. The only exchange is init → outcome."""
+"""SASL (AMQP 1.0 part 5.3): which mechanism a login uses, and what it sends.
+
+PLAIN, EXTERNAL and ANONYMOUS need no challenge. SCRAM (RFC 5802, RFC 7677) proves the password without sending it, and
+has the server prove that it knows the password too. OAUTHBEARER (RFC 7628) and XOAUTH2 send the password as a bearer
+token; their servers have a challenge for a refusal only.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark_jms.amqp.wire.performatives import SaslInit
 from pyspark_jms.jms.secret_text import SecretText
 
-__all__ = ["Login", "sasl_init"]
+__all__ = ["Login", "LoginRefusedError", "SaslExchange"]
+
+_SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+_MAX_MECHANISMS = 10
+"""More of the server's mechanisms are not named in an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -16,21 +26,109 @@ class Login:
     user: str | None = None
     password: SecretText | None = None
     external: bool = False
+    host: str = ""
+    port: int = 0
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What this login can use, the best first."""
-        if self.user is not None:
-            return ("PLAIN",)
-        return ("EXTERNAL", "ANONYMOUS") if self.external else ("ANONYMOUS",)
+        """What this login can use, the best first: a password is sent only to a server that cannot do without it."""
+        certificate = ("EXTERNAL",) if self.external else ()
+        if self.user is None:
+            return (*certificate, "ANONYMOUS")
+        if not self.password:
+            return ("PLAIN", *certificate)
+        return (*_SCRAM, "PLAIN", "OAUTHBEARER", "XOAUTH2", *certificate)
 
 
-def sasl_init(login: Login, offered: Sequence[str], hostname: str | None) -> SaslInit | None:
-    """The first frame to the server. None: the server offers no mechanism that this login can use."""
-    mechanism = next((each for each in login.mechanisms if each in offered), None)
-    if mechanism is None:
-        return None
-    response = b""
-    if mechanism == "PLAIN":  # RFC 4616: no authorization identity
-        response = b"\0" + (login.user or "").encode() + b"\0" + str(login.password or "").encode()
-    return SaslInit(mechanism=mechanism, initial_response=response, hostname=hostname)
+class LoginRefusedError(Exception):
+    """The login ends here, for the reason that the text has. It never has the password."""
+
+
+class SaslExchange:
+    """One login: ``init`` first, then ``response`` for each challenge, ``finish`` at the outcome that accepts it."""
+
+    def __init__(self, login: Login, offered: Sequence[str], hostname: str | None) -> None:
+        self._login = login
+        self._offered = offered
+        self._hostname = hostname
+        self._scram: Any = None
+        self._waits_for_proof = False
+        """The server has not yet proven that it knows the password."""
+
+    def init(self) -> SaslInit:
+        """The first frame to the server. ``LoginRefusedError``: it offers no mechanism that this login can use."""
+        mechanism = next((each for each in self._login.mechanisms if each in self._offered), None)
+        if mechanism is None:
+            kerberos = " (Kerberos is not supported)" if "GSSAPI" in self._offered else ""
+            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self.told}")
+        return SaslInit(mechanism=mechanism, initial_response=self._first(mechanism), hostname=self._hostname)
+
+    @property
+    def told(self) -> str:
+        """What either side can use."""
+        offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
+        return f"The server offers {offered}; this login can use {', '.join(self._login.mechanisms)}"
+
+    def _first(self, mechanism: str) -> bytes:
+        user, password = self._login.user or "", str(self._login.password or "")
+        match mechanism:
+            case "PLAIN":  # RFC 4616: no authorization identity
+                return b"\0" + user.encode() + b"\0" + password.encode()
+            case "OAUTHBEARER":
+                place = f"host={self._login.host}\1port={self._login.port}"
+                return f"n,a={_escaped(user)},\1{place}\1auth=Bearer {password}\1\1".encode()
+            case "XOAUTH2":
+                return f"user={user}\1auth=Bearer {password}\1\1".encode()
+            case "EXTERNAL" | "ANONYMOUS":
+                return b""
+            case _:
+                return self._scram_first(mechanism, user, password)
+
+    def _scram_first(self, mechanism: str, user: str, password: str) -> bytes:
+        from scramp import ScramClient, ScramException
+
+        try:
+            self._scram = ScramClient([mechanism], user, password)
+            self._waits_for_proof = True
+            return str(self._scram.get_client_first()).encode()
+        except ScramException:
+            raise LoginRefusedError(
+                f"user or password has a character that {mechanism} does not allow (RFC 4013)"
+            ) from None
+
+    def response(self, challenge: bytes) -> bytes:
+        """The answer to a challenge. ``LoginRefusedError``: the server's message does not fit, or names a refusal."""
+        if self._scram is None:
+            return b"\1"  # RFC 7628 section 3.2.3: the outcome that follows has the refusal
+        if not self._waits_for_proof:
+            raise LoginRefusedError("the server sent a challenge after its last one")
+        if challenge.startswith(b"e="):  # RFC 5802 section 7, server-error
+            raise LoginRefusedError(f"the login was refused. {self.told}")
+        if challenge.startswith(b"v="):
+            self._prove(challenge)
+            return b""
+        self._take(self._scram.set_server_first, challenge)
+        return str(self._scram.get_client_final()).encode()
+
+    def finish(self, data: bytes | None) -> None:
+        """The server accepted the login, with the outcome's ``data``. ``LoginRefusedError``: without its proof."""
+        if self._waits_for_proof:
+            self._prove(data or b"")
+
+    def _prove(self, message: bytes) -> None:
+        self._take(self._scram.set_server_final, message)
+        self._waits_for_proof = False
+
+    @staticmethod
+    def _take(step: Any, message: bytes) -> None:
+        from scramp import ScramException
+
+        try:
+            step(message.decode())
+        except (ScramException, UnicodeDecodeError):
+            raise LoginRefusedError("the server's SCRAM message is not the one that proves the password") from None
+
+
+def _escaped(name: str) -> str:
+    """A name in a GS2 header (RFC 5801 section 4)."""
+    return name.replace("=", "=3D").replace(",", "=2C")

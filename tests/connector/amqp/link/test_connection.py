@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from proxy import Proxy
+from scram_broker import ScramArtemis
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.connection import connect
@@ -16,6 +17,7 @@ from pyspark_jms.errors import (
     TlsError,
 )
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import Password
 from pyspark_jms.testing import Tls
 
 
@@ -43,6 +45,28 @@ def test_a_wrong_password_is_not_tried_at_the_next_address(broker, settings_for)
     settings = settings_for(broker, password="wrong")
     with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
         connect(replace(settings, addresses=settings.addresses * 2))
+
+
+def test_a_renewed_token_is_used_by_the_next_connection(broker, settings_for, opened, tmp_path):
+    token = tmp_path / "token"
+    settings = replace(settings_for(broker), password=Password(file=str(token)))
+    token.write_text(broker.password + "\n")
+    opened(connect(settings))
+    token.write_text("expired")
+    with pytest.raises(JMSSecurityError, match=r"The server offers .*PLAIN.*; this login can use SCRAM-SHA-512, "):
+        connect(settings)
+    token.write_text(broker.password)
+    opened(connect(settings))
+
+
+@pytest.mark.deep  # a broker of its own
+@pytest.mark.parametrize("offered", [("SCRAM-SHA-256",), ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")])
+def test_a_login_by_scram(offered, settings_for, opened, tmp_path):
+    with ScramArtemis(tmp_path / "broker", *offered) as broker:
+        assert opened(connect(settings_for(broker))).server.startswith("apache-activemq-artemis/")
+        for wrong in ({"password": "wrong"}, {"user": "nobody"}):
+            with pytest.raises(JMSSecurityError, match="the login was refused"):
+                connect(settings_for(broker, **wrong))
 
 
 def test_the_next_address_is_tried(broker, settings_for, opened):

@@ -1,9 +1,13 @@
-import pytest
+import base64
 
-from pyspark_jms.amqp.wire.sasl import Login, sasl_init
+import pytest
+from scramp import ScramMechanism
+
+from pyspark_jms.amqp.wire.sasl import Login, LoginRefusedError, SaslExchange
 from pyspark_jms.jms.secret_text import SecretText
 
-USER = Login(user="me", password=SecretText("p\u00e4ss"))
+USER = Login(user="me", password=SecretText("p\u00e4ss"), host="h", port=5671)
+SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 
 
 @pytest.mark.parametrize(
@@ -11,19 +15,129 @@ USER = Login(user="me", password=SecretText("p\u00e4ss"))
     [
         (USER, ("ANONYMOUS", "PLAIN"), "PLAIN", b"\0me\0p\xc3\xa4ss"),
         (Login(user="me"), ("PLAIN",), "PLAIN", b"\0me\0"),
+        (Login(user="me"), (*SCRAM, "OAUTHBEARER", "PLAIN"), "PLAIN", b"\0me\0"),
         (Login(), ("PLAIN", "ANONYMOUS"), "ANONYMOUS", b""),
         (Login(external=True), ("ANONYMOUS", "EXTERNAL"), "EXTERNAL", b""),
         (Login(external=True), ("ANONYMOUS",), "ANONYMOUS", b""),
+        (Login(user="me", password=SecretText("p"), external=True), ("EXTERNAL",), "EXTERNAL", b""),
+        (Login(user="me", password=SecretText("p"), external=True), ("EXTERNAL", "PLAIN"), "PLAIN", b"\0me\0p"),
+        # RFC 7628 section 4.1, with a name that GS2 must escape
+        (
+            Login(user="a=b,c", password=SecretText("vF9df"), host="server", port=143),
+            ("XOAUTH2", "OAUTHBEARER"),
+            "OAUTHBEARER",
+            b"n,a=a=3Db=2Cc,\1host=server\1port=143\1auth=Bearer vF9df\1\1",
+        ),
+        (Login(user="me", password=SecretText("tok")), ("XOAUTH2",), "XOAUTH2", b"user=me\1auth=Bearer tok\1\1"),
     ],
 )
 def test_the_best_mechanism_that_both_have(login, offered, mechanism, response):
-    init = sasl_init(login, offered, "h")
+    init = SaslExchange(login, offered, "h").init()
     assert (init.mechanism, init.initial_response, init.hostname) == (mechanism, response, "h")
 
 
 def test_a_password_is_sent_by_no_other_mechanism():
-    assert sasl_init(USER, ("ANONYMOUS", "SCRAM-SHA-1"), None) is None
+    with pytest.raises(LoginRefusedError, match="offers ANONYMOUS, SCRAM-SHA-1; this login can use SCRAM-SHA-512, "):
+        SaslExchange(USER, ("ANONYMOUS", "SCRAM-SHA-1"), None).init()
+
+
+def test_kerberos_is_refused_with_a_sentence():
+    with pytest.raises(LoginRefusedError, match="Kerberos is not supported"):
+        SaslExchange(USER, ("GSSAPI",), None).init()
 
 
 def test_a_login_is_not_shown():
     assert "p\u00e4ss" not in repr(USER)
+
+
+def test_the_refusal_of_a_token_is_answered_so_that_its_outcome_comes():
+    exchange = SaslExchange(USER, ("OAUTHBEARER",), None)
+    exchange.init()
+    assert exchange.response(b'{"status":"invalid_token"}') == b"\1"
+
+
+class ScramServer:
+    """The server of the package scramp, with one user."""
+
+    def __init__(self, mechanism, password="p\u00e4ss"):
+        self.mechanism = ScramMechanism(mechanism)
+        information = self.mechanism.make_auth_info(password)
+        self.server = self.mechanism.make_server(lambda _user: information)
+
+    def first(self, message):
+        self.server.set_client_first(message.decode())
+        return self.server.get_server_first().encode()
+
+    def final(self, message):
+        self.server.set_client_final(message.decode())
+        return self.server.get_server_final().encode()
+
+
+@pytest.mark.parametrize("mechanism", SCRAM)
+@pytest.mark.parametrize("in_outcome", [True, False])
+def test_scram_proves_the_password_without_sending_it(mechanism, in_outcome):
+    exchange, server = SaslExchange(USER, (mechanism, "PLAIN"), "h"), ScramServer(mechanism)
+    init = exchange.init()
+    response = exchange.response(server.first(init.initial_response))
+    final = server.final(response)
+    if in_outcome:
+        exchange.finish(final)
+    else:
+        assert exchange.response(final) == b""
+        exchange.finish(None)
+    assert init.mechanism == mechanism
+    assert b"p\xc3\xa4ss" not in init.initial_response + response
+
+
+def test_the_strongest_mechanism_comes_first():
+    assert SaslExchange(USER, ("PLAIN", *reversed(SCRAM)), "h").init().mechanism == "SCRAM-SHA-512"
+
+
+def _after_response(exchange):
+    exchange.response(ScramServer("SCRAM-SHA-256").first(exchange.init().initial_response))
+    return exchange
+
+
+@pytest.mark.parametrize("data", [None, b"", b"v=" + base64.b64encode(b"x" * 32), b"e=other-error", b"\xff"])
+def test_a_server_that_does_not_prove_the_password_is_refused(data):
+    exchange = _after_response(SaslExchange(USER, SCRAM[1:], "h"))
+    with pytest.raises(LoginRefusedError, match="not the one that proves the password"):
+        exchange.finish(data)
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [b"", b"\xff", b"r=other,s=QSXCR+Q6sek8bf92aaaaaaaa,i=4096", b"r=x", b"v=AAAA"],
+)
+def test_a_challenge_that_is_not_scram_is_refused(challenge):
+    exchange = SaslExchange(USER, SCRAM, "h")
+    exchange.init()
+    with pytest.raises(LoginRefusedError, match="SCRAM message"):
+        exchange.response(challenge)
+
+
+def test_an_error_of_the_server_is_a_refusal():
+    with pytest.raises(LoginRefusedError, match="the login was refused"):
+        _after_response(SaslExchange(USER, SCRAM[1:], "h")).response(b"e=invalid-proof")
+
+
+@pytest.mark.parametrize("iterations", [1, 4095, 10_000_001])
+def test_an_unreasonable_number_of_iterations_is_refused(iterations):
+    exchange = SaslExchange(USER, SCRAM, "h")
+    nonce = exchange.init().initial_response.partition(b"r=")[2]
+    with pytest.raises(LoginRefusedError, match="SCRAM message"):
+        exchange.response(b"r=" + nonce + b"x,s=QSXCR+Q6sek8bf92aaaaaaaa,i=%d" % iterations)
+
+
+def test_a_challenge_after_the_proof_is_refused():
+    exchange, server = SaslExchange(USER, SCRAM[:1], "h"), ScramServer(SCRAM[0])
+    exchange.response(server.final(exchange.response(server.first(exchange.init().initial_response))))
+    with pytest.raises(LoginRefusedError, match="after its last one"):
+        exchange.response(b"more")
+
+
+def test_a_user_that_scram_does_not_allow_is_refused_without_showing_it():
+    login = Login(user="me", password=SecretText("sec\x07ret"))
+    with pytest.raises(LoginRefusedError, match="does not allow") as caught:
+        SaslExchange(login, SCRAM, "h").init()
+    assert "sec" not in str(caught.value)
