@@ -1,6 +1,6 @@
 """The table of a machine that breaks its rules: it allows every move."""
 
-from pyspark_jms.delivery.staging.table import Table
+from pyspark_jms.delivery.register.table import Table
 
 
 class FreeTable(Table):

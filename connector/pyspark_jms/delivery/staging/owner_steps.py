@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from pyspark_jms.delivery.staging.machine import Machine
+from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.staging.offset import Offset
 from pyspark_jms.delivery.staging.owner_table import (
     OWNER,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.staging.offset import Offset
 from pyspark_jms.delivery.staging.steps import (
     BlocksSeen,
@@ -18,7 +19,6 @@ from pyspark_jms.delivery.staging.steps import (
     TokensSeen,
     TokensTaken,
 )
-from pyspark_jms.delivery.staging.table import Table
 from pyspark_jms.errors import DataLossError, JMSError, PoisonLoopError, SourceFencedError
 
 __all__ = [

@@ -2,9 +2,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from pyspark_jms.delivery.staging.machine import Machine
+from pyspark_jms.delivery.register.machine import Machine
+from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.staging.owner_table import Phase
-from pyspark_jms.delivery.staging.table import Table
 from pyspark_jms.errors import IllegalStateError
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from pyspark_jms.delivery.staging.table import Table
+from pyspark_jms.delivery.register.table import Table
 
 __all__ = ["HasPhase", "Machine"]
 

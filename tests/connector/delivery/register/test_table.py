@@ -2,7 +2,7 @@ from enum import Enum
 
 import pytest
 
-from pyspark_jms.delivery.staging.table import Table
+from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.errors import IllegalStateError
 
 

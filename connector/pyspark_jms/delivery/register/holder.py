@@ -1,0 +1,169 @@
+"""The steps that the task of a reader and the keeper of a token have in common: lock, look, take, accept. Pure.
+
+L1 and so on name the rules of ``tests/support/register_worlds.py``, which has a world for each.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pyspark_jms.delivery.register.machine import Machine
+from pyspark_jms.delivery.register.outcomes import (
+    Answer,
+    Fenced,
+    Keep,
+    Kept,
+    Phase,
+    Read,
+    Reason,
+    SetBack,
+    Shared,
+    Stop,
+)
+from pyspark_jms.delivery.register.steps import (
+    AcceptValue,
+    Browse,
+    Create,
+    Drop,
+    GiveBack,
+    Lock,
+    Open,
+    Peek,
+    ProveLink,
+    Receive,
+    Renew,
+    Replace,
+    TakeValue,
+    ValueTaken,
+)
+from pyspark_jms.delivery.register.token import Alone, Sighting, Token
+
+__all__ = ["Command", "RegisterHolder", "State"]
+
+Command: TypeAlias = (
+    Lock
+    | Peek
+    | ProveLink
+    | Open
+    | TakeValue
+    | AcceptValue
+    | Receive
+    | GiveBack
+    | Renew
+    | Replace
+    | Create
+    | Browse
+    | Drop
+    | Answer
+    | Kept
+    | Stop
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    phase: Phase = Phase.BEGINNING
+    request: Read | Keep | None = None
+    token: Token | None = None
+    """As it was read, made or renewed on this connection."""
+
+    messages: int = 0
+    """How many messages the register should have."""
+
+    renewed: Token | None = None
+    """What replaces the token in a transaction of its own, before anything is received."""
+
+    note: Alone | None = None
+    """A message that has to be received alone, and the token does not tell yet."""
+
+    found: int | None = None
+    """Of the blocks of the value, how many were seen; fewer than there should be."""
+
+
+class RegisterHolder(Machine[State, Command]):
+    """Whoever holds the lock of a register, for one request."""
+
+    def __init__(self, *, fail_on_data_loss: bool = True) -> None:
+        super().__init__(State())
+        self._fail_on_data_loss = fail_on_data_loss
+
+    def _set(self, **changes: object) -> None:
+        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
+
+    def _stop(self, reason: Reason) -> Stop:
+        self._set(phase=Phase.ENDED)
+        return Stop(reason)
+
+    # --- L6: nothing is assumed -----------------------------------------------------------------------
+
+    def _lock(self) -> Command:
+        """After a lost answer, everything is read again under the lock."""
+        self._set(phase=Phase.LOCKING, token=None, renewed=None, found=None)
+        return Lock()
+
+    def _lost(self) -> Command:
+        self._set(note=None)
+        return self._lock()
+
+    def _drop(self) -> Command:
+        self._set(phase=Phase.DROPPING)
+        return Drop()
+
+    # --- the tokens -----------------------------------------------------------------------------------
+
+    def _named(self, sightings: Iterable[Sighting], stream: str, name: str | None) -> Sighting | None:
+        """L9: a token counts if the offset log names it."""
+        mine = (each for each in sightings if (each.token.stream, each.token.name) == (stream, name))
+        return max(mine, key=lambda each: each.token.batch, default=None)
+
+    def _foreign(self, sightings: Iterable[Sighting], stream: str) -> Stop | None:
+        """L14: a register has one stream. A stream that has received nothing gives way."""
+        others = (each.token for each in sightings if each.token.stream != stream)
+        moved = next((token for token in others if token.batch or token.next), None)
+        return self._stop(Shared(moved.stream)) if moved else None
+
+    def _later(self, sightings: Iterable[Sighting], stream: str, reader: int, batch: int) -> Stop | None:
+        """L2: a token of a later batch stops this run."""
+        later = max((each.token.batch for each in sightings if each.token.stream == stream), default=batch)
+        return self._stop(Fenced(batch, reader, later)) if later > batch else None
+
+    def _set_back(self, token: Token, since: int) -> Stop | None:
+        """L15: the broker does not know less than the offset log."""
+        if token.batch >= since or not self._fail_on_data_loss:
+            return None
+        return self._stop(SetBack(token.reader, token.batch, since))
+
+    # --- L3, L4: the value in the transaction ---------------------------------------------------------
+
+    def _open(self, token: Token, messages: int) -> Command:
+        self._set(phase=Phase.OPENING, token=token, messages=messages)
+        return Open()
+
+    def _take(self) -> Command:
+        self._set(phase=Phase.TAKING)
+        return TakeValue(self.state.messages)
+
+    def _value_taken(self, taken: ValueTaken) -> Command:
+        """L4: the transaction accepts the token that was read, or there is none.
+
+        With the lock nothing else can come. The comparison does not rely on that.
+        """
+        token = self._token()
+        foreign = next((stream for stream, _ in taken.blocks if stream != token.stream), None)
+        if foreign is not None:
+            return self._stop(Shared(foreign))
+        if token not in taken.tokens:
+            return self._drop()
+        if stop := self._set_back(token, max((batch for _, batch in taken.blocks), default=0)):
+            return stop
+        self._set(phase=Phase.ACCEPTING)
+        return AcceptValue()
+
+    def _renew(self) -> Command:
+        assert self.state.renewed is not None
+        self._set(phase=Phase.RENEWING)
+        return Renew(self.state.renewed)
+
+    def _token(self) -> Token:
+        assert self.state.token is not None
+        return self.state.token

@@ -1,0 +1,127 @@
+"""The planner's part at a register: its token is there, or is made; a reader that nobody read is closed. Pure.
+
+Only when the batch before is in Spark's commit log: nothing of the value is needed then.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pyspark_jms.delivery.register.holder import Command, RegisterHolder
+from pyspark_jms.delivery.register.outcomes import KEEPER, Keep, Kept, Phase, TokenMissing
+from pyspark_jms.delivery.register.steps import (
+    Create,
+    Created,
+    Dropped,
+    Locked,
+    LockHeld,
+    Lost,
+    Opened,
+    Peek,
+    Peeked,
+    ProveLink,
+    Proven,
+    Renewed,
+    ValueAccepted,
+    ValueTaken,
+)
+from pyspark_jms.delivery.register.token import Token
+
+__all__ = ["TokenKeeper"]
+
+
+class TokenKeeper(RegisterHolder):
+    """For one reader and one plan: ``next(Keep(…))``, and its commands until ``Kept`` or ``Stop``.
+
+    ``new_name`` returns a name that nobody has used.
+    """
+
+    table = KEEPER
+
+    def __init__(self, new_name: Callable[[], str], *, fail_on_data_loss: bool = True) -> None:
+        super().__init__(fail_on_data_loss=fail_on_data_loss)
+        self._new_name = new_name
+
+    def _handlers(self) -> Mapping[type, Callable[..., Command]]:
+        return {
+            Keep: self._keep,
+            Locked: lambda _: self._look(),
+            LockHeld: lambda _: self._lock(),
+            Peeked: self._peeked,
+            Proven: lambda _: self._proven(),
+            Created: lambda _: self._kept(self._token()),
+            Opened: lambda _: self._take(),
+            ValueTaken: self._value_taken,
+            ValueAccepted: lambda _: self._renew(),
+            Renewed: lambda _: self._renewed(),
+            Dropped: lambda _: self._lost(),
+            Lost: lambda _: self._lost(),
+        }
+
+    def _keep(self, keep: Keep) -> Command:
+        """A token that is where the log says is kept without the lock, for which a task may be waiting."""
+        self._set(request=keep)
+        if keep.name is None:
+            return self._lock()
+        self._set(phase=Phase.PEEKING)
+        return Peek(keep.name, patient=False)
+
+    def _request(self) -> Keep:
+        assert isinstance(self.state.request, Keep)
+        return self.state.request
+
+    def _kept(self, token: Token) -> Command:
+        self._set(phase=Phase.ENDED, token=token)
+        return Kept(token)
+
+    def _look(self) -> Command:
+        name = self._request().name
+        self._set(phase=Phase.LOOKING)
+        return Peek(name, patient=name is not None)
+
+    def _peeked(self, seen: Peeked) -> Command:
+        keep, has_lock = self._request(), self.state.phase is Phase.LOOKING
+        if stop := self._later(seen.tokens, keep.stream, keep.reader, keep.batch):
+            return stop
+        if stop := self._foreign(seen.tokens, keep.stream):
+            return stop
+        sighting = self._named(seen.tokens, keep.stream, keep.name)
+        if sighting is not None and sighting.token.batch >= keep.used:
+            return self._kept(sighting.token)
+        if not has_lock:
+            return self._lock()
+        if keep.name is None:
+            return self._create()
+        if sighting is None:
+            self._set(phase=Phase.PROVING)
+            return ProveLink()
+        return self._close(sighting.token, len(seen.tokens))
+
+    # --- L9: a token is made when a batch is planned, not by a task -----------------------------------
+
+    def _proven(self) -> Command:
+        keep = self._request()
+        if self._fail_on_data_loss:
+            return self._stop(TokenMissing(keep.reader, keep.name or ""))
+        return self._create()
+
+    def _create(self) -> Command:
+        keep = self._request()
+        token = Token(stream=keep.stream, name=self._new_name(), reader=keep.reader, batch=keep.used)
+        self._set(phase=Phase.CREATING, token=token)
+        return Create(token)
+
+    # --- L10: a reader that Spark did not read is closed ----------------------------------------------
+
+    def _close(self, token: Token, tokens: int) -> Command:
+        """A task of the committed batch that still runs then finds an empty value, and receives nothing."""
+        keep = self._request()
+        if keep.used < keep.batch and (stop := self._set_back(token, keep.used)):
+            return stop
+        self._set(renewed=replace(token, batch=keep.used, blocks=0, first=token.next, figures=()))
+        return self._open(token, tokens + token.blocks)
+
+    def _renewed(self) -> Command:
+        renewed = self.state.renewed
+        assert renewed is not None
+        self._set(phase=Phase.ENDED, token=renewed)
+        return Kept(renewed, closed=True)

@@ -1,0 +1,277 @@
+"""What is asked for at a register, the phases of who asks, and how it ends. Values only."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from pyspark_jms.delivery.register.steps import (
+    BlocksSeen,
+    Created,
+    Dropped,
+    GivenBack,
+    Locked,
+    LockHeld,
+    Lost,
+    Opened,
+    Peeked,
+    Proven,
+    Received,
+    Renewed,
+    Replaced,
+    ValueAccepted,
+    ValueTaken,
+)
+from pyspark_jms.delivery.register.table import Table
+from pyspark_jms.delivery.register.token import Token
+from pyspark_jms.errors import DataLossError, JMSError, OtherBrokerError, PoisonLoopError, SourceFencedError
+
+__all__ = [
+    "KEEPER",
+    "READER",
+    "Answer",
+    "BlocksMissing",
+    "Elsewhere",
+    "Fenced",
+    "Keep",
+    "Kept",
+    "Phase",
+    "PoisonLoop",
+    "Read",
+    "Reason",
+    "SetBack",
+    "Shared",
+    "Stop",
+    "TokenMissing",
+]
+
+# --- what is asked ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A task of a batch, which is in Spark's offset log: the batch before it is committed → ``Answer`` or ``Stop``."""
+
+    stream: str
+    name: str
+    reader: int
+    batch: int
+    since: int
+    """The token has this batch or a later one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """The planner needs the token of a reader; ``batch`` is in Spark's commit log → ``Kept`` or ``Stop``."""
+
+    stream: str
+    name: str | None
+    """None: the offset log names no token of this reader, so it is made."""
+
+    reader: int
+    batch: int
+    used: int
+    """The last batch in which the reader received; for a new one ``batch``."""
+
+
+# --- the answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of the task are the value with this token. The engine has its blocks in memory."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    token: Token
+    closed: bool = False
+    """Nobody has read the reader in the last batch that used it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """Another run of the query has received a later batch."""
+
+    batch: int
+    reader: int
+    later: int
+
+    def error(self) -> JMSError:
+        return SourceFencedError(
+            f"Another run of this query has received batch {self.later} with reader {self.reader}, and this run is at"
+            f" batch {self.batch}. Nothing was read.",
+            "Stop one of the two runs. If the checkpoint was replaced by an older copy, its messages are not at the"
+            " broker any more: use a new checkpoint.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMissing:
+    """Spark's offset log names the token, and the register does not have it."""
+
+    reader: int
+    name: str
+
+    def error(self) -> JMSError:
+        return DataLossError(
+            f"The token {self.name} of reader {self.reader} is not at the broker. Nothing was read.",
+            "Somebody deleted it, or this is another broker. failOnDataLoss=false goes on with a new token.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksMissing:
+    reader: int
+    batch: int
+    found: int
+    wanted: int
+
+    def error(self) -> JMSError:
+        return DataLossError(
+            f"Reader {self.reader} has {self.found} of the {self.wanted} blocks of batch {self.batch}.",
+            "The others were deleted from the queue, or they expired in it. failOnDataLoss=false goes on without them.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """The broker knows less than Spark's offset log, for instance because its store is an older copy."""
+
+    reader: int
+    found: int
+    since: int
+
+    def error(self) -> JMSError:
+        return DataLossError(
+            f"The token of reader {self.reader} is of batch {self.found}, and Spark has committed batch {self.since}.",
+            "The broker's store is an older copy. failOnDataLoss=false goes on with what is there.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonLoop:
+    """A message was received alone, and that attempt has died as well."""
+
+    message: str
+    deliveries: int
+
+    def error(self) -> JMSError:
+        return PoisonLoopError(
+            f"The broker has delivered the message {self.message} {self.deliveries} times without an acknowledgement,"
+            " the last time alone. It was given back.",
+            "Find out why the task dies with this message. Then move it to another queue, and start the query again.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The register has a value of another stream."""
+
+    stream: str
+
+    def error(self) -> JMSError:
+        return SourceFencedError(
+            f"The staging queue is used by another query (stream {self.stream}). Nothing was read.",
+            "Give each query a stagingQueue of its own. If the other query does not exist any more, look at the queue"
+            " with pyspark-jms staging show, and delete it with pyspark-jms staging drop.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The offset names another broker, or another address."""
+
+    what: str
+    named: str
+    here: str
+
+    def error(self) -> JMSError:
+        fact = f"The checkpoint has its registers at {self.what} {self.named}, and this is {self.here}."
+        if self.what == "address":
+            return DataLossError(fact, "Use the stagingQueue that the query had, or a new checkpoint.")
+        return OtherBrokerError(
+            fact,
+            "Brokers of a failover list must share a store. Use the broker of the checkpoint, or a new checkpoint.",
+        )
+
+
+Reason = Fenced | TokenMissing | BlocksMissing | SetBack | PoisonLoop | Shared | Elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The query ends with this error. The engine detaches its links, so that no delivery count rises."""
+
+    reason: Reason
+
+
+# --- the phases ---------------------------------------------------------------------------------------
+
+
+class Phase(Enum):
+    BEGINNING = "beginning"
+    LOCKING = "locking"
+    PEEKING = "peeking"
+    """The tokens are browsed, without the lock."""
+    LOOKING = "looking"
+    """The tokens are browsed, with the lock."""
+    PROVING = "proving"
+    """Something is missing: the lock must be held before that is a loss."""
+    OPENING = "opening"
+    TAKING = "taking"
+    ACCEPTING = "accepting"
+    RENEWING = "renewing"
+    RECEIVING = "receiving"
+    GIVING_BACK = "giving back"
+    REPLACING = "replacing"
+    BROWSING = "browsing"
+    CREATING = "creating"
+    DROPPING = "dropping"
+    ENDED = "ended"
+
+
+_P = Phase
+_Row: TypeAlias = dict[type, tuple[Phase, ...]]
+_AGAIN: _Row = {Lost: (_P.LOCKING,)}
+_LOCKING: _Row = {Locked: (_P.LOOKING,), LockHeld: (_P.LOCKING,), Lost: (_P.LOCKING,)}
+_HOLDING: dict[Enum, _Row] = {
+    _P.OPENING: {Opened: (_P.TAKING,), **_AGAIN},
+    _P.DROPPING: {Dropped: (_P.LOCKING,), **_AGAIN},
+    _P.ENDED: {},
+}
+
+READER = Table(
+    "the task of a reader",
+    {
+        _P.BEGINNING: {Read: (_P.LOCKING,)},
+        _P.LOCKING: _LOCKING,
+        _P.LOOKING: {Peeked: (_P.OPENING, _P.BROWSING, _P.PROVING, _P.ENDED), **_AGAIN},
+        _P.PROVING: {Proven: (_P.BROWSING, _P.ENDED), **_AGAIN},
+        _P.BROWSING: {BlocksSeen: (_P.PROVING, _P.ENDED), **_AGAIN},
+        **_HOLDING,
+        _P.TAKING: {ValueTaken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
+        _P.ACCEPTING: {ValueAccepted: (_P.RECEIVING, _P.RENEWING), **_AGAIN},
+        _P.RENEWING: {Renewed: (_P.OPENING,), **_AGAIN},
+        _P.RECEIVING: {Received: (_P.REPLACING, _P.GIVING_BACK, _P.ENDED), **_AGAIN},
+        _P.GIVING_BACK: {GivenBack: (_P.LOCKING,), **_AGAIN},
+        _P.REPLACING: {Replaced: (_P.ENDED,), **_AGAIN},
+    },
+)
+
+KEEPER = Table(
+    "the keeper of a token",
+    {
+        _P.BEGINNING: {Keep: (_P.PEEKING, _P.LOCKING)},
+        _P.PEEKING: {Peeked: (_P.LOCKING, _P.ENDED), **_AGAIN},
+        _P.LOCKING: _LOCKING,
+        _P.LOOKING: {Peeked: (_P.CREATING, _P.OPENING, _P.PROVING, _P.ENDED), **_AGAIN},
+        _P.PROVING: {Proven: (_P.CREATING, _P.ENDED), **_AGAIN},
+        _P.CREATING: {Created: (_P.ENDED,), **_AGAIN},
+        **_HOLDING,
+        _P.TAKING: {ValueTaken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
+        _P.ACCEPTING: {ValueAccepted: (_P.RENEWING,), **_AGAIN},
+        _P.RENEWING: {Renewed: (_P.ENDED,), **_AGAIN},
+    },
+)

@@ -1,0 +1,199 @@
+"""A task that receives: the token of its register → its rows are the value that is there, or a new one. Pure.
+
+The machine has the rules; the engine and the simulator of the tests only carry out commands.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pyspark_jms.delivery.register.holder import Command, RegisterHolder
+from pyspark_jms.delivery.register.outcomes import (
+    READER,
+    Answer,
+    BlocksMissing,
+    Phase,
+    PoisonLoop,
+    Read,
+    TokenMissing,
+)
+from pyspark_jms.delivery.register.steps import (
+    BlocksSeen,
+    Browse,
+    Dropped,
+    GiveBack,
+    GivenBack,
+    Locked,
+    LockHeld,
+    Lost,
+    Opened,
+    Peek,
+    Peeked,
+    ProveLink,
+    Proven,
+    Receive,
+    Received,
+    Renewed,
+    Replace,
+    Replaced,
+    ValueAccepted,
+    ValueTaken,
+)
+from pyspark_jms.delivery.register.token import Alone, Sighting, Token, is_worn
+
+__all__ = ["MAX_SOURCE_DELIVERIES", "ReaderTask"]
+
+MAX_SOURCE_DELIVERIES = 5
+"""A message with this delivery-count is received alone, before the broker's limit (10 by default) is reached."""
+
+
+class ReaderTask(RegisterHolder):
+    """One attempt: ``next(Read(…))``, and its commands until an ``Answer`` or a ``Stop``."""
+
+    table = READER
+
+    def _handlers(self) -> Mapping[type, Callable[..., Command]]:
+        return {
+            Read: self._read,
+            Locked: lambda _: self._look(),
+            LockHeld: lambda _: self._lock(),
+            Peeked: self._peeked,
+            Proven: lambda _: self._proven(),
+            Opened: lambda _: self._take(),
+            ValueTaken: self._value_taken,
+            ValueAccepted: lambda _: self._value_accepted(),
+            Renewed: lambda _: self._renewed(),
+            Received: self._received,
+            GivenBack: lambda _: self._lock(),
+            Replaced: lambda _: self._answer(self._token()),
+            BlocksSeen: self._blocks_seen,
+            Dropped: lambda _: self._lost(),
+            Lost: lambda _: self._lost(),
+        }
+
+    def _read(self, read: Read) -> Command:
+        self._set(request=read)
+        return self._lock()
+
+    def _request(self) -> Read:
+        assert isinstance(self.state.request, Read)
+        return self.state.request
+
+    def _look(self) -> Command:
+        self._set(phase=Phase.LOOKING)
+        return Peek(self._request().name)
+
+    def _answer(self, token: Token) -> Command:
+        """L5: after the confirmed transaction only, also if the value is empty."""
+        self._set(phase=Phase.ENDED, token=token)
+        return Answer(token)
+
+    # --- L2: the value decides ------------------------------------------------------------------------
+
+    def _peeked(self, seen: Peeked) -> Command:
+        read = self._request()
+        if stop := self._later(seen.tokens, read.stream, read.reader, read.batch):
+            return stop
+        if stop := self._foreign(seen.tokens, read.stream):
+            return stop
+        sighting = self._named(seen.tokens, read.stream, read.name)
+        if sighting is None:
+            return self._prove()
+        if stop := self._set_back(sighting.token, read.since):
+            return stop
+        if sighting.token.batch == read.batch:
+            return self._replay(sighting.token)
+        return self._receive(sighting, len(seen.tokens))
+
+    def _replay(self, token: Token) -> Command:
+        if not token.blocks:
+            return self._answer(token)
+        self._set(phase=Phase.BROWSING, token=token)
+        return Browse(token.stream, token.batch, token.blocks)
+
+    def _receive(self, sighting: Sighting, tokens: int) -> Command:
+        """L11: a token that was delivered too often is replaced first. L1: the blocks of its batch are not needed."""
+        token = sighting.token
+        if is_worn([sighting]) or self.state.note is not None:
+            empty = replace(token, blocks=0, first=token.next)
+            self._set(renewed=replace(empty, alone=self.state.note or token.alone))
+        return self._open(token, tokens + token.blocks)
+
+    # --- L7: a value is whole -------------------------------------------------------------------------
+
+    def _blocks_seen(self, seen: BlocksSeen) -> Command:
+        read, token = self._request(), self.state.token
+        if token is None:
+            return self._answer(_without_token(read, seen.blocks))
+        if seen.blocks >= token.blocks:
+            return self._answer(token)
+        self._set(found=seen.blocks)
+        return self._prove()
+
+    # --- L8: before a loss is reported, the lock is held ----------------------------------------------
+
+    def _prove(self) -> Command:
+        self._set(phase=Phase.PROVING)
+        return ProveLink()
+
+    def _proven(self) -> Command:
+        read, token, found = self._request(), self.state.token, self.state.found
+        if token is None:
+            if self._fail_on_data_loss:
+                return self._stop(TokenMissing(read.reader, read.name))
+            self._set(phase=Phase.BROWSING)
+            return Browse(read.stream, read.batch, None)
+        assert found is not None
+        if self._fail_on_data_loss:
+            return self._stop(BlocksMissing(read.reader, read.batch, found, token.blocks))
+        return self._answer(replace(token, blocks=found))
+
+    # --- L3: one transaction --------------------------------------------------------------------------
+
+    def _value_accepted(self) -> Command:
+        if self.state.renewed is not None:
+            return self._renew()
+        token = self._token()
+        self._set(phase=Phase.RECEIVING)
+        return Receive(self._request().batch, token.next, 1 if token.alone else None)
+
+    def _renewed(self) -> Command:
+        renewed = self.state.renewed
+        assert renewed is not None
+        self._set(renewed=None, note=None)
+        return self._open(renewed, 1)
+
+    def _received(self, received: Received) -> Command:
+        if received.deliveries >= MAX_SOURCE_DELIVERIES and (command := self._suspected(received)):
+            return command
+        token = self._token()
+        after = replace(
+            token,
+            batch=self._request().batch,
+            blocks=received.blocks,
+            first=token.next,
+            next=token.next + received.messages,
+            drained=received.drained,
+            alone=None,
+            figures=received.figures,
+        )
+        self._set(phase=Phase.REPLACING, token=after)
+        return Replace(after)
+
+    # --- L13: a message that many have died with is received alone ------------------------------------
+
+    def _suspected(self, received: Received) -> Command | None:
+        """None: it is alone, and the token tells so."""
+        alone = self._token().alone
+        now = Alone(message=received.suspect or "", deliveries=received.deliveries)
+        if alone is not None and alone.message == now.message:
+            if now.deliveries > alone.deliveries:
+                return self._stop(PoisonLoop(now.message, now.deliveries))
+            if received.messages == 1:
+                return None
+        self._set(phase=Phase.GIVING_BACK, note=now)
+        return GiveBack()
+
+
+def _without_token(read: Read, blocks: int) -> Token:
+    """With failOnDataLoss=false: the answer is what is there."""
+    return Token(stream=read.stream, name=read.name, reader=read.reader, batch=read.batch, blocks=blocks)

@@ -1,0 +1,189 @@
+"""The values of a read whose tasks receive, and their texts: the token of a register, and the offset in Spark's log.
+
+A *register* is a queue of a read partition with one consumer, the lock. Its *value* is what one batch received: blocks
+of messages, then one token. A transaction accepts the whole value that its task has read, and sends the next one. The
+broker carries out only one of two transactions that accept the same message.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+__all__ = ["MAX_VALUE_DELIVERIES", "Alone", "Offset", "Sighting", "Token", "is_worn"]
+
+MAX_VALUE_DELIVERIES = 3
+"""A token that was delivered so often without an acknowledgement is replaced in a transaction of its own. The broker
+moves a message to its dead-letter queue after 10 deliveries by default, and each death in a transaction is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """A message that many attempts have died with, or whose producer wrote such a count: it is received alone."""
+
+    message: str
+    """What identifies it."""
+
+    deliveries: int
+    """Its delivery-count when this note was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """The last message of a value: what the reader received in its last batch."""
+
+    stream: str
+    name: str
+    """Of this token and those that replace it. The offset names it: a token that was made anew has another name."""
+
+    reader: int
+    batch: int
+    """The value is the reader's answer for this batch of Spark."""
+
+    blocks: int = 0
+    """How many blocks the value has. 0 after a renewal, which drops the blocks of a committed batch."""
+
+    first: int = 0
+    next: int = 0
+    """The numbers of the messages in the value are [first, next). They count within the reader."""
+
+    drained: bool = False
+    """The source had no more messages."""
+
+    alone: Alone | None = None
+    figures: tuple[tuple[str, int], ...] = ()
+    """For the progress of the query."""
+
+    def text(self) -> str:
+        values: dict[str, Any] = {
+            "stream": self.stream,
+            "name": self.name,
+            "reader": self.reader,
+            "batch": self.batch,
+            "blocks": self.blocks,
+            "first": self.first,
+            "next": self.next,
+        }
+        if self.drained:
+            values["drained"] = True
+        if self.alone is not None:
+            values["alone"] = {"message": self.alone.message, "deliveries": self.alone.deliveries}
+        if self.figures:
+            values["figures"] = dict(self.figures)
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raise ``ValueError`` if the text is not a token."""
+        match json.loads(text):
+            case {
+                "stream": str(stream),
+                "name": str(name),
+                "reader": int(reader),
+                "batch": int(batch),
+                "blocks": int(blocks),
+                "first": int(first),
+                "next": int(next_),
+                **rest,
+            }:
+                return cls(
+                    stream=stream,
+                    name=name,
+                    reader=reader,
+                    batch=batch,
+                    blocks=blocks,
+                    first=first,
+                    next=next_,
+                    drained=rest.get("drained") is True,
+                    alone=_alone(rest.get("alone")),
+                    figures=_figures(rest.get("figures", {})),
+                )
+        raise ValueError("not a token of a read partition")
+
+
+def _alone(value: Any) -> Alone | None:
+    match value:
+        case None:
+            return None
+        case {"message": str(message), "deliveries": int(deliveries)}:
+            return Alone(message=message, deliveries=deliveries)
+    raise ValueError("not a token of a read partition")
+
+
+def _figures(value: Any) -> tuple[tuple[str, int], ...]:
+    if isinstance(value, dict) and all(isinstance(each, int) for each in value.values()):
+        return tuple(value.items())
+    raise ValueError("not a token of a read partition")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A token as the broker shows it."""
+
+    token: Token
+    deliveries: int = 0
+    """How often the broker delivered it before without an acknowledgement (AMQP's delivery-count)."""
+
+
+def is_worn(sightings: Iterable[Sighting]) -> bool:
+    """Return whether the broker may soon move a token to its dead-letter queue."""
+    return any(sighting.deliveries >= MAX_VALUE_DELIVERIES for sighting in sightings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offset:
+    """A number of a batch, and what its tasks need. ``Offset()`` is what ``initialOffset`` answers."""
+
+    stream: str | None = None
+    """One query's reading of its sources. None: there is no register yet."""
+
+    address: str | None = None
+    """The registers of the stream are below this address, and at no other one."""
+
+    broker: str | None = None
+    """The identity of the broker that has them, if it tells one."""
+
+    batch: int = 0
+    names: tuple[str, ...] = ()
+    """The name of each reader's token, of all readers that were ever made."""
+
+    used: tuple[int, ...] = ()
+    """The last batch in which each reader received; that of its token, if the batch is committed."""
+
+    @property
+    def readers(self) -> tuple[int, ...]:
+        """The readers of this batch."""
+        return tuple(reader for reader, batch in enumerate(self.used) if batch == self.batch and self.batch)
+
+    def text(self) -> str:
+        values = {
+            "stream": self.stream,
+            "address": self.address,
+            "broker": self.broker,
+            "batch": self.batch,
+            "names": list(self.names),
+            "used": list(self.used),
+        }
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Raise ``ValueError`` if the text is not an offset."""
+        match json.loads(text):
+            case {
+                "stream": str() | None as stream,
+                "address": str() | None as address,
+                "broker": str() | None as broker,
+                "batch": int(batch),
+                "names": [*names],
+                "used": [*used],
+            } if _are_parallel(names, used):
+                return cls(
+                    stream=stream, address=address, broker=broker, batch=batch, names=tuple(names), used=tuple(used)
+                )
+        raise ValueError("not an offset of a read whose tasks receive")
+
+
+def _are_parallel(names: list[Any], used: list[Any]) -> bool:
+    are_texts = all(isinstance(name, str) for name in names)
+    return are_texts and all(isinstance(batch, int) for batch in used) and len(names) == len(used)

@@ -1,0 +1,51 @@
+from pyspark_jms.delivery.register.outcomes import Elsewhere, Keep, Read, Stop
+from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
+from pyspark_jms.delivery.register.token import Offset
+
+PLACE = {"stream": "s", "address": "here", "broker": "b"}
+FOUR = Offset(batch=4, names=("t", "u", "v"), used=(4, 4, 2), **PLACE)
+
+
+def test_the_first_batch_has_tokens_that_no_log_names():
+    assert keeps(Offset(), "s", 2) == tuple(
+        Keep(stream="s", name=None, reader=reader, batch=0, used=0) for reader in (0, 1)
+    )
+    first = planned(Offset(address="here"), {0: "t", 1: "u"}, 2, stream="s")
+    assert first == Offset(stream="s", address="here", batch=1, names=("t", "u"), used=(1, 1))
+    assert reads(Offset(), first)[1] == Read(stream="s", name="u", reader=1, batch=1, since=0)
+
+
+def test_l10_any_batch_has_any_number_of_readers():
+    """The readers of the last batch are asked for too, because nobody may have read them."""
+    assert [(keep.reader, keep.name, keep.used) for keep in keeps(FOUR, "s", 1)] == [(0, "t", 4), (1, "u", 4)]
+    fewer = planned(FOUR, {0: "t", 1: "u"}, 1, stream="s")
+    assert (fewer.names, fewer.used, fewer.readers) == (("t", "u", "v"), (5, 4, 2), (0,))
+    assert [(keep.reader, keep.name, keep.used) for keep in keeps(fewer, "s", 4)] == [
+        (0, "t", 5),
+        (1, "u", 4),
+        (2, "v", 2),
+        (3, None, 5),
+    ]
+    more = planned(fewer, {0: "t", 1: "u", 2: "v", 3: "w"}, 4, stream="s")
+    assert [(read.reader, read.batch, read.since) for read in reads(fewer, more)] == [
+        (0, 6, 5),
+        (1, 6, 4),
+        (2, 6, 2),
+        (3, 6, 5),
+    ]
+
+
+def test_a_token_that_was_made_anew_has_another_name_in_the_next_offset():
+    assert planned(FOUR, {0: "new", 1: "u"}, 2, stream="s").names == ("new", "u", "v")
+
+
+def test_an_offset_without_a_stream_has_no_tasks():
+    assert reads(Offset(), Offset()) == ()
+
+
+def test_l16_registers_that_the_log_names_are_nowhere_else():
+    assert require_place(Offset(), "there", "z") is None
+    assert require_place(FOUR, "here", "b") is None
+    assert require_place(FOUR, "here", None) is None, "the broker does not tell"
+    assert require_place(FOUR, "there", "b") == Stop(Elsewhere("address", "here", "there"))
+    assert require_place(FOUR, "here", "z") == Stop(Elsewhere("broker", "b", "z"))

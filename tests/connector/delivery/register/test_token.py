@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import pytest
+
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Alone, Offset, Sighting, Token, is_worn
+
+TOKEN = Token(stream="s", name="t", reader=1, batch=4, blocks=2, first=10, next=20)
+OFFSET = Offset(stream="s", address="a", broker="b", batch=4, names=("t", "u"), used=(4, 3))
+
+
+def test_the_text_of_a_token_is_the_token_and_is_stable():
+    text = '{"stream":"s","name":"t","reader":1,"batch":4,"blocks":2,"first":10,"next":20}'
+    assert TOKEN.text() == text
+    assert Token.parse(text) == TOKEN
+    full = replace(TOKEN, drained=True, alone=Alone(message="m", deliveries=5), figures=(("bytes", 9),))
+    assert Token.parse(full.text()) == full
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        TOKEN.text().replace("4", '"4"'),
+        TOKEN.text()[:-1] + ',"alone":{"message":1,"deliveries":5}}',
+        TOKEN.text()[:-1] + ',"figures":{"bytes":"9"}}',
+    ],
+)
+def test_another_text_is_no_token(text):
+    with pytest.raises(ValueError, match=r"not a token|Expecting value"):
+        Token.parse(text)
+
+
+def test_a_token_is_worn_long_before_the_limit_of_a_broker():
+    fresh, worn = Sighting(TOKEN, MAX_VALUE_DELIVERIES - 1), Sighting(TOKEN, MAX_VALUE_DELIVERIES)
+    assert not is_worn([])
+    assert not is_worn([fresh, fresh])
+    assert is_worn([fresh, worn])
+    assert MAX_VALUE_DELIVERIES < 10 / 2, "the renewal may fail as often again"
+
+
+def test_the_text_of_an_offset_is_the_offset():
+    text = '{"stream":"s","address":"a","broker":"b","batch":4,"names":["t","u"],"used":[4,3]}'
+    assert OFFSET.text() == text
+    assert Offset.parse(text) == OFFSET
+    assert Offset.parse(Offset().text()) == Offset()
+
+
+@pytest.mark.parametrize("text", ["", "{}", OFFSET.text().replace("[4,3]", "[4]"), OFFSET.text().replace('"u"', "1")])
+def test_another_text_is_no_offset(text):
+    with pytest.raises(ValueError, match=r"not an offset|Expecting value"):
+        Offset.parse(text)
+
+
+def test_the_readers_of_a_batch_are_those_that_it_used_last():
+    assert OFFSET.readers == (0,)
+    assert Offset().readers == ()
