@@ -32,12 +32,19 @@ class MessageAnswers:
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
-    def unmappable(self: _Link, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+    def unmappable(
+        self: _Link, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int
+    ) -> dict[int, str]:
         from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
 
         source = self.subscription.destination
         rows = decode_block(
-            block.slice(0, upto), dialect=self.dialect, source=source, first_sequence=0, body_type=body_type
+            block.slice(0, upto),
+            dialect=self.dialect,
+            source=source,
+            first_sequence=0,
+            body_type=body_type,
+            max_elements=max_elements,
         )
         return body_errors(rows)
 

@@ -16,7 +16,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues, warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
@@ -91,6 +91,7 @@ class AmqpSource:
         source: Destination,
         first_sequence: int,
         body_type: BodyChoice,
+        max_elements: int = MAX_ELEMENTS,
     ) -> Any:
         return decode_block(
             block,
@@ -98,6 +99,7 @@ class AmqpSource:
             source=source,
             first_sequence=first_sequence,
             body_type=body_type,
+            max_elements=max_elements,
         )
 
     def selector_dialect(self, dialect: str) -> str | None:

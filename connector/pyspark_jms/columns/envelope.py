@@ -7,7 +7,8 @@ Does not know protocols.
 """
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +23,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
 from pyspark_jms.columns.typed_values import misfits
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 
 __all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "read_elements", "read_one", "read_types"]
 
@@ -39,6 +41,11 @@ _MOST_BYTES = 1 << 30
 
 _KEYS = {BodyType.MAP: ("name", "type", "value"), BodyType.STREAM: ("type", "value")}
 _LISTS = {kind: pa.list_(pa.struct([pa.field(key, pa.string()) for key in keys])) for kind, keys in _KEYS.items()}
+_STRING = re.compile(rb'"[^"]*"')
+_OUTER = 2
+"""The object and the array around the elements of an envelope."""
+
+_NO_ENVELOPE = pa.scalar(b"{}", pa.binary())
 _NO_NAME = pa.scalar("", pa.string())
 _BEGIN, _OF, _END, _NO_GAP = (pa.scalar(part, pa.binary()) for part in (b'{"number":', b',"of":', b"}\n", b""))
 
@@ -58,13 +65,16 @@ class Elements:
     """The reason, by row, for each text that cannot be read."""
 
 
-def read_elements(kind: EnvelopeKind, texts: pa.Array) -> Elements:
+def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> Elements:
     """The elements of each text of a binary column."""
-    lists = _by_arrow(kind, texts)
+    reasons = _with_too_many(kind, texts, max_elements)
+    lists = _by_arrow(kind, _without(texts, reasons))
     odd = _odd(lists)
     read: list[list[Element] | None] = []
-    reasons = {}
     for row in np.flatnonzero(odd).tolist():
+        if row in reasons:
+            read.append(None)
+            continue
         try:
             read.append(read_one(kind, texts[row].as_py()))
         except Unreadable as unreadable:
@@ -73,6 +83,40 @@ def read_elements(kind: EnvelopeKind, texts: pa.Array) -> Elements:
     if read:
         lists = _with(lists, odd, pa.array(read, lists.type))
     return Elements(_MAKERS[kind](lists), reasons)
+
+
+def _with_too_many(kind: EnvelopeKind, texts: pa.Array, most: int) -> dict[int, str]:
+    """By row, the reason not to parse a text. A text of no more bytes than ``most`` has no more elements."""
+    long = np.flatnonzero(pc.greater(pc.binary_length(texts), pa.scalar(most)))
+    return {
+        row: f"the {kind} has {too_many('elements', most)}"
+        for row in long.tolist()
+        if _exceeds(texts[row].as_py(), most)
+    }
+
+
+def _exceeds(data: bytes, most: int) -> bool:
+    """Whether a JSON text has more objects, arrays or members than an envelope of ``most`` elements.
+
+    They are counted before the text is parsed, because each takes a hundred bytes of memory when it is.
+    """
+    if not _counts_exceed(data, most):
+        return False
+    without_escapes = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    return _counts_exceed(_STRING.sub(b"", without_escapes), most)
+
+
+def _counts_exceed(data: bytes, most: int) -> bool:
+    return data.count(b"{") + data.count(b"[") > most + _OUTER or data.count(b",") > most * len(_KEYS[BodyType.MAP])
+
+
+def _without(texts: pa.Array, rows: Iterable[int]) -> pa.Array:
+    """The texts with a JSON that is no envelope in the place of some."""
+    if not rows:
+        return texts
+    mask = np.zeros(len(texts), np.bool_)
+    mask[list(rows)] = True
+    return pc.if_else(pa.array(mask), _NO_ENVELOPE, texts)
 
 
 def column_of(kind: EnvelopeKind, elements: Sequence[Sequence[Element] | None]) -> pa.Array:
@@ -247,10 +291,10 @@ _MAKERS = {BodyType.MAP: _map, BodyType.STREAM: _stream}
 # --- property_types -----------------------------------------------------------------------------
 
 
-def read_types(texts: pa.Array) -> tuple[pa.Array, Ints]:
+def read_types(texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> tuple[pa.Array, Ints]:
     """Property name → JMS type, from each text; and the rows whose text cannot be read. Equal texts are read once."""
     encoded = texts.dictionary_encode()
-    found = [_types_in(text) for text in encoded.dictionary.to_pylist()]
+    found = [None if text.count(":") > max_elements else _types_in(text) for text in encoded.dictionary.to_pylist()]
     bad = np.array([types is None for types in found] + [False])
     codes = encoded.indices.fill_null(len(found)).to_numpy()
     column = pa.array([types and list(types.items()) for types in found], ARROW_SCHEMA.field("property_types").type)

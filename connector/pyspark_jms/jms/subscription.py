@@ -6,10 +6,23 @@ from typing import Literal, TypeAlias
 from pyspark_jms.errors import SelectorChangedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 
-__all__ = ["ASSUMED_MESSAGE_BYTES", "BodyChoice", "Subscription", "selector_changed", "source_name"]
+__all__ = [
+    "ASSUMED_MESSAGE_BYTES",
+    "MAX_ELEMENTS",
+    "BodyChoice",
+    "Subscription",
+    "selector_changed",
+    "source_name",
+    "too_many",
+]
 
 ASSUMED_MESSAGE_BYTES = 4 << 10
 """The size of a message where bytes must be converted to messages before the first message arrives."""
+
+MAX_ELEMENTS = 100_000
+"""The default of option maxMessageElements. An element takes one byte of a message, and up to 300 bytes of memory
+where it is decoded.
+"""
 
 BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
 """Option bodyType: one body type for all messages, or detection for each message."""
@@ -42,3 +55,8 @@ def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
 def source_name(destination: Destination, durable: DurableSubscription | None) -> str:
     """The subscription's name in a journal: two subscriptions to a topic get the same messages under the same ids."""
     return str(destination) if durable is None else f"{destination} for {durable}"
+
+
+def too_many(what: str, most: int) -> str:
+    """The reason why a message is not decoded that has more of ``what`` than option maxMessageElements."""
+    return f"more {what} than maxMessageElements ({most:,})"

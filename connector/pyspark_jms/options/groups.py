@@ -29,8 +29,8 @@ GROUPS: tuple[Group, ...] = (
            "writeId", "onReplayMismatch", "transaction", "onBadMessage", "onTooLarge", "deadLetterQueue", "onBadRow")),
     Group("Tuning", "Sizes and times. The defaults are right for most queries.",
           ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay", "windowBytes",
-           "maxMessageBytes", "partitionBytes", "connectTimeout", "receiptTimeout", "heartbeat", "reconnectTimeout",
-           "reconnectAttempts")),
+           "maxMessageBytes", "maxMessageElements", "partitionBytes", "connectTimeout", "receiptTimeout", "heartbeat",
+           "reconnectTimeout", "reconnectAttempts")),
 )  # fmt: skip
 
 KAFKA: dict[str, str] = {

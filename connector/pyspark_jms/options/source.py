@@ -86,6 +86,7 @@ class SourceOptions:
     window_bytes: int
     partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]
+    max_elements: int
     on_bad_message: Literal["keep", "fail", "deadLetter"]
     dead_letter_queue: str | None
     idle_timeout: float
@@ -120,6 +121,7 @@ class SourceOptions:
             window_bytes=_window(values, explicit_bytes="maxbytespertrigger" in {key.lower() for key in raw}),
             partition_bytes=values["partitionBytes"],
             body_type=values["bodyType"],
+            max_elements=values["maxMessageElements"],
             on_bad_message=values["onBadMessage"],
             dead_letter_queue=_dead_letter_queue(values, reading),
             idle_timeout=values["idleTimeout"],

@@ -10,7 +10,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import BodyChoice, Subscription
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.missing_queues import FoundQueue
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -120,7 +120,7 @@ class Connected(Protocol):
 class Unmappable(Protocol):
     """Messages that will not become rows."""
 
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int) -> dict[int, str]:
         """Of the block's first messages, those that decoding cannot map, and why."""
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
@@ -209,6 +209,7 @@ class SourceProtocol(Protocol):
         source: Destination,
         first_sequence: int,
         body_type: BodyChoice,
+        max_elements: int = MAX_ELEMENTS,
     ) -> Any:
         """One RecordBatch of the schema."""
 

@@ -26,6 +26,7 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
         source=source,
         first_sequence=part.first_sequence,
         body_type=options.body_type,
+        max_elements=options.max_elements,
     )
     if options.on_bad_message == "fail":
         _require_good(batch)

@@ -8,7 +8,7 @@ from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues, warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
@@ -90,11 +90,18 @@ class StompSourceLink(Consumer):
 
     # --- messages that will not become rows -----------------------------------------------------
 
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice) -> dict[int, str]:
+    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int) -> dict[int, str]:
         from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
 
         source = self.subscription.destination
-        rows = _decode(block.slice(0, upto), dialect=self.dialect, source=source, first_sequence=0, body_type=body_type)
+        rows = _decode(
+            block.slice(0, upto),
+            dialect=self.dialect,
+            source=source,
+            first_sequence=0,
+            body_type=body_type,
+            max_elements=max_elements,
+        )
         return body_errors(rows)
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
@@ -140,6 +147,7 @@ class StompSource:
         source: Destination,
         first_sequence: int,
         body_type: BodyChoice,
+        max_elements: int = MAX_ELEMENTS,
     ) -> Any:
         return _decode(
             block,
@@ -147,6 +155,7 @@ class StompSource:
             source=source,
             first_sequence=first_sequence,
             body_type=body_type,
+            max_elements=max_elements,
         )
 
     def selector_dialect(self, dialect: str) -> str | None:

@@ -263,3 +263,55 @@ def test_property_types_that_cannot_be_read(text):
         [[("a", "int")], None, None, None, [("a", "int")]],
         [1, 3],
     )
+
+
+# --- very many elements --------------------------------------------------------------------------
+
+OF_INT = '{"type": "int"}'
+NAMED = '{"name": "%d", "type": "int", "value": "1"}'
+
+
+def with_elements(kind, count):
+    elements = [OF_INT if kind is STREAM else NAMED % number for number in range(count)]
+    return '{{"{}": [{}]}}'.format(kind.value, ", ".join(elements))
+
+
+@pytest.mark.parametrize("beside", [0, MANY], ids=["alone", "among others"])
+@pytest.mark.parametrize("kind", [MAP, STREAM])
+def test_a_text_with_too_many_elements_is_not_parsed(kind, beside):
+    texts = [with_elements(kind, count) for count in (10, 11, 10)] + [with_elements(kind, 2)] * beside
+    found = read_elements(kind, pa.array(texts, pa.binary()), 10)
+    assert found.reasons == {1: f"the {kind} has more elements than maxMessageElements (10)"}
+    assert [len(elements) if elements else None for elements in found.column.to_pylist()[:3]] == [10, None, 10]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{"stream": [{}]}}'.format(",".join(["{}"] * 50)),
+        '{{"stream": [{}]}}'.format(",".join(["[]"] * 50)),
+        '{{"stream": [{}]}}'.format(",".join(['""'] * 50)),
+        "[" * 50,
+        '{{"stream": [{}]}}'.format(",".join([r'{"\\":"\""}'] * 50)),
+    ],
+    ids=["objects", "arrays", "texts", "nested", "escapes"],
+)
+def test_a_text_is_not_parsed_when_its_values_are_too_many(text):
+    """Each of them would take memory before the text is found to be no envelope."""
+    reasons = read_elements(STREAM, pa.array([text], pa.binary()), 10).reasons
+    assert reasons == {0: "the stream has more elements than maxMessageElements (10)"}
+
+
+@pytest.mark.parametrize("value", ["{[,", '\\"{[,', "\\\\", '\\\\\\"{[,:'])
+def test_what_stands_in_a_value_is_not_counted(value):
+    """A value may be a long JSON text itself."""
+    text = '{"stream": [{"type": "string", "value": "%s"}]}' % (value * 50)
+    found = read_elements(STREAM, pa.array([text], pa.binary()), 10)
+    assert not found.reasons
+    ((element,),) = found.column.to_pylist()
+    assert element["value"] == json.loads(f'"{value * 50}"')
+
+
+def test_types_of_too_many_properties_are_not_read():
+    text = json.dumps({f"p{number}": "int" for number in range(11)})
+    assert [list(read_types(pa.array([text]), most)[1]) for most in (10, 11)] == [[0], []]

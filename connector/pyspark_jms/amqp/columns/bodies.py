@@ -24,7 +24,7 @@ from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 
 __all__ = ["body_columns"]
 
@@ -62,6 +62,7 @@ def body_columns(
     annotations: Ints,
     content_types: pa.Array,
     choice: BodyChoice,
+    max_elements: int = MAX_ELEMENTS,
 ) -> dict[str, pa.Array]:
     """``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
     shapes = _shapes(parts, refusals)
@@ -72,7 +73,7 @@ def body_columns(
     if not fits.all():
         refusals.add(np.flatnonzero(~fits))
         shapes = np.where(fits, shapes, _NO_SECTION)
-    bodies = _Bodies(reader, parts, kinds, shapes, refusals)
+    bodies = _Bodies(reader, parts, kinds, shapes, refusals, max_elements)
     return {
         "body_type": bodies.types(),
         "text": bodies.text(),
@@ -117,6 +118,7 @@ class _Bodies:
     kinds: Ints
     shapes: Ints
     refusals: Refusals
+    max_elements: int
 
     def types(self) -> pa.Array:
         first = int(self.kinds[0])
@@ -184,11 +186,11 @@ class _Bodies:
         values = [element_types(flat), texts_of(self.reader, flat, self.refusals)]
         return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
 
-    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], tuple[Entries, Mask]]) -> Entries:
+    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints, int], tuple[Entries, Mask]]) -> Entries:
         """The entries of the bodies of some rows. A row with a value that JMS does not have is refused."""
         if not len(rows):
             return []
-        found, bad = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows])
+        found, bad = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows], self.max_elements)
         self.refusals.add(rows[bad])
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
         return [

@@ -4,11 +4,14 @@ Each step works on all messages at once. What it does not take is read one messa
 Does not know sockets and Spark.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
-from pyspark_jms.amqp.columns.merge import merged
+from pyspark_jms.amqp.columns.inside import TooManyAtOnceError
+from pyspark_jms.amqp.columns.merge import merged, stacked
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
 from pyspark_jms.amqp.columns.rows import columns_of
 from pyspark_jms.amqp.columns.walk import walk
@@ -18,12 +21,14 @@ from pyspark_jms.columns.cut import Ints, require_offsets
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 
 __all__ = ["decode"]
 
 _ROW_PREFIX = len("queue://") + len("/~") + 32
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
+
+_BYTES_AT_ONCE = 1 << 18
 
 _SEQUENCE = ARROW_SCHEMA.get_field_index("sequence")
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA}
@@ -36,6 +41,7 @@ def decode(
     source: Destination,
     first_sequence: int,
     body_type: BodyChoice,
+    max_elements: int = MAX_ELEMENTS,
 ) -> pa.RecordBatch:
     """Decode the bare messages of a block (AMQP 1.0 §3.2), of whose index only ``ends`` is used.
 
@@ -48,15 +54,29 @@ def decode(
     buffer = pa.py_buffer(block.data)
     require_offsets(buffer.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
-    reading = Reading(dialect=dialect, source=source, body_type=body_type)
-    reader = ByteReader(buffer)
-    try:
-        fast, numbers = _read(reader, begins, ends, reading)
-    except TooNearTheEndError:
-        fast, numbers = _read(reader.padded(), begins, ends, reading)
-    batch = _with_others(fast, numbers, block, reading)
+    reading = Reading(dialect=dialect, source=source, body_type=body_type, max_elements=max_elements)
+    batch = stacked(list(_pieces(block, ByteReader(buffer), begins, ends, reading)))
     sequence = pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64))
     return batch.set_column(_SEQUENCE, ARROW_SCHEMA.field(_SEQUENCE), sequence)
+
+
+def _pieces(
+    block: MessageBlock, reader: ByteReader, begins: Ints, ends: Ints, reading: Reading
+) -> Iterator[pa.RecordBatch]:
+    """The rows of all messages, in as few batches as the number of their elements allows."""
+    pending = [(0, len(begins))]
+    while pending:
+        first, last = pending.pop()
+        try:
+            fast, numbers = _read(reader, begins[first:last], ends[first:last], reading)
+        except TooNearTheEndError:
+            reader = reader.padded()
+            pending.append((first, last))
+        except TooManyAtOnceError:
+            middle = (first + last) // 2
+            pending += [(middle, last), (first, middle)]
+        else:
+            yield _with_others(fast, numbers, block, first, reading)
 
 
 def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
@@ -72,7 +92,7 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
 def _read(reader: ByteReader, begins: Ints, ends: Ints, reading: Reading) -> tuple[pa.RecordBatch, Ints]:
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
-    parts = walk(reader, begins, ends)
+    parts = walk(reader, begins, ends, reading.max_elements)
     if not len(parts):
         return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA), numbers
     columns, refused = columns_of(reader, parts, reading)
@@ -82,11 +102,23 @@ def _read(reader: ByteReader, begins: Ints, ends: Ints, reading: Reading) -> tup
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA), numbers
 
 
-def _with_others(fast: pa.RecordBatch, numbers: Ints, block: MessageBlock, reading: Reading) -> pa.RecordBatch:
-    """One row for each message: that of ``fast``, or else what the reader of one message reads."""
+def _with_others(
+    fast: pa.RecordBatch, numbers: Ints, block: MessageBlock, first: int, reading: Reading
+) -> pa.RecordBatch:
+    """One row for each message from ``first`` on: that of ``fast``, or else what the reader of one message reads."""
     others = np.flatnonzero(numbers < 0)
     if not len(others):
         return fast
-    read = [read_message(block.message(row), reading) for row in others.tolist()]
-    slow = pa.RecordBatch.from_pylist(read, schema=ARROW_SCHEMA)
-    return merged(fast, numbers, slow)
+    return merged(fast, numbers, stacked(list(_one_by_one(block, (first + others).tolist(), reading))))
+
+
+def _one_by_one(block: MessageBlock, rows: list[int], reading: Reading) -> Iterator[pa.RecordBatch]:
+    """The rows of some messages. Those of ``_BYTES_AT_ONCE`` are Python objects at the same time."""
+    read, size = [], 0
+    for row in rows:
+        message = block.message(row)
+        read.append(read_message(message, reading))
+        size += len(message)
+        if size >= _BYTES_AT_ONCE or row == rows[-1]:
+            yield pa.RecordBatch.from_pylist(read, schema=ARROW_SCHEMA)
+            read, size = [], 0

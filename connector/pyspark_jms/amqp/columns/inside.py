@@ -9,12 +9,24 @@ from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Compounds, Va
 from pyspark_jms.amqp.columns.heads import Heads
 from pyspark_jms.columns.cut import Ints, Mask
 
-__all__ = ["Entry", "Field", "Inside"]
+__all__ = ["Entry", "Field", "Inside", "TooManyAtOnceError"]
 
 _FEW_ROWS, _MANY_ENTRIES = 16, 32
 """Fewer rows than ``_FEW_ROWS`` with more entries than ``_MANY_ENTRIES`` are left to the reader of one message."""
 
+_MANY_STEPS = 1 << 14
+"""Rows with more elements are left to the reader of one message: ``_FEW_ROWS`` of them are as many as all below."""
+
+_MANY_AT_ONCE, _FEWEST_BYTES = 1 << 18, 3
+"""Where there are more elements than ``_MANY_AT_ONCE``, with fewer than ``_FEWEST_BYTES`` bytes each, their positions
+take more memory than the messages many times over.
+"""
+
 _KEY_HEAD = 2
+
+
+class TooManyAtOnceError(Exception):
+    """The rows have too many elements: read fewer rows at once."""
 
 
 class Field(NamedTuple):
@@ -57,7 +69,8 @@ class Inside:
         self._rows, self.heads = rows, heads
         self._count, self._end = compounds.counts, compounds.end
         self._least = int(self._count.min()) if len(rows) else 0
-        self._refuse(compounds.bad)
+        self._refuse(compounds.bad | (self._count > _MANY_STEPS))
+        self._require_few()
 
     def elements(self) -> Iterator[Entry]:
         index = 0
@@ -161,6 +174,13 @@ class Inside:
         kept = ~wrong
         self._keep(kept)
         return kept
+
+    def _require_few(self) -> None:
+        total = int(self._count.sum())
+        if total > _MANY_AT_ONCE and len(self._rows) > _FEW_ROWS:
+            span = self._end[-1] - self.heads.at[0]
+            if int(span) < _FEWEST_BYTES * total:
+                raise TooManyAtOnceError
 
     def _keep(self, kept: Mask) -> None:
         self._rows = self._rows[kept]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyspark_jms.amqp.columns.one_value import NULL, Unreadable, binary, element_text, string
 from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
@@ -40,6 +40,9 @@ _SHAPES = {
     )
     for code in codes
 }
+
+Typed: TypeAlias = tuple[str, str | None]
+"""The type and the value of an element, of which Arrow makes a struct."""
 
 _Read = TypeVar("_Read")
 
@@ -161,8 +164,8 @@ def _joined(message: bytes, places: list[int]) -> bytes:
     return b"".join(filter(None, (binary(message, at) for at in places)))
 
 
-def _map(message: bytes, places: list[int]) -> list[tuple[str, dict[str, str | None]]]:
-    found: dict[str, dict[str, str | None]] = {}
+def _map(message: bytes, places: list[int]) -> list[tuple[str, Typed]]:
+    found: dict[str, Typed] = {}
     at_all = [at for place in places for at in _elements(message, place, MAPS)]
     if len(at_all) % 2:
         raise Unreadable("is a map that has a key without a value")
@@ -170,13 +173,19 @@ def _map(message: bytes, places: list[int]) -> list[tuple[str, dict[str, str | N
         name = _within("a key of the map", partial(string, message, key))
         if name in found:
             raise Unreadable("is a map that has a key twice")
-        found[name] = _within("a value of the map", partial(_typed, message, value))
+        found[name] = _within("a value of the map", partial(element_text, message, value))
     return list(found.items())
 
 
-def _stream(message: bytes, places: list[int]) -> list[dict[str, str | None]]:
-    every = [at for place in places for at in _elements(message, place, LISTS)]
-    return [_within("an element of the stream", partial(_typed, message, at)) for at in every]
+def _stream(message: bytes, places: list[int]) -> list[Typed]:
+    return [_stream_element(message, at) for place in places for at in _elements(message, place, LISTS)]
+
+
+def _stream_element(message: bytes, at: int) -> Typed:
+    try:
+        return element_text(message, at)
+    except Unreadable as unreadable:
+        raise _inside("an element of the stream", unreadable) from None
 
 
 def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
@@ -186,13 +195,12 @@ def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
         raise Unreadable(f"is malformed: {malformed}") from None
 
 
-def _typed(message: bytes, at: int) -> dict[str, str | None]:
-    kind, text = element_text(message, at)
-    return {"type": kind, "value": text}
-
-
 def _within(what: str, read: Callable[[], _Read]) -> _Read:
     try:
         return read()
     except Unreadable as unreadable:
-        raise Unreadable(f"cannot be read: {what} {unreadable}") from None
+        raise _inside(what, unreadable) from None
+
+
+def _inside(what: str, unreadable: Unreadable) -> Unreadable:
+    return Unreadable(f"cannot be read: {what} {unreadable}")

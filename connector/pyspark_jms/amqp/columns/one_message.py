@@ -26,7 +26,9 @@ from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, D
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
+    DELIVERY_ANNOTATIONS,
     EMPTY_MESSAGE_ID,
+    FOOTER,
     HEADER,
     LISTS,
     MAPS,
@@ -35,6 +37,7 @@ from pyspark_jms.amqp.wire.sections import (
     VALUE,
     Buffer,
     MalformedMessageError,
+    count_of,
     elements,
     fingerprint,
     id_text,
@@ -44,7 +47,7 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
-from pyspark_jms.jms.subscription import BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 
 __all__ = ["MAX_FAULTS_SHOWN", "Reading", "delivery_id", "read_message"]
 
@@ -55,6 +58,9 @@ _LONGS, _TIMES = b"\x81\x55", b"\x81\x55\x83"
 _DEFAULT_PRIORITY = 4
 _MAX_INT = (1 << 31) - 1
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+_MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER), "annotations") | {
+    APPLICATION_PROPERTIES: "properties"
+}
 _GROUP_ID, _GROUP_SEQUENCE, _USER_ID, _COUNT = "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount"
 
 
@@ -65,6 +71,7 @@ class Reading:
     dialect: Dialect
     source: Destination
     body_type: BodyChoice
+    max_elements: int = MAX_ELEMENTS
 
 
 @dataclass(slots=True)
@@ -94,13 +101,15 @@ class _Parts:
     application_properties: list[tuple[int, int]]
     bodies: list[tuple[int, int]]
     """The code of each body section, and the position of its value."""
+    faults: list[str]
+    """What has too many entries, which are left out."""
 
 
 def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
     """The columns of one message without ``sequence``. It never raises."""
     row = _Row()
     try:
-        parts = _parts_of(message)
+        parts = _parts_of(message, reading.max_elements)
     except MalformedMessageError as malformed:
         row.faults.append(f"the message is malformed: {malformed}")
         row.columns["JMSDestination"] = str(reading.source)
@@ -109,7 +118,9 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
         _read_header(message, parts, row)
         _read_properties(message, parts, row, reading)
         _read_application_properties(message, parts, row, reading.dialect)
-        _read_body(message, parts, row, reading)
+        row.faults += parts.faults
+        if not parts.faults:
+            _read_body(message, parts, row, reading)
         types = [(name, kind) for name, (kind, _) in row.properties.items()]
         row.columns |= {
             "properties": [(name, text) for name, (_, text) in row.properties.items()],
@@ -131,10 +142,18 @@ def delivery_id(source: Destination, id_: str | None, message: Buffer) -> str:
     return f"{source.name}/{id_}"
 
 
-def _parts_of(message: bytes) -> _Parts:
-    parts = _Parts({}, {}, {}, [], [])
+def _parts_of(message: bytes, max_elements: int) -> _Parts:
+    parts = _Parts({}, {}, {}, [], [], [])
+    in_body = 0
     for code, value, _ in sections(message):
-        if code == HEADER:
+        count = count_of(message, value)
+        if DATA <= code <= VALUE:
+            in_body += max(1, count // 2 if message[value] in MAPS else count)
+            if in_body <= max_elements:
+                parts.bodies.append((code, value))
+        elif code in _MAP_SECTIONS and count // 2 > max_elements:
+            parts.faults.append(f"the message has {too_many(_MAP_SECTIONS[code], max_elements)}")
+        elif code == HEADER:
             parts.header.update(_fields(message, value, _HEADER_FIELDS))
         elif code == MESSAGE_ANNOTATIONS:
             parts.annotations.update(_annotations(message, value))
@@ -142,10 +161,10 @@ def _parts_of(message: bytes) -> _Parts:
             parts.properties.update(_fields(message, value, _PROPERTIES_FIELDS))
         elif code == APPLICATION_PROPERTIES:
             parts.application_properties.extend(_pairs(message, value))
-        elif DATA <= code <= VALUE:
-            parts.bodies.append((code, value))
         else:
             _pairs(message, value)
+    if in_body > max_elements:
+        parts.faults.append(f"the body has {too_many('elements', max_elements)}")
     return parts
 
 

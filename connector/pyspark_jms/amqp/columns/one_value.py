@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from functools import lru_cache
 from uuid import UUID
 
 from pyspark_jms.amqp.columns.decimals import decimal_text
@@ -88,6 +89,10 @@ AMQP_NAMES: dict[int, str] = {
 _FORMATS = {0x51: ">b", 0x54: ">b", 0x55: ">b", 0x61: ">h", 0x71: ">i", 0x81: ">q", 0x83: ">q", 0x72: ">f", 0x82: ">d"}
 
 
+_SHORT = [1 + FIXED_WIDTHS[code] if FIXED_WIDTHS.get(code, 2) < 2 else 0 for code in range(256)]  # noqa: PLR2004
+"""Constructor → bytes of a value of at most two bytes, with the constructor; 0: it is longer."""
+
+
 class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error has its text
     """The reason why a value cannot be read, as a clause that follows its name. It quotes nothing of the value."""
 
@@ -142,6 +147,17 @@ def element_text(message: Buffer, at: int) -> tuple[str, str | None]:
 
     One that JMS does not have is widened. A list, map, array or described value is a null of the AMQP type.
     """
+    width = _SHORT[message[at]]
+    return _short_text(bytes(message[at : at + width])) if width else _element_text(message, at)
+
+
+@lru_cache(maxsize=2048)
+def _short_text(element: bytes) -> tuple[str, str | None]:
+    """The same for all elements of these bytes: of the most elements that a message can have, one object is kept."""
+    return _element_text(element, 0)
+
+
+def _element_text(message: Buffer, at: int) -> tuple[str, str | None]:
     code = message[at]
     if code in JMS_TYPES and not (code == _CHAR and not _is_java_char(message, at)):
         kind, text = _jms_text(message, at)

@@ -88,6 +88,7 @@ class _Rows:
             annotations=types,
             content_types=content_types,
             choice=self._reading.body_type,
+            max_elements=self._reading.max_elements,
         )
 
     def _priorities(self) -> pa.Array:

@@ -22,6 +22,7 @@ from pyspark_jms.amqp.wire.sections import (
     VALUE,
 )
 from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
 __all__ = ["NO_BODY", "Entries", "Fields", "Parts", "elements_of", "entries_of", "walk"]
 
@@ -110,9 +111,9 @@ class _Renumbered:
         return which, self._numbers[field.rows[which]]
 
 
-def walk(reader: ByteReader, begins: Ints, ends: Ints) -> Parts:
+def walk(reader: ByteReader, begins: Ints, ends: Ints, max_elements: int = MAX_ELEMENTS) -> Parts:
     """The parts of every message that has the usual sections, each of them once."""
-    cursors = _Cursors(reader, begins.copy(), ends)
+    cursors = _Cursors(reader, begins.copy(), ends, max_elements)
     header = cursors.fields(HEADER)
     after_header = cursors.at.copy()
     cursors.entries(DELIVERY_ANNOTATIONS, _SYMBOL_KEYS)
@@ -128,8 +129,9 @@ def walk(reader: ByteReader, begins: Ints, ends: Ints) -> Parts:
 class _Cursors:
     """One position in each message. ``bad`` messages are not read again."""
 
-    def __init__(self, reader: ByteReader, begins: Ints, ends: Ints) -> None:
+    def __init__(self, reader: ByteReader, begins: Ints, ends: Ints, max_elements: int) -> None:
         self._reader = reader
+        self._max_elements = max_elements
         self.at = begins
         self._heads = Heads(reader, begins)
         self._ends = ends
@@ -145,7 +147,7 @@ class _Cursors:
         return found
 
     def entries(self, section: int, keys: tuple[int, int]) -> Entries:
-        inside = self._inside(section, MAP_CODES, None)
+        inside = self._inside(section, MAP_CODES, 2 * self._max_elements)
         if inside is None:
             return []
         found = list(inside.entries(keys))
@@ -157,7 +159,7 @@ class _Cursors:
         if len(inside.heads) == len(self._every) and (inside.heads.at == self.at).all():
             self._heads = inside.heads
 
-    def _inside(self, section: int, codes: tuple[int, int, int], most: int | None) -> Inside | None:
+    def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> Inside | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""
         words = self._heads.words()
         wanted = section << 16 | _DESCRIPTOR
@@ -174,7 +176,7 @@ class _Cursors:
         self._heads = Heads(self._reader, self.at)
         return Inside(self._reader, self.bad, rows, _with_most(found, most), Heads(self._reader, found.first))
 
-    def _inside_all(self, codes: tuple[int, int, int], most: int | None) -> Inside:
+    def _inside_all(self, codes: tuple[int, int, int], most: int) -> Inside:
         """The same where every row has the section."""
         heads, begin = self._heads, self.at + _SECTION
         words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
@@ -207,27 +209,30 @@ class _Cursors:
         return section, Field(self._every, code, start, stop)
 
 
-def _with_most(found: Compounds, most: int | None) -> Compounds:
-    """Lists with more elements than ``most`` are bad."""
-    return found if most is None else found._replace(bad=found.bad | (found.counts > most))
-
-
-def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
+def entries_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMENTS) -> tuple[Entries, Mask]:
     """The entries of the maps at positions, and which maps cannot be read; rows are numbered from 0."""
-    return _of_bodies(reader, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
+    return _of_bodies(_lists(reader, at, limit, MAP_CODES, 2 * most), lambda inside: inside.entries(_STRING_KEYS))
 
 
-def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
+def elements_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMENTS) -> tuple[Entries, Mask]:
     """The elements of the lists at positions, and which lists cannot be read."""
-    return _of_bodies(reader, at, limit, LIST_CODES, Inside.elements)
+    return _of_bodies(_lists(reader, at, limit, LIST_CODES, most), Inside.elements)
 
 
-def _of_bodies(
-    reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], read: Callable[[Inside], Iterator[Entry]]
-) -> tuple[Entries, Mask]:
+def _lists(reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], most: int) -> tuple[Inside, Mask]:
     bad = np.zeros(len(at), np.bool_)
-    compounds = reader.compounds(at, limit, codes)
-    found = list(read(Inside(reader, bad, np.arange(len(at)), compounds, Heads(reader, compounds.first))))
+    compounds = _with_most(reader.compounds(at, limit, codes), most)
+    return Inside(reader, bad, np.arange(len(at)), compounds, Heads(reader, compounds.first)), bad
+
+
+def _with_most(found: Compounds, most: int) -> Compounds:
+    """Lists with more elements than ``most`` are bad."""
+    return found._replace(bad=found.bad | (found.counts > most))
+
+
+def _of_bodies(lists: tuple[Inside, Mask], read: Callable[[Inside], Iterator[Entry]]) -> tuple[Entries, Mask]:
+    inside, bad = lists
+    found = list(read(inside))
     if bad.any():
         found = [entry.only(~bad[entry.field.rows]) for entry in found]
     return found, bad

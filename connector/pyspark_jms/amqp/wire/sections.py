@@ -29,6 +29,7 @@ __all__ = [
     "Buffer",
     "MalformedMessageError",
     "Section",
+    "count_of",
     "creation_time_ms",
     "delivery_count",
     "digest",
@@ -169,6 +170,23 @@ def skip(message: Buffer, at: int, limit: int, depth: int = 0) -> int:
     return end
 
 
+def count_of(message: Buffer, at: int) -> int:
+    """The number of elements that the list or map at a position states: 0 for any other value, and where ``elements``
+    raises because there are not as many bytes.
+    """
+    if message[at] not in LISTS + MAPS or message[at] not in SIZE_WIDTHS:
+        return 0
+    place, end, count = _bounds(message, at)
+    return count if count <= end - place else 0
+
+
+def _bounds(message: Buffer, at: int) -> tuple[int, int, int]:
+    """The position of the first element of a list or map that is not empty, its end, and the number of elements."""
+    end, width = skip(message, at, len(message)), SIZE_WIDTHS[message[at]]
+    place = at + 1 + 2 * width
+    return place, end, int.from_bytes(message[at + 1 + width : place], "big")
+
+
 def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
     """The positions of the elements of a list or map at a position, which has one of the constructors ``codes``.
 
@@ -179,9 +197,7 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
         raise MalformedMessageError("a section has a value of the wrong type")
     if code not in SIZE_WIDTHS:  # the empty list
         return
-    end, width = skip(message, at, len(message)), SIZE_WIDTHS[code]
-    place = at + 1 + 2 * width
-    count = int.from_bytes(message[at + 1 + width : place], "big")
+    place, end, count = _bounds(message, at)
     if place > end or count > end - place:
         raise MalformedMessageError("a list or map has the wrong number of elements")
     for _ in range(count):

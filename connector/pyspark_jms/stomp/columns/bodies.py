@@ -11,6 +11,7 @@ from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
 from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.lines import Fault
 from pyspark_jms.stomp.columns.map_xml import read_xml
@@ -30,7 +31,13 @@ class Bodies:
     faults: list[Fault]
 
 
-def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transformed: Mask | None = None) -> Bodies:
+def read_bodies(
+    frames: FrameBounds,
+    codes: Ints,
+    unread: dict[int, str],
+    transformed: Mask | None = None,
+    max_elements: int = MAX_ELEMENTS,
+) -> Bodies:
     """Each body in the column of its type; or raw in ``bytes``, with the reason among the faults.
 
     ``unread``: by row, the reason not to read a body; ``transformed``: which maps the broker has rendered as XML. The
@@ -47,7 +54,7 @@ def read_bodies(frames: FrameBounds, codes: Ints, unread: dict[int, str], transf
         text = bodies.cut(is_text & ~wrong)
     columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
     if (codes > _BYTES).any():
-        columns |= _typed(bodies, codes, transformed, reasons)
+        columns |= _typed(bodies, codes, transformed, reasons, max_elements)
     raw = (codes == _BYTES) | (codes == _OBJECT)
     raw[list(reasons)] = True
     columns["bytes"] = bodies.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
@@ -72,13 +79,15 @@ class _BodyBytes:
         return given
 
 
-def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
+def _typed(
+    bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str], max_elements: int
+) -> dict[str, pa.Array]:
     """``map`` and ``stream``. Adds to ``reasons`` why a body could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)
     unread[list(reasons)] = True
     in_xml = np.zeros(len(codes), np.bool_) if transformed is None else transformed & (codes == _MAP)
-    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array], Elements]], ...] = (
+    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array, int], Elements]], ...] = (
         (BodyType.MAP, (codes == _MAP) & ~in_xml, read_elements),
         (BodyType.MAP, in_xml, read_xml),
         (BodyType.STREAM, codes == _STREAM, read_elements),
@@ -86,7 +95,7 @@ def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: d
     for kind, mask, read in places:
         rows = np.flatnonzero(mask & ~unread)
         if len(rows):
-            elements = read(kind, bodies.only(rows))
+            elements = read(kind, bodies.only(rows), max_elements)
             reasons |= {int(rows[index]): reason for index, reason in elements.reasons.items()}
             column = _spread(elements.column, rows, len(codes))
             columns[kind.value] = pc.coalesce(columns[kind.value], column) if kind.value in columns else column

@@ -14,9 +14,11 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.cut import require_offsets
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.bodies import read_bodies
 from pyspark_jms.stomp.columns.body_types import BodyTypes, detect_body_types, force_body_type, lost_bodies
 from pyspark_jms.stomp.columns.frames import FrameBounds
+from pyspark_jms.stomp.columns.header_count import with_few_headers
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts
 from pyspark_jms.stomp.columns.headers import Headers
 from pyspark_jms.stomp.columns.layout import layout_of
@@ -38,6 +40,7 @@ def decode(
     source: Destination,
     first_sequence: int,
     body_type: BodyTypeOption,
+    max_elements: int = MAX_ELEMENTS,
 ) -> pa.RecordBatch:
     """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
 
@@ -48,13 +51,14 @@ def decode(
     rows = len(frames)
     if not rows:
         return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)
+    frames, too_many = with_few_headers(frames, dialect, max_elements)
     require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
     lines = split_lines(frames)
     texts = HeaderTexts(lines, layout_of(lines, dialect))
     types = _body_types(texts, dialect, body_type)
     unread = types.unread | lost_bodies(texts, dialect, frames.body_ends - frames.body_starts)
-    bodies = read_bodies(frames, types.codes, unread, types.transformed)
-    headers = Headers(texts, dialect, types.unread_markers)
+    bodies = read_bodies(frames, types.codes, unread | too_many, types.transformed, max_elements)
+    headers = Headers(texts, dialect, types.unread_markers, max_elements)
     columns = headers.columns() | bodies.columns
     columns |= {
         "sequence": pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64)),

@@ -12,6 +12,7 @@ from pyspark_jms.columns.envelope import read_types
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts
 from pyspark_jms.stomp.columns.layout import with_properties
 from pyspark_jms.stomp.columns.lines import Fault
@@ -29,12 +30,15 @@ _TOPIC, _NOTHING = pa.scalar(f"{DestinationKind.TOPIC}://", pa.string()), pa.sca
 class Headers:
     """The headers of all frames, by the column that they fill."""
 
-    def __init__(self, headers: HeaderTexts, dialect: Dialect, unread_markers: Ints) -> None:
+    def __init__(
+        self, headers: HeaderTexts, dialect: Dialect, unread_markers: Ints, max_elements: int = MAX_ELEMENTS
+    ) -> None:
         """``unread_markers``: lines of body markers that stay properties."""
         self._headers = headers
         self._lines, self._layout = headers.lines, headers.layout
         self._dialect = dialect
         self._unread_markers = unread_markers
+        self._max_elements = max_elements
         self.faults: list[Fault] = list(headers.lines.faults)
 
     def columns(self) -> dict[str, pa.Array]:
@@ -102,7 +106,7 @@ class Headers:
         markers = self._headers.line("@types")
         if "@types" not in self._layout.roles:
             return pa.nulls(len(self._headers), ARROW_SCHEMA.field("property_types").type), markers[:0]
-        types, unreadable = read_types(self._headers.text("@types"))
+        types, unreadable = read_types(self._headers.text("@types"), self._max_elements)
         return types, markers[unreadable]
 
     def _properties(self, unread_types: Ints) -> pa.Array:

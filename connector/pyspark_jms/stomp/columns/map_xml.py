@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark_jms.columns.envelope import Element, Elements, EnvelopeKind, Unreadable, column_of
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import element_value_problem
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 
 __all__ = ["read_xml"]
 
@@ -27,21 +28,21 @@ _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _NO_MAP = "body is not the XML of a map"
 
 
-def read_xml(kind: EnvelopeKind, texts: pa.Array) -> Elements:
+def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> Elements:
     """The elements of each text of a binary column."""
     assert kind is BodyType.MAP, "the broker transforms no streams"
     found: list[list[Element] | None] = []
     reasons = {}
     for row, text in enumerate(texts.to_pylist()):
         try:
-            found.append(_elements(text))
+            found.append(_elements(text, max_elements))
         except Unreadable as unreadable:
             found.append(None)
             reasons[row] = str(unreadable)
     return Elements(column_of(kind, found), reasons)
 
 
-def _elements(data: bytes) -> list[Element]:
+def _elements(data: bytes, most: int) -> list[Element]:
     try:
         whole = _MAP.fullmatch(data.decode())
     except UnicodeDecodeError:
@@ -50,9 +51,12 @@ def _elements(data: bytes) -> list[Element]:
         raise Unreadable(_NO_MAP)
     entries = whole["entries"] or ""
     elements: dict[str, Element] = {}
-    at = 0
+    at = number = 0
     while at < len(entries) and (entry := _ENTRY.match(entries, at)):
-        element = _element(entry, len(elements) + 1)
+        number += 1
+        if number > most:
+            raise Unreadable(f"the map has {too_many('elements', most)}")
+        element = _element(entry, number)
         elements[element["name"] or ""] = element
         at = entry.end()
     if entries[at:].strip():

@@ -1,9 +1,14 @@
 """Messages as brokers and clients write them, and whole rows against the plain decoder."""
 
 import datetime as dt
+import os
 import random
+import subprocess
+import sys
 from array import array
+from pathlib import Path
 
+import amqp_messages
 import pytest
 from amqp_messages import (
     FALSE,
@@ -33,7 +38,9 @@ from amqp_messages import (
 from plain_amqp import row_of
 
 from pyspark_jms.amqp.columns import decode as module
+from pyspark_jms.amqp.columns import inside
 from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.columns.merge import stacked
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
@@ -336,3 +343,101 @@ def test_python_qpid_proton_writes_messages_that_are_read():
     types = {"s": "string", "d": "double", "b": "boolean", "i": "int", "l": "long", "JMSXDeliveryCount": "int"}
     assert rows[0]["property_types"] == types
     assert [row["properties"]["JMSXDeliveryCount"] for row in rows] == ["1", "2", "3", "4", "5"]
+
+
+# --- messages with very many elements ----------------------------------------------------------------
+
+LIMIT = 20
+SMALL = text_message("small")
+
+
+def pairs(count, make=string):
+    return [(make(f"k{number}"), TRUE) for number in range(count)]
+
+
+def with_elements(count):
+    """One message for each place that has entries or elements, all with an id and a time."""
+    head = section(0x73, list_(string("ID:1"), *[NULL] * 8, timestamp(NOW_MS)))
+    value = section(0x77, string("hi"))
+    sequences = b"".join(section(0x76, list_(TRUE)) for _ in range(count))
+    return {
+        "stream": head + section(0x77, list_(*[TRUE] * count, wide=True)),
+        "map": head + section(0x77, map_(pairs(count), wide=True)),
+        "sequences": head + sequences,
+        "data": head + section(0x75, binary(b"")) * count,
+        "properties": head + section(0x74, map_(pairs(count), wide=True)) + value,
+        "message annotations": section(0x72, map_(pairs(count, symbol), wide=True)) + head + value,
+        "delivery annotations": section(0x71, map_(pairs(count, symbol), wide=True)) + head + value,
+        "footer": head + value + section(0x78, map_(pairs(count, symbol), wide=True)),
+    }
+
+
+@pytest.mark.parametrize("beside", [0, 40], ids=["alone", "among others"])
+@pytest.mark.parametrize("place", with_elements(1))
+def test_a_message_with_too_many_elements_is_a_row_with_its_bytes(place, beside):
+    """Also among so many messages that all are read at once; one element less is read."""
+    above, below = with_elements(LIMIT + 1)[place], with_elements(LIMIT)[place]
+    block = block_of([below] * beside + [above, below, SMALL])
+    batch = decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto", max_elements=LIMIT)
+    batch.validate(full=True)
+    *_, row, fits, small = batch.to_pylist()
+    assert "maxMessageElements (20)" in row["body_error"]
+    assert row["bytes"] == above
+    assert row["JMSMessageID"] == "ID:1"
+    assert row["delivery_id"] == "orders/ID:1"
+    assert row["JMSTimestamp"] is not None
+    assert (row["map"], row["stream"], row["text"], row["body_type"]) == (None, None, None, None)
+    assert [fits["body_error"], small["body_error"]] == [None, None]
+
+
+def test_nested_values_are_one_element():
+    """A list inside of a list is not decoded, however many elements it has."""
+    message = section(0x77, list_(list_(*[TRUE] * 500, wide=True), TRUE))
+    (row,) = decode(
+        block_of([message]), dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto", max_elements=LIMIT
+    ).to_pylist()
+    assert row["body_error"] is None
+    assert row["stream"] == [{"type": "list", "value": None}, {"type": "boolean", "value": "true"}]
+
+
+MEASURE = """
+import sys, tracemalloc
+import pyarrow as pa
+from amqp_messages import block_of, list_, section
+from pyspark_jms.amqp.columns import inside
+from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.jms.model import Destination
+
+inside._MANY_AT_ONCE = 1 << 14  # in proportion to a small block
+elements = [bytes([code]) for code in bytes.fromhex(sys.argv[1])]
+block = block_of([section(0x77, list_(*elements * (200 // len(elements)), wide=True))] * 3000)
+tracemalloc.start()
+batch = decode(block, dialect=ARTEMIS, source=Destination.parse("queue://q"), first_sequence=0, body_type="auto")
+_, of_python = tracemalloc.get_traced_memory()
+assert batch.column("body_error").null_count == len(block)
+print((of_python + pa.default_memory_pool().max_memory()) / len(block.data))
+"""
+
+
+@pytest.mark.parametrize("elements", ["41", "41424340"], ids=["alike", "mixed"])
+def test_elements_take_40_bytes_of_memory_a_byte(elements):
+    """Of the smallest elements, 19 bytes are in the row: the type, the value and their offsets."""
+    environment = os.environ | {"PYTHONPATH": str(Path(amqp_messages.__file__).parent)}
+    command = [sys.executable, "-c", MEASURE, elements]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert float(found.stdout) < 40
+
+
+def test_rows_that_are_read_in_pieces_are_those_that_are_read_at_once(monkeypatch):
+    """Streams, maps and properties, among them messages that are read one by one."""
+    messages = [message for count in range(1, 60) for message in with_elements(count).values()]
+    random.Random(5).shuffle(messages)
+    at_once = read(messages)
+    monkeypatch.setattr(inside, "_MANY_AT_ONCE", 500)
+    monkeypatch.setattr(inside, "_FEWEST_BYTES", 100)
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", 300)
+    pieces = []
+    monkeypatch.setattr(module, "stacked", lambda batches: pieces.append(len(batches)) or stacked(batches))
+    assert read(messages) == at_once
+    assert max(pieces) > 5

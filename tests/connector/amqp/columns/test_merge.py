@@ -3,8 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pyspark_jms.amqp.columns.merge import merged
+from pyspark_jms.amqp.columns.merge import merged, stacked
 
 
 def batch(numbers, *, wide):
@@ -50,3 +52,27 @@ def test_long_texts_that_only_become_null_stay_where_they_are():
     texts = most.column("text").to_pylist()
     assert found.column("text").to_pylist() == [None if n in {1, 8} else texts[n] for n in range(10)]
     assert found.column("text").buffers()[2].address == most.column("text").buffers()[2].address
+
+
+PAIR = pa.struct([("type", pa.string()), ("value", pa.string())])
+SCHEMA = pa.schema([("n", pa.int64()), ("map", pa.map_(pa.string(), PAIR)), ("stream", pa.list_(PAIR))])
+TEXTS = st.none() | st.text(max_size=3)
+PAIRS = st.none() | st.fixed_dictionaries({"type": TEXTS, "value": TEXTS})
+ROWS = st.fixed_dictionaries(
+    {
+        "n": st.none() | st.integers(0, 9),
+        "map": st.none() | st.dictionaries(st.text(max_size=2), PAIRS, max_size=3).map(lambda found: [*found.items()]),
+        "stream": st.none() | st.lists(PAIRS, max_size=3),
+    }
+)
+
+
+@given(st.lists(st.lists(ROWS, max_size=4), min_size=1, max_size=4), st.integers(0, 2))
+def test_batches_one_after_the_other(parts, begin):
+    """Also slices, nulls and empty batches."""
+    batches = [pa.RecordBatch.from_pylist(rows, SCHEMA).slice(min(begin, len(rows))) for rows in parts]
+    expected = pa.Table.from_batches(batches).to_pylist()
+    found = stacked(batches)
+    found.validate(full=True)
+    assert found.schema == SCHEMA
+    assert found.to_pylist() == expected

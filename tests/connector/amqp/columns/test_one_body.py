@@ -11,7 +11,7 @@ OBJECT = "application/x-java-serialized-object"
 TEXT, DATA = section(0x77, string("hi")), section(0x75, binary(b"hi"))
 MAP, LIST = section(0x77, map_([(string("k"), int_(1))])), section(0x77, list_(int_(1)))
 NONE, NO_BODY = section(0x77, NULL), b""
-ONE = {"type": "int", "value": "1"}
+ONE = ("int", "1")
 
 
 def body(message, annotation=None, content_type=None, choice="auto"):

@@ -39,7 +39,15 @@ def test_rows_are_those_of_the_plain_decoder():
 def _plain(name, value):
     if name in {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"} and value is not None:
         return EPOCH + type(EPOCH - EPOCH)(microseconds=value)
-    return dict(value) if name in {"properties", "property_types", "map"} and value is not None else value
+    if value is None or name not in {"properties", "property_types", "map", "stream"}:
+        return value
+    if name == "stream":
+        return [_typed(each) for each in value]
+    return {key: _typed(each) if name == "map" else each for key, each in value}
+
+
+def _typed(element):
+    return dict(zip(("type", "value"), element, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from pyspark_jms.amqp.wire.sections import (
     LISTS,
     MAPS,
     MalformedMessageError,
+    count_of,
     creation_time_ms,
     delivery_count,
     elements,
@@ -136,3 +137,20 @@ def test_identity_agrees_with_the_plain_decoder():
         assert (stable_id(message) or b"").decode() == (message_id(message) or "")
         creation_time_ms(message)
         delivery_count(message)
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (list_(), 0),
+        (list_(int_(1), int_(2)), 2),
+        (list_(int_(1), int_(2), wide=True), 2),
+        (map_([(string("a"), NULL)]), 2),
+        (string("abc"), 0),
+        (b"\xd0\0\0\0\x04\xff\xff\xff\xff", 0),
+    ],
+    ids=["empty", "narrow", "wide", "map", "no list", "more than bytes"],
+)
+def test_a_list_states_the_number_of_its_elements(value, count):
+    """A number that the bytes cannot bear out is left to ``elements``, which raises."""
+    assert count_of(value, 0) == count

@@ -119,3 +119,11 @@ def test_many_entries_take_no_time_by_the_square_of_their_number():
     entries = "".join(f"<entry><string>k{n}</string><int>{n}</int></entry>" for n in range(50_000))
     (found,), _ = read(f"<map>{entries}</map>")
     assert len(found) == 50_000
+
+
+def test_a_map_with_too_many_entries_is_not_read():
+    """Entries of one name count, too."""
+    entry = "<entry><string>a</string><int>1</int></entry>"
+    found = read_xml(BodyType.MAP, pa.array([f"<map>{entry * 11}</map>", f"<map>{entry * 10}</map>"], pa.binary()), 10)
+    assert found.reasons == {0: "the map has more elements than maxMessageElements (10)"}
+    assert found.column.to_pylist()[1] == [("a", {"type": "int", "value": "1"})]
