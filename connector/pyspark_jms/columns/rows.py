@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from pyspark_jms.columns.ragged import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import JMSError, MessageFormatError
+from pyspark_jms.jms.rules import shown_name
 
 __all__ = ["Entries", "Rows", "WrongRows", "compact"]
-
-_SHOWN_NAME = 60
-"""The number of characters of a name that an error shows: a name may be a whole payload by mistake."""
 
 
 class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
@@ -108,7 +106,7 @@ class Entries:
     kind: str
     """The name of an entry in errors, with its article: ``a property``, ``a map item``."""
     names: pa.Array | None
-    """Binary. None: an entry has no name, and errors name its position in the row."""
+    """Binary. None: an entry has no name. Errors have its position in the row then, or if its name is unusual."""
 
     def __len__(self) -> int:
         return int(self.bounds[-1])
@@ -142,10 +140,10 @@ class Entries:
         self.rows.refuse_any(wrong_rows, f"has {self._label(int(at[0]))}: {problem}", remedy)
 
     def _label(self, index: int) -> str:
+        place = int(index - self.bounds[self.owners(np.array([index]))[0]])
         if self.names is None:
-            return f"{self.kind} {index - self.bounds[self.owners(np.array([index]))[0]]}"
-        name = self.names[index].as_py().decode(errors="replace")
-        return f"{self.kind} {name if len(name) <= _SHOWN_NAME else f'{name[:_SHOWN_NAME]}…'!r}"
+            return f"{self.kind} {place}"
+        return f"{self.kind} {shown_name(self.names[index].as_py().decode(errors='replace'), place + 1)}"
 
 
 def compact(lists: pa.Array) -> pa.Array:

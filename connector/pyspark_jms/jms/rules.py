@@ -121,7 +121,8 @@ def shown_name(name: str, number: int) -> str:
 
     ``number`` counts from 1. STOMP's own headers have hyphens.
     """
-    is_usual = len(name) <= _MAX_NAME_SHOWN and is_plain_name(name.replace("-", "_"), activemq=False)
+    plain = name.replace("-", "_")
+    is_usual = len(name) <= _MAX_NAME_SHOWN and name.isprintable() and is_plain_name(plain, activemq=False)
     return repr(name) if is_usual else f"number {number}"
 
 

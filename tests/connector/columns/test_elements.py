@@ -43,7 +43,7 @@ def test_elements_of_a_stream_have_no_names():
 @pytest.mark.parametrize(
     ("items", "fact"),
     [
-        ([("", value("int", "1"))], "map item '': its name is empty"),
+        ([("", value("int", "1"))], "map item number 1: its name is empty"),
         ([("a", value("int", "1")), ("a", None)], "map item 'a': an earlier item has the same name"),
         ([("a", value("int", "x"))], "map item 'a': its value is not an int"),
         ([("a", value("tuple", "x"))], "map item 'a': its value has a type that JMS does not have"),

@@ -123,7 +123,7 @@ def test_a_value_that_is_not_of_its_type_is_refused(value, fact):
 
 
 def test_an_item_has_a_name_of_its_own():
-    with pytest.raises(MessageFormatError, match=r"Row 6 .*map item ''"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*map item number 1"):
         maps([("a", NUMBER)], [("", NUMBER)])
     structs = pa.StructArray.from_arrays([pa.array(["int"] * 3), pa.array(["1"] * 3)], ["type", "value"])
     twice = pa.MapArray.from_arrays(pa.array([0, 1, 3], pa.int32()), pa.array(["a", "b", "b"]), structs)
@@ -147,7 +147,7 @@ def test_what_is_not_utf8_is_refused(name, kind, value, fact):
         [pa.array([b"string", kind], pa.binary()).view(pa.string()), column(value)], ["type", "value"]
     )
     array = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), column(name), structs)
-    with pytest.raises(MessageFormatError, match=f"Row 6 .*map item 'n.?': {fact}"):
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*map item ('n'|number 1): {fact}"):
         envelopes(rows_of("map", array), "map")
 
 

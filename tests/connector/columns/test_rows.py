@@ -109,7 +109,7 @@ def test_the_rows_of_wrong_entries_are_refused():
     with pytest.raises(MessageFormatError, match=r"Row 9 of the task has a thing 'c': at 2\. Do it\.") as caught:
         entries().refuse_any(wrong, "at {}".format, "Do it.")
     assert caught.value.__cause__.numbers.tolist() == [9, 10]
-    with pytest.raises(MessageFormatError, match=r"Row 10 of the task has a thing 'xxx+…': it is odd") as caught:
+    with pytest.raises(MessageFormatError, match=r"Row 10 of the task has a thing number 2: it is odd") as caught:
         entries().refuse(4, "it is odd", "Do it.")
     assert len(str(caught.value)) < 200
     entries().refuse_any(np.zeros(5, np.bool_), "it is odd", "Do it.")

@@ -152,6 +152,6 @@ def test_a_usual_name_is_shown(name):
     assert shown_name(name, 3) == repr(name)
 
 
-@pytest.mark.parametrize("name", ["", "my secret", "1a", "a\n", "x" * 61, '{"card": 1}', "not"])
+@pytest.mark.parametrize("name", ["", "my secret", "1a", "a\n", "a\0", "x" * 61, '{"card": 1}', "not"])
 def test_what_is_no_name_may_be_content_and_is_counted(name):
     assert shown_name(name, 3) == "number 3"
