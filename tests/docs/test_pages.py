@@ -51,3 +51,18 @@ def test_at_most_a_tenth_of_the_blocks_is_not_run_and_each_of_these_has_a_reason
     assert all(block.not_run for block in not_run)
     all_blocks = len(blocks) + recipes
     assert len(not_run) <= MOST_NOT_RUN * all_blocks, [f"{block}: {block.not_run}" for block in not_run]
+
+
+def test_each_test_that_the_threat_model_names_exists():
+    """Each line of a table names one, or says that there is none."""
+    page = (page_blocks.ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| ") and not line.endswith("| test |")]
+    named = {line: re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line.rpartition(" | ")[2]) for line in lines}
+    assert [line for line, tests in named.items() if not tests and " | none: " not in line] == []
+    missing = [
+        f"{path}::{test}"
+        for tests in named.values()
+        for path, test in tests
+        if not re.search(rf"^def {test}\(", (page_blocks.ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert missing == []
