@@ -50,14 +50,15 @@ class AmqpSourceLink(Consumer, MessageAnswers):
 
     def require_supported(
         self,
-        *,
+        destination: Destination,
         durable: DurableSubscription | None,
+        *,
         selected: bool,  # noqa: ARG002  # STOMP brokers have limits of these two
         min_messages: int | None,  # noqa: ARG002
     ) -> None:
         """What else a broker refuses, its attach shows."""
         if durable is not None:
-            self.dialect.refused_subscriptions.check(durable)
+            self.dialect.refused_subscriptions.check(destination.name, durable)
 
     def check_messages(self) -> None:
         self.check()
@@ -133,6 +134,15 @@ class AmqpSource:
         send_dead_letters(settings, queue, letters)
 
     def connect_staging(
-        self, settings: ConnectionSettings, arrivals: Any, *, queue: str, stream: str, client_id: str | None
+        self,
+        settings: ConnectionSettings,
+        arrivals: Any,
+        *,
+        queue: str,
+        stream: str,
+        topic: Destination,
+        durable: DurableSubscription | None,
     ) -> AmqpStagedLink:
-        return AmqpStagedLink(settings, Names(queue, stream, client_id), arrivals)
+        client_id = durable.client_id if durable is not None and not durable.shared else None
+        names = Names(queue, stream, client_id)
+        return AmqpStagedLink(settings, names, arrivals, None if durable is None else (topic, durable))

@@ -12,6 +12,7 @@ from pyspark_jms.amqp.recognition import most_deliveries
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.staging.tokens import is_token
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
@@ -30,12 +31,21 @@ class AmqpStagedLane(Lane, MessageAnswers):
 
 
 class AmqpStagedLink(StagingQueue):
-    def __init__(self, settings: ConnectionSettings, names: Names, arrivals: Arrivals) -> None:
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        names: Names,
+        arrivals: Arrivals,
+        durable: tuple[Destination, DurableSubscription] | None = None,
+    ) -> None:
+        """``durable``: the topic and the subscription that are read, with names that the broker must not misread."""
         super().__init__(settings, names, arrivals)
         self._settings = settings
         self.lanes: list[AmqpStagedLane] = []
         try:
             require_staging(self.dialect)
+            if durable is not None:
+                self.dialect.refused_subscriptions.check(durable[0].name, durable[1])
         except JMSError:
             super().close()
             raise

@@ -23,7 +23,7 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES, SourceToken
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.arrivals import Arrivals
@@ -140,7 +140,8 @@ class ExactlyOnce:
             self._kept.append((_LEDGER_KEPT, (token_address(_LEDGER),)))
             unseen = _replace_token(connection)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
-            end_subscription(own, DurableSubscription("token", client_id=_LEDGER))
+            topic = Destination(DestinationKind.TOPIC, token_address(_LEDGER))
+            end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
         return unseen
 
 

@@ -29,10 +29,8 @@ def _run(options: argparse.Namespace) -> int:
         sharedSubscription=shared,
     )
     assert parsed.durable is not None
-    if parsed.connection.addresses[0].protocol == "amqp":
-        end_over_amqp(parsed.connection, parsed.durable)
-    else:
-        end_over_stomp(parsed.connection, parsed.destinations[0], parsed.durable)
+    end = end_over_amqp if parsed.connection.addresses[0].protocol == "amqp" else end_over_stomp
+    end(parsed.connection, parsed.destinations[0], parsed.durable)
     print(f"{parsed.durable}: ended")
     return 0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
 
-__all__ = ["CONNECTOR_QUEUES", "RefusedName", "RefusedSubscriptions"]
+__all__ = ["CONNECTOR_QUEUES", "JOINING_DOT", "RefusedName", "RefusedSubscriptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +40,43 @@ CONNECTOR_QUEUES = RefusedName(
 """The prefix of commit ledgers, staging queues, replies of the management and scratch queues."""
 
 
+JOINING_DOT = RefusedName(
+    pattern=r"\.",
+    reason="has a dot, and the broker calls the subscription clientId.subscriptionName: other values of the two options"
+    " would be the same subscription",
+    remedy="Use another character, or move what is before the last dot to the end of clientId: that is the same"
+    " subscription.",
+)
+"""A rule for ``subscriptionName``. Dots of ``clientId`` are clear: the last dot of the full name is the joining one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedSubscriptions:
-    """Rules for the two parts of the name of a durable subscription."""
+    """Rules for the topic, and the two parts of the name, of a durable subscription."""
+
+    topics: tuple[RefusedName, ...] = ()
+    """Rules for ``topic``."""
 
     names: tuple[RefusedName, ...] = ()
     """Rules for ``subscriptionName``."""
 
+    names_after_client_id: tuple[RefusedName, ...] = ()
+    """Further rules for ``subscriptionName`` with a ``clientId``."""
+
     client_ids: tuple[RefusedName, ...] = ()
     """Rules for ``clientId``."""
 
-    def check(self, durable: DurableSubscription) -> None:
-        """``InvalidOptionError``: the broker would take the subscription for one of another name."""
+    shared: tuple[RefusedName, ...] = ()
+    """Further rules for both parts of the name of a shared subscription."""
+
+    def check(self, topic: str, durable: DurableSubscription) -> None:
+        """``InvalidOptionError``: the broker would take the subscription for another one."""
+        shared = self.shared if durable.shared else ()
+        after_client_id = self.names_after_client_id if durable.client_id is not None else ()
         for option, value, rules in (
-            ("subscriptionName", durable.name, self.names),
-            ("clientId", durable.client_id or "", self.client_ids),
+            ("topic", topic, self.topics),
+            ("subscriptionName", durable.name, (*self.names, *after_client_id, *shared)),
+            ("clientId", durable.client_id or "", (*self.client_ids, *shared)),
         ):
             for rule in rules:
                 if re.search(rule.pattern, value):

@@ -82,9 +82,9 @@ def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
 def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> None:
     dialect = _named(values)
     if dialect is not None and protocol_of(values) == "amqp":
-        dialect.refused_subscriptions.check(durable)
+        dialect.refused_subscriptions.check(values["topic"], durable)
     elif dialect is not None:
-        stomp_refusals.require_durable(dialect, durable, selected=values["selector"] is not None)
+        stomp_refusals.require_durable(dialect, values["topic"], durable, selected=values["selector"] is not None)
 
 
 def require_journal(values: Mapping[str, Any]) -> None:

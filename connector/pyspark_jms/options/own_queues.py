@@ -27,6 +27,12 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
     if staging is None:
         return
     _require_plain("stagingQueue", staging, parsed=_PARSED)
+    if staging == values["subscriptionName"] and values["clientId"] is not None:
+        raise OptionConflictError(
+            f"Options subscriptionName and stagingQueue are both {staging}, so both would have the same queue,"
+            f" {values['clientId']}.{staging}.",
+            _REMEDY,
+        )
     own = (staging, f"{staging}.token")
     others = read if dead is None else [*read, ("deadLetterQueue", dead)]
     for option, name in others:

@@ -152,7 +152,7 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
         """Whether the broker has marked the end of a browse."""
 
     def require_supported(
-        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+        self, destination: Destination, durable: DurableSubscription | None, *, selected: bool, min_messages: int | None
     ) -> None:
         """``UnsupportedError`` if this broker cannot do what the query wants. Call it before ``subscribe``."""
 

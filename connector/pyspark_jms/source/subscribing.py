@@ -17,7 +17,9 @@ def create_subscription(options: SourceOptions, protocol: SourceProtocol) -> str
     link = protocol.connect(options.connection, protocol.arrivals())
     try:
         selector = options.selector_for(link.dialect)
-        link.require_supported(durable=options.durable, selected=selector is not None, min_messages=None)
+        link.require_supported(
+            options.destinations[0], options.durable, selected=selector is not None, min_messages=None
+        )
     except JMSError:
         link.close()
         raise

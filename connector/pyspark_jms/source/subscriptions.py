@@ -58,7 +58,7 @@ class Subscriptions:
         try:
             selector = options.selector_for(link.dialect)
             link.require_supported(
-                durable=options.durable, selected=selector is not None, min_messages=options.min_messages
+                destination, options.durable, selected=selector is not None, min_messages=options.min_messages
             )
             self._require_same_selector(selector)
         except JMSError:

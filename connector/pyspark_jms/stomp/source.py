@@ -53,10 +53,10 @@ class StompSourceLink(Consumer):
         return self.dialect.header_of("JMSTimestamp") is not None
 
     def require_supported(
-        self, *, durable: DurableSubscription | None, selected: bool, min_messages: int | None
+        self, destination: Destination, durable: DurableSubscription | None, *, selected: bool, min_messages: int | None
     ) -> None:
         if durable is not None:
-            require_durable(self.dialect, durable, selected=selected)
+            require_durable(self.dialect, destination.name, durable, selected=selected)
         require_enough_unacknowledged(self.dialect, min_messages)
 
     def check(self) -> None:

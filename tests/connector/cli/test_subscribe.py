@@ -8,8 +8,9 @@ from pyspark_jms import cli
 @pytest.mark.broker
 @pytest.mark.parametrize("client", [["--client-id", "c"], []])
 def test_the_broker_keeps_what_is_sent_before_the_first_reader(commands, broker, queue, client):
-    name = [*client, "--subscription-name", queue]
-    stored = f"c.{queue}" if client else queue
+    alone = queue.replace(".", "-")
+    name = [*client, "--subscription-name", alone]
+    stored = f"c.{alone}" if client else alone
     assert commands("subscribe", "--topic", f"news.{queue}", *name) == 0
     assert commands.output == f"{stored}: the broker keeps the messages of topic news.{queue} from now on\n"
     with RawStomp(broker) as raw:
@@ -23,14 +24,14 @@ def test_the_broker_keeps_what_is_sent_before_the_first_reader(commands, broker,
 
 @pytest.mark.broker
 def test_another_selector_is_refused(commands, broker, queue):
-    name = ["--topic", f"news.{queue}", "--client-id", "c", "--subscription-name", queue]
+    name = ["--topic", f"news.{queue}", "--client-id", queue, "--subscription-name", "s"]
     (made,) = commands.json("subscribe", *name, "--selector", "a = 'x'")
-    assert made == {"subscription": f"c.{queue}", "topic": f"news.{queue}", "selector": "a = 'x'"}
+    assert made == {"subscription": f"{queue}.s", "topic": f"news.{queue}", "selector": "a = 'x'"}
     assert commands("subscribe", *name, "--selector", "a = 'y'") == 1
     assert commands.errors.startswith("[JMS_SELECTOR_CHANGED]")
     with RawStomp(broker) as raw:
         raw.send(f"news.{queue}", [([("a", "x")], "kept"), ([("a", "y")], "not")], topic=True)
-    await_count(broker, f"c.{queue}", 1)
+    await_count(broker, f"{queue}.s", 1)
 
 
 def test_wrong_options_are_refused_before_it_connects(capsys):

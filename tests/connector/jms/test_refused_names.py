@@ -31,6 +31,38 @@ def test_the_connectors_own_queues(name):
 
 def test_each_part_of_a_subscriptions_name_has_its_rules():
     rules = RefusedSubscriptions(names=(RefusedName(pattern=r"\.", reason="has a dot", remedy="Use a dash."),))
-    rules.check(DurableSubscription("daily", "app.eu"))
+    rules.check("t", DurableSubscription("daily", "app.eu"))
     with pytest.raises(InvalidOptionError, match=r"Option subscriptionName is 'a\.b', which has a dot\. Use a dash\."):
-        rules.check(DurableSubscription("a.b", "app"))
+        rules.check("t", DurableSubscription("a.b", "app"))
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept", "refused", "option"),
+    [
+        ("topics", ("x", DurableSubscription("a.b", "c.d")), ("x.y", DurableSubscription("a", "c")), "topic"),
+        ("client_ids", ("x.y", DurableSubscription("a.b")), ("x", DurableSubscription("a", "c.d")), "clientId"),
+        (
+            "names_after_client_id",
+            ("x", DurableSubscription("a.b", shared=True)),
+            ("x", DurableSubscription("a.b", "c", shared=True)),
+            "subscriptionName",
+        ),
+        (
+            "shared",
+            ("x", DurableSubscription("a.b", "c.d")),
+            ("x", DurableSubscription("a.b", shared=True)),
+            "subscriptionName",
+        ),
+        (
+            "shared",
+            ("x.y", DurableSubscription("a", "c")),
+            ("x", DurableSubscription("a", "c.d", shared=True)),
+            "clientId",
+        ),
+    ],
+)
+def test_each_rule_holds_for_its_subscriptions(rules, kept, refused, option):
+    dotless = RefusedSubscriptions(**{rules: (RefusedName(pattern=r"\.", reason="has a dot"),)})
+    dotless.check(*kept)
+    with pytest.raises(InvalidOptionError, match=rf"Option {option} is .*, which has a dot\."):
+        dotless.check(*refused)

@@ -23,6 +23,7 @@ LETTERS = {"onBadMessage": "deadLetter"}
         ONCE | {"queue": "s.*", "stagingQueue": "s"},
         DURABLE | {"topic": "s", "stagingQueue": "s"},
         DURABLE | {"topic": "a.>", "stagingQueue": "a.s"},
+        DURABLE | {"topic": "a", "stagingQueue": "n"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s.token"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s::s.owner"},

@@ -3,6 +3,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value
 
+from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     InvalidOptionError,
@@ -13,10 +14,11 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.subscribing import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.stomp.link.subscriptions import end_subscription as end_over_stomp
 
 
-def _create(running, topic, **options):
-    given = {"topic": topic, "subscriptionName": "s", "clientId": f"c-{topic}"}
+def _create(running, name, **options):
+    given = {"topic": name, "subscriptionName": "s", "clientId": f"c-{name}"}
     parsed = SourceOptions.parse(access(running) | given | options)
     return create_subscription(parsed, source_protocol(parsed))
 
@@ -72,7 +74,9 @@ def test_without_a_broker():
         create_subscription(parsed, source_protocol(parsed))
 
 
-@pytest.mark.parametrize("wrong", [{"subscriptionName": "::s"}, {"clientId": "c::d"}])
+@pytest.mark.parametrize(
+    "wrong", [{"subscriptionName": "::s"}, {"clientId": "c::d"}, {"subscriptionName": "d.s"}, {"topic": "t::s"}]
+)
 def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(broker, queue, wrong, url):
     """With broker=auto the dialect is known only after the connection."""
     control = broker.server.getActiveMQServerControl()
@@ -81,4 +85,10 @@ def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(br
         _create(broker, queue, **wrong, **url)
     with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
         _create(broker, queue, **wrong, **url, broker="artemis")
+    parsed = SourceOptions.parse(
+        access(broker) | {"topic": "t", "subscriptionName": "s", "clientId": "c"} | wrong | url
+    )
+    end = end_over_amqp if parsed.connection.addresses[0].protocol == "amqp" else end_over_stomp
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        end(parsed.connection, parsed.destinations[0], parsed.durable)
     assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()

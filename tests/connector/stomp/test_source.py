@@ -54,10 +54,10 @@ def test_a_link_that_never_subscribed_closes_without_a_word(broker, queue):
 
 def test_what_artemis_cannot_do_is_refused(broker, queue):
     with linked(broker, queue) as link:
-        link.require_supported(durable=None, selected=True, min_messages=10_000)
+        link.require_supported(Destination.parse(f"queue://{queue}"), None, selected=True, min_messages=10_000)
         shared = DurableSubscription("daily", shared=True)
         with pytest.raises(UnsupportedError, match="clientId"):
-            link.require_supported(durable=shared, selected=True, min_messages=None)
+            link.require_supported(Destination.parse("topic://t"), shared, selected=True, min_messages=None)
 
 
 def test_a_message_that_cannot_be_mapped_and_its_dead_letter(broker, queue):

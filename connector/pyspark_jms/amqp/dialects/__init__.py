@@ -5,7 +5,7 @@ from dataclasses import replace
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.jms.refused_names import RefusedName, RefusedSubscriptions
+from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
 __all__ = ["AMQP", "ARTEMIS", "BROKER_J", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
@@ -28,6 +28,26 @@ _TWO_COLONS = RefusedName(
     remedy="Use another character.",
 )
 
+_REFUSED_BY_ARTEMIS = RefusedSubscriptions(
+    topics=(_TWO_COLONS,),
+    names=(
+        _TWO_COLONS,
+        RefusedName(
+            pattern=":(global|shared-volatile)$",
+            reason="ends as Artemis ends the names of shared subscriptions that have no client id or are not durable",
+        ),
+    ),
+    names_after_client_id=(JOINING_DOT,),  # without a client id, the queue is NAME:global
+    client_ids=(_TWO_COLONS,),
+    shared=(
+        RefusedName(
+            pattern=r"\|",
+            reason="has a vertical bar: Artemis leaves out what follows it in the name of a shared subscription",
+            remedy="Use another character.",
+        ),
+    ),
+)
+
 ARTEMIS = Dialect(
     name="artemis",
     products=("apache-activemq-artemis",),
@@ -38,7 +58,7 @@ ARTEMIS = Dialect(
     management=_ARTEMIS_MANAGEMENT,
     send=ARTEMIS_RULES,
     refuses_at_discharge=True,
-    refused_subscriptions=RefusedSubscriptions(names=(_TWO_COLONS,), client_ids=(_TWO_COLONS,)),
+    refused_subscriptions=_REFUSED_BY_ARTEMIS,
     refuses_staging="",
     no_register="",
 )

@@ -14,7 +14,7 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
@@ -52,10 +52,11 @@ def require_unchanged(connection: Connection, subscription: Subscription) -> Non
         raise selector_changed(durable)
 
 
-def end_subscription(settings: ConnectionSettings, durable: DurableSubscription) -> None:
+def end_subscription(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
     """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
     connection = connect(settings)
     try:
+        connection.dialect.refused_subscriptions.check(topic.name, durable)
         found = _look_up(connection, durable)
         if found is None:
             raise InvalidDestinationError(

@@ -17,13 +17,13 @@ def queue_of(options: SourceOptions, stream: str) -> str:
 
 
 def connect_link(options: SourceOptions, protocol: StagedProtocol, arrivals: Any, stream: str) -> StagedLink:
-    durable = options.durable
     return protocol.connect_staging(
         options.connection,
         arrivals,
         queue=queue_of(options, stream),
         stream=stream,
-        client_id=durable.client_id if durable and not durable.shared else None,
+        topic=options.destinations[0],
+        durable=options.durable,
     )
 
 

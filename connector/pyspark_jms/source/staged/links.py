@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.staged import Packed, StagedBlock
+from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -134,6 +135,15 @@ class StagedLink(Protocol):
 
 class StagedProtocol(SourceProtocol, Protocol):
     def connect_staging(
-        self, settings: ConnectionSettings, arrivals: Any, *, queue: str, stream: str, client_id: str | None
+        self,
+        settings: ConnectionSettings,
+        arrivals: Any,
+        *,
+        queue: str,
+        stream: str,
+        topic: Destination,
+        durable: DurableSubscription | None,
     ) -> StagedLink:
-        """``UnsupportedError`` for a broker that cannot keep a staging queue."""
+        """``UnsupportedError`` for a broker that cannot keep a staging queue. ``InvalidOptionError`` for a durable
+        subscription to ``topic`` that the broker would take for another one.
+        """

@@ -1,7 +1,7 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/broker-facts.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.refused_names import RefusedSubscriptions
+from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
@@ -48,7 +48,7 @@ ARTEMIS = Dialect(
         name_header="durable-subscription-name",
         destination_without_client_id="{}::{}",
         ignores_changed_selector=True,
-        refused=RefusedSubscriptions(names=_PARSED, client_ids=_PARSED),
+        refused=RefusedSubscriptions(topics=_PARSED, names=(*_PARSED, JOINING_DOT), client_ids=_PARSED),
     ),
     selector_dialect="artemis",
     window_header="consumer-window-size",

@@ -1,6 +1,7 @@
 """RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
@@ -41,6 +42,7 @@ RABBITMQ = Dialect(
         name_is_queue=True,
         ended_by_subscriber=True,
         existing_destination="/amq/queue/{}",
+        refused=RefusedSubscriptions(names=(JOINING_DOT,)),
     ),
     # The broker accepts a header selector, and ignores it.
     selector_dialect=None,

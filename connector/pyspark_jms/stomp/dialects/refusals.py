@@ -38,9 +38,9 @@ def refuse_staging() -> NoReturn:
     )
 
 
-def require_durable(dialect: Dialect, subscription: DurableSubscription, *, selected: bool) -> None:
+def require_durable(dialect: Dialect, topic: str, subscription: DurableSubscription, *, selected: bool) -> None:
     """For option ``subscriptionName``; ``selected``: a selector is pushed down to the broker."""
-    dialect.durable_subscriptions.refused.check(subscription)
+    dialect.durable_subscriptions.refused.check(topic, subscription)
     if subscription.shared and not dialect.durable_subscriptions.shared:
         raise UnsupportedError(
             f"{dialect.name} lets only one connection read a durable subscription, so it cannot be shared.",

@@ -57,7 +57,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     connection = connect(settings)
     try:
         words = connection.dialect.durable_subscriptions
-        require_durable(connection.dialect, durable, selected=False)
+        require_durable(connection.dialect, topic.name, durable, selected=False)
         if words.is_named_by_destination(durable):
             _delete_queue(settings, topic, durable)
             return

@@ -4,7 +4,8 @@ import pytest
 
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, BROKER_J, CLASSIC
 from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_register, require_transactions
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import InvalidOptionError, UnsupportedError
+from pyspark_jms.jms.model import DurableSubscription
 
 
 def test_what_needs_stomp_names_the_address_to_use():
@@ -23,3 +24,32 @@ def test_a_broker_without_transactions_writes_without_them():
     require_transactions(ARTEMIS)
     with pytest.raises(UnsupportedError, match="transaction=none"):
         require_transactions(replace(ARTEMIS, has_transactions=False))
+
+
+@pytest.mark.parametrize(
+    ("topic", "name", "client_id", "shared", "option"),
+    [
+        ("a::b", "n", "c", False, "topic"),
+        ("t", "n::1", "c", False, "subscriptionName"),
+        ("t", "n", "c::1", False, "clientId"),
+        ("t", "1.n", "c", False, "subscriptionName"),
+        ("t", "1.n", "c", True, "subscriptionName"),
+        ("t", "n:global", "c", False, "subscriptionName"),
+        ("t", "n:shared-volatile", "c", False, "subscriptionName"),
+        ("t", "n|1", "c", True, "subscriptionName"),
+        ("t", "n", "c|1", True, "clientId"),
+        ("t", "n|1", None, True, "subscriptionName"),
+    ],
+)
+def test_a_subscription_that_artemis_would_take_for_another_one(topic, name, client_id, shared, option):
+    with pytest.raises(InvalidOptionError, match=rf"Option {option} is "):
+        ARTEMIS.refused_subscriptions.check(topic, DurableSubscription(name, client_id, shared))
+    CLASSIC.refused_subscriptions.check(topic, DurableSubscription(name, client_id, shared))
+
+
+@pytest.mark.parametrize(
+    ("name", "client_id", "shared"),
+    [("n", "c.1", False), ("c.1.n", None, True), ("n|1", "c|1", False), (" n", "c", True)],
+)
+def test_a_subscription_whose_queue_no_other_one_has(name, client_id, shared):
+    ARTEMIS.refused_subscriptions.check("t", DurableSubscription(name, client_id, shared))

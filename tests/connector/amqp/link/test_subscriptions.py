@@ -7,11 +7,12 @@ from waiting import wait_until
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.errors import InvalidDestinationError, SelectorChangedError, SubscriptionInUseError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 
 UNSHARED = DurableSubscription("daily", "me")
 SHARED = DurableSubscription("daily", "me", shared=True)
 GLOBAL = DurableSubscription("daily", shared=True)
+TOPIC = Destination(DestinationKind.TOPIC, "prices")
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def subscribe(broker, queue, settings_for, subscription_to, opened):
 @pytest.fixture
 def named(queue):
     """A subscription of the test's own."""
-    return lambda durable: replace(durable, name=queue)
+    return lambda durable: replace(durable, name=queue.replace(".", "-"))
 
 
 def read(link, count):
@@ -46,9 +47,9 @@ def test_it_keeps_what_is_sent_while_nobody_reads(broker, queue, put, subscribe,
     read(link, 2)
     link.close()
     settings = replace(settings_for(broker), client_id=durable.client_id)
-    end_subscription(settings, durable)
+    end_subscription(settings, TOPIC, durable)
     with pytest.raises(InvalidDestinationError, match="durable subscription"):
-        end_subscription(settings, durable)
+        end_subscription(settings, TOPIC, durable)
 
 
 def test_several_readers_share_one(broker, queue, put, subscribe, named):

@@ -115,7 +115,7 @@ def test_available_now_ends_at_what_was_sent_later(broker, queue, put, query):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_durable_subscription_keeps_what_is_sent_meanwhile(broker, queue, put, query, shared):
-    named = {"subscriptionName": f"sub-{queue}"} | (
+    named = {"subscriptionName": queue.replace(".", "-")} | (
         {"sharedSubscription": "true"} if shared else {"clientId": f"client-{queue}"}
     )
     topic = {"queue": None, "topic": queue}

@@ -8,7 +8,13 @@ from streaming import left
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.errors import ConnectionLostError, DataLossError, PoisonLoopError, SourceFencedError
+from pyspark_jms.errors import (
+    ConnectionLostError,
+    DataLossError,
+    InvalidOptionError,
+    PoisonLoopError,
+    SourceFencedError,
+)
 
 
 def numbered(*numbers):
@@ -49,6 +55,16 @@ def test_a_driver_that_another_one_has_passed_is_fenced(broker, queue, put, quer
     with pytest.raises(SourceFencedError, match="Another run of this query has finished the messages up to 8"):
         second.texts(1)
     await_count(broker, queue, 2)
+
+
+@pytest.mark.parametrize("wrong", [{"subscriptionName": "1.n"}, {"topic": "a::b"}])
+def test_a_subscription_that_the_broker_would_take_for_another_one_is_refused(broker, queue, query, wrong):
+    """Before the staging queue exists. The dialect is known only after the connection."""
+    named = {"queue": None, "topic": queue, "subscriptionName": "n", "clientId": queue, "stagingQueue": f"{queue}.mine"}
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        query(**named | wrong).plan()
+    control = broker.server.getActiveMQServerControl()
+    assert not [name for name in map(str, control.getAddressNames()) if queue in name]
 
 
 def test_a_staging_queue_of_another_query_is_refused(broker, queue, put, query):

@@ -70,10 +70,10 @@ def test_what_is_left_when_the_remedy_is_followed():
 def test_a_subscription_is_shared_where_several_may_read_it():
     shared = DurableSubscription("s", shared=True)
     for dialect in (ARTEMIS, RABBITMQ):
-        require_durable(dialect, shared, selected=False)
+        require_durable(dialect, "t", shared, selected=False)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*classic.*Consumer\.GROUP\.VirtualTopic\.X"):
-        require_durable(CLASSIC, shared, selected=False)
-    require_durable(CLASSIC, DurableSubscription("s", "app"), selected=True)
+        require_durable(CLASSIC, "t", shared, selected=False)
+    require_durable(CLASSIC, "t", DurableSubscription("s", "app"), selected=True)
 
 
 @pytest.mark.parametrize(
@@ -86,24 +86,43 @@ def test_a_subscription_is_shared_where_several_may_read_it():
         ("n", "c::d", "clientId"),
         ("n", " c", "clientId"),
         ("n", "c ", "clientId"),
+        ("1.n", "c", "subscriptionName"),
+        ("c.n", None, "subscriptionName"),
     ],
 )
 def test_a_subscription_that_artemis_would_take_for_another_one(name, client_id, option):
     with pytest.raises(InvalidOptionError, match=rf"Option {option} is "):
-        require_durable(ARTEMIS, DurableSubscription(name, client_id, shared=client_id is None), selected=False)
+        require_durable(ARTEMIS, "t", DurableSubscription(name, client_id, shared=client_id is None), selected=False)
     given = {"brokerUrl": "stomp://host:1", "topic": "t", "broker": "artemis", "subscriptionName": name}
     given |= {"sharedSubscription": "true"} if client_id is None else {"clientId": client_id}
     with pytest.raises(InvalidOptionError, match=rf"Option {option} is "):
         SourceOptions.parse(given)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "name", "client_id"), [(ARTEMIS, "1.n", "c"), (RABBITMQ, "1.n", "c"), (RABBITMQ, "c.n", None)]
+)
+def test_no_two_subscriptions_have_one_queue(dialect, name, client_id):
+    other = DurableSubscription("n", "c.1")
+    require_durable(dialect, "t", other, selected=False)
+    with pytest.raises(InvalidOptionError, match="move what is before the last dot to the end of clientId"):
+        require_durable(dialect, "t", DurableSubscription(name, client_id, shared=client_id is None), selected=False)
+
+
+@pytest.mark.parametrize("topic", ["a::b", " a", "a "])
+def test_a_durable_subscription_to_a_name_that_artemis_parses(topic):
+    with pytest.raises(InvalidOptionError, match=r"\[JMS_INVALID_OPTION\] Option topic is "):
+        require_durable(ARTEMIS, topic, DurableSubscription("n", "c"), selected=False)
+    require_durable(CLASSIC, topic, DurableSubscription("n", "c"), selected=False)
+
+
 def test_names_of_subscriptions_that_are_kept():
     for name, client_id in (("n", "c.1"), ("x/y", "a b"), ("n:e", "c:d"), ("ü😀", "é"), ("n|e", "c,d"), ("#", "*")):
-        require_durable(ARTEMIS, DurableSubscription(name, client_id), selected=False)
-    require_durable(CLASSIC, DurableSubscription("n::1", "c"), selected=False)
+        require_durable(ARTEMIS, "t", DurableSubscription(name, client_id), selected=False)
+    require_durable(CLASSIC, "t", DurableSubscription("n::1", "c"), selected=False)
 
 
 def test_a_selector_that_would_be_ignored():
-    require_durable(ARTEMIS, DurableSubscription("s", "app", shared=True), selected=True)
+    require_durable(ARTEMIS, "t", DurableSubscription("s", "app", shared=True), selected=True)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*artemis.*clientId"):
-        require_durable(ARTEMIS, DurableSubscription("s", shared=True), selected=True)
+        require_durable(ARTEMIS, "t", DurableSubscription("s", shared=True), selected=True)

@@ -70,7 +70,7 @@ def test_without_manage_a_log_line_states_that_the_check_is_skipped(settings_for
 
 @pytest.mark.parametrize("client", ["app", None])
 def test_it_ends_when_nobody_reads_it(broker, settings_for, topic, queue, client):
-    durable = DurableSubscription(f"s-{queue}", client, shared=client is None)
+    durable = DurableSubscription(queue.replace(".", "-"), client, shared=client is None)
     settings = dataclasses.replace(settings_for(broker), client_id=client)
     consumer = reader(settings, topic, durable)
     with pytest.raises(SubscriptionInUseError):
