@@ -1,5 +1,6 @@
 """Rows that this sink and other clients sent, over one protocol or the other: selected, read, and written again."""
 
+import base64
 import itertools
 import uuid
 
@@ -9,7 +10,9 @@ import proton.utils
 import pyarrow as pa
 import pytest
 import stomp
+from amqp_sending import put_encoded
 from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
+from rhea_messages import RHEA
 
 from pyspark_jms.errors import SelectorResidualError
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
@@ -118,8 +121,38 @@ def send_proton(broker, queue):
         connection.close()
 
 
-PRODUCERS = {"stomp.py": send_stomp, "core": send_core, "qpid": send_qpid, "proton": send_proton}
+def send_rhea(broker, queue):
+    """What rhea encoded, without what STOMP does not carry."""
+    put_encoded(broker, queue, [RHEA[name] for name in ("text", "json", "bytes")])
+
+
+TYPED = [
+    {"text": "typed", "properties": {"n": 1, "d": {"type": "double", "value": "1.5"}, "s": "text"}},
+    {"map": {"a": {"type": "short", "value": "7"}, "b": None}, "properties": {"n": 1}},
+    {"stream": [{"type": "char", "value": "x"}, {"type": "bytes", "value": "AAE="}]},
+    {"body_type": "object", "bytes": base64.b64encode(b"\xac\xed\x00\x05t\x00\x01a").decode()},
+    {"body_type": "message"},
+    {"body_type": "text", "text": '{"map":[]}'},
+]
+
+
+def send_typed(broker, queue):
+    """With this sink over STOMP: the types of properties and bodies travel in an envelope."""
+    write_rows(access_over(broker, "stomp"), queue, TYPED)
+
+
+PRODUCERS = {
+    "stomp.py": send_stomp,
+    "core": send_core,
+    "qpid": send_qpid,
+    "proton": send_proton,
+    "rhea": send_rhea,
+    "this sink": send_typed,
+}
 SMALL = {
+    ("rhea", "amqp", "amqp"),
+    ("this sink", "amqp", "stomp"),
+    ("this sink", "amqp", "amqp"),
     ("qpid", "stomp", "stomp"),
     ("proton", "stomp", "stomp"),
     ("proton", "stomp", "amqp"),
@@ -132,12 +165,12 @@ def legs():
         yield pytest.param(*leg, marks=[] if leg in SMALL else pytest.mark.deep)
 
 
-SENT = ("body_type", "text", "bytes", "JMSType", "JMSCorrelationID", "JMSDeliveryMode", "JMSPriority")
+SENT = ("body_type", "text", "bytes", "map", "stream", "JMSType", "JMSCorrelationID", "JMSDeliveryMode", "JMSPriority")
 
 
 def what_was_sent(row):
     """What the producer set: a broker adds a delivery count over AMQP, and STOMP has no types."""
-    properties = {name: value for name, value in row["properties"].items() if name != "JMSXDeliveryCount"}
+    properties = {name: value for name, value in row.get("properties", {}).items() if name != "JMSXDeliveryCount"}
     return {name: row.get(name) for name in SENT} | {"properties": properties}
 
 
@@ -148,7 +181,7 @@ def test_rows_can_be_written_as_they_were_read(running, queue, producer, read, w
     PRODUCERS[producer](running, queue)
     batches, rows = read_batches(source, queue), read_rows(source, queue)
     for row in rows:
-        assert [name for name in row["properties"] if name.startswith(("JMS_AMQP_", "NATIVE_MESSAGE_ID"))] == []
+        assert [name for name in row.get("properties", ()) if name.startswith(("JMS_AMQP_", "NATIVE_MESSAGE_ID"))] == []
     for batch in batches:
         write_batch(target, f"{queue}.out", batch)
     write_rows(target, f"{queue}.out", rows)
@@ -157,6 +190,15 @@ def test_rows_can_be_written_as_they_were_read(running, queue, producer, read, w
     assert len({row["delivery_id"] for row in found}) == len(found) == 2 * len(rows) > 0
     known = [row["JMSMessageID"] for row in (*rows, *found) if "JMSMessageID" in row]
     assert len(set(known)) == len(known)
+
+
+def test_rows_of_this_sink_are_the_same_over_both_protocols(running, queue):
+    send_typed(running, queue)
+    over = {protocol: read_rows(access_over(running, protocol), queue) for protocol in PROTOCOLS}
+    assert [what_was_sent(row) for row in over["amqp"]] == [what_was_sent(row) for row in over["stomp"]]
+    assert [row.get("body_type") for row in over["amqp"]] == ["text", "map", "stream", "object", "message", "text"]
+    found = read_rows(access_over(running, "amqp"), queue, selector="n = '1'")
+    assert [row["body_type"] for row in found] == ["text", "map"]
 
 
 @pytest.mark.parametrize("written", PROTOCOLS)

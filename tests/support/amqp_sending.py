@@ -26,7 +26,13 @@ def put(broker, name, *texts, kind="queue", **parts):
         + section(0x77, string(text))
         for number, text in enumerate(texts)
     ]
+    put_encoded(broker, name, messages, kind=kind)
+
+
+def put_encoded(broker, name, messages, *, kind="queue"):
+    """Send whole messages as one transaction."""
     with Producer(settings_of(broker)) as producer:
+        producer.transactions.begin()
         producer.open(Target(address=name, capabilities=(kind,)))
         producer.send(block_of(messages))
         producer.commit()

@@ -10,7 +10,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.jms.subscription import BodyChoice, Subscription
 
-__all__ = ["MessageAnswers", "decode_block"]
+__all__ = ["MessageAnswers", "decode_block", "open_envelopes"]
 
 
 class _Link(Protocol):
@@ -46,17 +46,17 @@ class MessageAnswers:
             body_type=body_type,
             max_elements=max_elements,
         )
-        return body_errors(rows)
+        return body_errors(open_envelopes(rows, body_type, max_elements))
 
     def dead_letter(self: _Link, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
         message = block.message(index)
         identifier = (stable_id(message) or b"").decode()
-        return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier)
+        return AmqpDeadLetter(message, reason, str(self.subscription.destination), identifier, self.dialect)
 
     def oversized_dead_letter(self: _Link, message: OversizedMessage, reason: str) -> AmqpDeadLetter:
         mapped = mapped_bytes(message)
         identifier = (stable_id(mapped) or b"").decode()
-        return AmqpDeadLetter(mapped, reason, str(self.subscription.destination), identifier)
+        return AmqpDeadLetter(mapped, reason, str(self.subscription.destination), identifier, self.dialect)
 
     def message_id(self, identifier: bytes) -> str:
         return f"delivery {int.from_bytes(identifier, 'big')}"
@@ -66,3 +66,9 @@ def decode_block(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
     from pyspark_jms.amqp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
 
     return decode(block, dialect=dialect, **facts)
+
+
+def open_envelopes(rows: Any, body_type: BodyChoice, max_elements: int) -> Any:
+    from pyspark_jms.amqp.columns import envelopes  # with pyarrow's kernels, as decode
+
+    return envelopes.open_envelopes(rows, body_type, max_elements)

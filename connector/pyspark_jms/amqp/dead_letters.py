@@ -1,13 +1,13 @@
 """Messages that will not become rows → the dead-letter queue: their sections as they came, and why they are there."""
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from pyspark_jms.amqp.dialects.send_rules import DUPLICATE_ID_PROPERTY
+from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import (
@@ -17,6 +17,7 @@ from pyspark_jms.amqp.wire.sections import (
     HEADER,
     LISTS,
     MAPS,
+    MESSAGE_ANNOTATIONS,
     PROPERTIES,
     Buffer,
     MalformedMessageError,
@@ -24,10 +25,10 @@ from pyspark_jms.amqp.wire.sections import (
     elements,
     sections,
 )
-from pyspark_jms.amqp.wire.values import Described, Typed, encode, encode_list, encode_map
+from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import MalformedFrameError, UnsupportedError
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,
     ERROR_PROPERTY,
@@ -44,8 +45,6 @@ _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
 _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
 _NULL, _TRUE = b"\x40", b"\x41"
-_LEFT_OUT = frozenset({DUPLICATE_ID_PROPERTY}) | DEAD_LETTER_PROPERTIES
-"""Properties that a dead letter must not have: one makes the broker drop duplicates, the others have an old reason."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,6 +53,8 @@ class AmqpDeadLetter:
     reason: str
     source: str
     message_id: str
+    dialect: Dialect
+    """Of the broker that delivered the message, and may have added properties and annotations to it."""
 
 
 def mapped_bytes(message: OversizedMessage) -> memoryview:
@@ -97,7 +98,9 @@ def message_of(letter: AmqpDeadLetter) -> bytes:
 
 
 def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
-    """The message without its expiry, which would delete a dead letter, and with the reason as properties."""
+    """The message with the reason as properties, without its expiry, which would delete a dead letter, and without what
+    the broker added: some of it would make the broker drop the message, or ``move`` return it to an earlier queue.
+    """
     try:
         found = list(sections(letter.message))
         begins = [0, *(section.end for section in found)]
@@ -119,6 +122,8 @@ def _header(message: Buffer, found: Sequence[Section]) -> bytes:
 def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
     if section.code in {HEADER, DELIVERY_ANNOTATIONS}:
         return b""
+    if section.code == MESSAGE_ANNOTATIONS:
+        return _annotations(letter, section)
     if section.code == PROPERTIES:
         return _properties(letter.message, section)
     if section.code == APPLICATION_PROPERTIES:
@@ -140,11 +145,32 @@ def _properties(message: Buffer, section: Section) -> bytes:
     return b"\x00\x53" + bytes((PROPERTIES,)) + encode_list(fields)
 
 
+def _annotations(letter: AmqpDeadLetter, section: Section) -> bytes:
+    kept = _without(letter.message, section, lambda name: name.startswith(letter.dialect.added_annotations or "\0"))
+    return b"\x00\x53" + bytes((MESSAGE_ANNOTATIONS,)) + encode_map(kept)
+
+
 def _application_properties(letter: AmqpDeadLetter, section: Section) -> bytes:
-    entries = _cut(letter.message, section, MAPS)
-    left_out = {encode(name) for name in _LEFT_OUT}
+    def left_out(name: str) -> bool:
+        return letter.dialect.adds(name) or name in DEAD_LETTER_PROPERTIES  # these have the reason of an earlier time
+
+    return _reasons(letter, _without(letter.message, section, left_out))
+
+
+def _without(message: Buffer, section: Section, left_out: Callable[[str], bool]) -> list[bytes]:
+    """The keys and values of a section's map, without those with some names."""
+    entries = _cut(message, section, MAPS)
     pairs = zip(entries[::2], entries[1::2], strict=True)
-    return _reasons(letter, [each for key, value in pairs if key not in left_out for each in (key, value)])
+    return [each for key, value in pairs if not left_out(_name(key)) for each in (key, value)]
+
+
+def _name(key: bytes) -> str:
+    """Empty for a key that is no text."""
+    try:
+        name = decode(key, 0, len(key))[0]
+    except MalformedFrameError:
+        return ""
+    return name if isinstance(name, str) else ""
 
 
 def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from pyspark_jms.amqp.answers import MessageAnswers, decode_block
+from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
@@ -102,6 +102,9 @@ class AmqpSource:
             body_type=body_type,
             max_elements=max_elements,
         )
+
+    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
+        return open_envelopes(rows, body_type, max_elements)
 
     def selector_dialect(self, dialect: str) -> str | None:
         return dialect_named(dialect).selector_dialect

@@ -64,7 +64,8 @@ def receive_findings(
 
 
 def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
-    return protocol.decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
+    rows = protocol.decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
+    return protocol.open_envelopes(rows, "auto")
 
 
 def _until_quiet(link: SourceLink, arrivals: Arrivals, limit: int | None) -> None:

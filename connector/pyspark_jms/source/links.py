@@ -211,7 +211,10 @@ class SourceProtocol(Protocol):
         body_type: BodyChoice,
         max_elements: int = MAX_ELEMENTS,
     ) -> Any:
-        """One RecordBatch of the schema."""
+        """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has."""
+
+    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
+        """The same rows with the types that this sink put into properties of the message, if ``decode`` left them."""
 
     def selector_dialect(self, dialect: str) -> str | None: ...
 

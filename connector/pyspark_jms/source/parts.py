@@ -28,13 +28,13 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
         body_type=options.body_type,
         max_elements=options.max_elements,
     )
+    chosen = _selection(options, protocol, part.dialect)
+    kept = batch if chosen is None else chosen.apply(batch, source.kind)
+    rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
     if options.on_bad_message == "fail":
         _require_good(batch)
-    chosen = _selection(options, protocol, part.dialect)
-    if chosen is None:
-        return batch, 0
-    kept = chosen.apply(batch, source.kind)
-    return kept, batch.num_rows - kept.num_rows
+        _require_good(rows)
+    return rows, batch.num_rows - kept.num_rows
 
 
 def may_drop(source: Destination, dialect: str, options: SourceOptions, protocol: SourceProtocol) -> bool:

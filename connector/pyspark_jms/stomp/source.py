@@ -158,6 +158,10 @@ class StompSource:
             max_elements=max_elements,
         )
 
+    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:  # noqa: ARG002
+        """Return the rows as they are: ``decode`` has opened them."""
+        return rows
+
     def selector_dialect(self, dialect: str) -> str | None:
         return dialect_named(dialect).selector_dialect
 

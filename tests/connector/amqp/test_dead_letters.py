@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from amqp_messages import (
     NULL,
     TRUE,
+    annotations,
     application_properties,
     int_,
     list_,
+    long,
     map_,
     properties,
     section,
@@ -16,7 +20,8 @@ from amqp_messages import (
 from proton import Delivery
 from proton_broker import ProtonBroker
 
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, send_dead_letters
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, message_of, send_dead_letters
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
@@ -28,7 +33,7 @@ REASONS = {ERROR_PROPERTY: "why", SOURCE_PROPERTY: "queue://q", MESSAGE_ID_PROPE
 
 
 def letter(message):
-    return AmqpDeadLetter(message, "why", "queue://q", "ID:1")
+    return AmqpDeadLetter(message, "why", "queue://q", "ID:1", ARTEMIS)
 
 
 def read(message):
@@ -57,6 +62,22 @@ def test_the_sections_travel_on_and_say_why():
     assert found[0x74] == {"a": 1} | REASONS
     assert found[0x77] == "body"
     assert list(found) == sorted(found)
+
+
+def test_what_a_broker_added_does_not_travel_on():
+    """Its id would become that of the dead letter, and the first queue of a message is not where it was read."""
+    added = ("NATIVE_MESSAGE_ID", "JMS_AMQP_MA_x", "_AMQ_ORIG_QUEUE", "JMSXDeliveryCount", "_AMQ_DUPL_ID")
+    given = {"a": int_(1), "_AMQ_LARGE_COMPRESSED": TRUE, "_AMQ_LVQ_NAME": string("k"), "spark_jms_types": string("{}")}
+    message = (
+        annotations(a=int_(1), ORIG_QUEUE=string("old"), ACTUAL_EXPIRY=long(1))
+        + application_properties(**given, **dict.fromkeys(added, string("x")))
+        + section(0x77, string("body"))
+    )
+    found = read(b"".join(_pieces(letter(message))))
+    assert found[0x72] == {"x-opt-a": 1}
+    assert found[0x74].keys() == given.keys() | REASONS.keys()
+    classic = application_properties(originalExpiration=long(1), dlqDeliveryFailureCause=string("x"), a=int_(1))
+    assert read(message_of(replace(letter(classic), dialect=CLASSIC)))[0x74] == {"a": 1} | REASONS
 
 
 @pytest.mark.parametrize("priority", [0, 7])

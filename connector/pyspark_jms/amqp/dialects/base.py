@@ -63,6 +63,9 @@ class Dialect:
     added_properties: tuple[str, ...] = ()
     """Beginnings of the names of properties that the broker adds to such a message, and that rows have."""
 
+    added_annotations: tuple[str, ...] = ()
+    """Beginnings of the names of annotations that the broker adds to such a message."""
+
     has_transactions: bool = True
     """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
@@ -91,3 +94,10 @@ class Dialect:
 
     send: SendRules = field(default_factory=SendRules)
     """What the broker takes from a producer."""
+
+    def adds(self, name: str) -> bool:
+        """Whether the broker added a property of this name, so that a message that is sent on does not have it."""
+        if name in {COMPRESSED_PROPERTY, SIZE_PROPERTY} or name in self.send.set_by_client:
+            return False  # by the first two, a later reader sees that the broker has cut the body
+        beginnings = (*self.ignored_property_prefixes, *self.added_properties)
+        return name in self.ignored_properties or name.startswith(beginnings)

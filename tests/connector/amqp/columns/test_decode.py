@@ -36,6 +36,7 @@ from amqp_messages import (
     ulong,
 )
 from plain_amqp import row_of
+from rhea_messages import RHEA
 
 from pyspark_jms.amqp.columns import decode as module
 from pyspark_jms.amqp.columns import inside
@@ -441,3 +442,63 @@ def test_rows_that_are_read_in_pieces_are_those_that_are_read_at_once(monkeypatc
     monkeypatch.setattr(module, "stacked", lambda batches: pieces.append(len(batches)) or stacked(batches))
     assert read(messages) == at_once
     assert max(pieces) > 5
+
+
+# --- rhea --------------------------------------------------------------------------------------------------
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+LONG_ONE, INT_NEGATIVE = {"type": "long", "value": "1"}, {"type": "int", "value": "-1"}
+RHEA_ROWS = {
+    "text": {
+        "text": "text",
+        "properties": {"n": "7", "big": "4294967296", "neg": "-7", "f": "1.5", "b": "true", "s": "text"},
+        "property_types": {"n": "uint", "big": "ulong", "neg": "int", "f": "double", "b": "boolean", "s": "string"},
+        "JMSMessageID": "ID:AMQP_NO_PREFIX:r-text",
+        "JMSCorrelationID": "c",
+        "JMSType": "order",
+    },
+    "json": {"text": '{"a":1}', "content_type": "application/json", "property_types": {"s": "string"}},
+    "bytes": {"bytes": b"\x00\xff", "property_types": {"n": "uint"}},
+    "map": {
+        "map": [
+            ("a", LONG_ONE),
+            ("b", {"type": "string", "value": "x"}),
+            ("c", {"type": "boolean", "value": "true"}),
+            ("d", {"type": "double", "value": "2.5"}),
+            ("e", {"type": "string", "value": None}),
+        ]
+    },
+    "list": {
+        "stream": [{"type": "string", "value": "a"}, LONG_ONE, INT_NEGATIVE, {"type": "string", "value": None}],
+        "body_type": "stream",
+    },
+    "typed": {
+        "text": "text",
+        "properties": {"at": "1760000000000", "u": UUID, "y": "sym", "n": "7"},
+        "property_types": {"at": "timestamp", "u": "uuid", "y": "symbol", "n": "uint"},
+    },
+    "uuid": {
+        "JMSMessageID": f"ID:AMQP_UUID:{UUID}",
+        "JMSCorrelationID": "ID:AMQP_ULONG:7",
+        "JMSExpiration": dt.datetime(2025, 10, 9, 8, 54, 20, tzinfo=dt.UTC),
+    },
+    "number": {"body_error": "the body is of a type that JMS does not have", "bytes": RHEA["number"]},
+}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_rhea_sends_arrives_as_the_page_says(alone):
+    """docs/typed-messages.md, "AMQP producers": every whole number that is not negative is a uint."""
+    blocks = [[name] for name in RHEA] if alone else [list(RHEA)]
+    for names in blocks:
+        found = decode(
+            block_of([RHEA[name] for name in names]),
+            dialect=ARTEMIS,
+            source=QUEUE,
+            first_sequence=0,
+            body_type="auto",
+        ).to_pylist()
+        for name, row in zip(names, found, strict=True):
+            for column in ("properties", "property_types"):
+                row[column] = {each: value for each, value in row[column] if each != "JMSXDeliveryCount"}
+            assert {column: row[column] for column in RHEA_ROWS[name]} == RHEA_ROWS[name]
