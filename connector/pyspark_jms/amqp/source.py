@@ -1,6 +1,6 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
@@ -17,8 +17,7 @@ from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
-from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues, warn_of_missing_queues
-from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -118,20 +117,8 @@ class AmqpSource:
     def fingerprints(self, segment: Any) -> NoReturn:  # noqa: ARG002
         refuse_journal()
 
-    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-        return warn_of_missing_queues(open_amqp_management, settings, queues)
-
-    def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> dict[str, FoundQueue]:
-        return look_up_queues(open_amqp_management, settings, queues)
-
-    def watch(
-        self,
-        settings: ConnectionSettings,
-        queues: Sequence[str],
-        in_flight: Callable[[], int],
-        received: Callable[[], int] | None = None,
-    ) -> QueueWatch:
-        return QueueWatch(open_amqp_management, settings, queues, in_flight, received)
+    def open_management(self, settings: ConnectionSettings) -> ManagementLink:
+        return open_amqp_management(settings)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

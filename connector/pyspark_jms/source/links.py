@@ -3,7 +3,7 @@
 The engine knows nothing else of a protocol. ``stomp.source`` implements both for STOMP.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -11,7 +11,7 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
-from pyspark_jms.management.missing_queues import FoundQueue
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -20,7 +20,6 @@ __all__ = [
     "BrokerDialect",
     "DeadLetter",
     "Oversized",
-    "QueueFigures",
     "SourceLink",
     "SourceProtocol",
     "Timestamped",
@@ -75,14 +74,6 @@ class DeadLetter(Protocol):
 
     @property
     def reason(self) -> str: ...
-
-
-class QueueFigures(Protocol):
-    """Figures of the query's queues that only the broker knows."""
-
-    def figures(self) -> dict[str, int | str]: ...
-
-    def close(self) -> None: ...
 
 
 class Connected(Protocol):
@@ -227,18 +218,8 @@ class SourceProtocol(Protocol):
     def fingerprints(self, segment: Segment) -> list[bytes]:
         """Of each stored message, the value of ``Recognition.fingerprint`` for its redelivery."""
 
-    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> object: ...
-
-    def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> Mapping[str, FoundQueue]:
-        """What the broker has under each name, without those of which it is not known."""
-
-    def watch(
-        self,
-        settings: ConnectionSettings,
-        queues: Sequence[str],
-        in_flight: Callable[[], int],
-        received: Callable[[], int] | None = None,
-    ) -> QueueFigures: ...
+    def open_management(self, settings: ConnectionSettings) -> ManagementLink:
+        """A connection for management requests. ``UnsupportedError`` or ``JMSSecurityError`` if there can be none."""
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[Any]) -> None:
         """Returns when the broker has confirmed all of them."""

@@ -14,7 +14,7 @@ from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.missing_queues import FoundQueue
+from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 from pyspark_jms.source.parts import rows_of
@@ -35,7 +35,7 @@ def peek(
     A queue that does not exist is left out, because a subscription would create it. The log has a warning for such a
     queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
     """
-    found = protocol.look_up_queues(options.connection, [each.name for each in options.destinations])
+    found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
     room = _Room(options)
     for destination in options.destinations:
         queue = found.get(destination.name)

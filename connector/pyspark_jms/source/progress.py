@@ -1,18 +1,27 @@
 """Figures of a query for ``StreamingQueryProgress``."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 
-__all__ = ["Counts", "Progress"]
+__all__ = ["Counts", "Progress", "compared"]
 
 _log = logging.getLogger("pyspark_jms.source")
+
+
+def compared(options: SourceOptions, received: Callable[[], int]) -> Callable[[], int] | None:
+    """``received`` if the broker's counts can be compared with it. With a selector, the counts of a queue include
+    messages that the query does not read; the queue of a durable subscription has only those that match.
+    """
+    of_queue = any(each.kind is DestinationKind.QUEUE for each in options.destinations)
+    return None if of_queue and options.selector is not None else received
 
 
 @dataclass(slots=True)

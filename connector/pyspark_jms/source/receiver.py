@@ -14,14 +14,15 @@ from pyspark_jms.delivery.span import Batch
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.intake import Intake
 from pyspark_jms.source.lingering import LINGER_SECONDS
-from pyspark_jms.source.links import QueueFigures, SourceLink, SourceProtocol
-from pyspark_jms.source.progress import Progress
+from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.source.upkeep import Upkeep
@@ -108,17 +109,20 @@ class Receiver:
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
-    def _watch_queues(self, protocol: SourceProtocol) -> QueueFigures | None:
+    def _watch_queues(self, protocol: SourceProtocol) -> QueueWatch | None:
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-        # With a selector, the broker's counts of a queue include messages that the query does not read.
-        has_others = bool(queues) and options.selector is not None
         queues += [str(options.durable)] if options.durable else []
         # A run that ends does not need figures that come every 30 s; a journal must know of other consumers.
         if not queues or (self._draining and self._store is None):
             return None
-        received = None if has_others else self._received
-        return protocol.watch(options.connection, queues, lambda: self._progress.in_flight, received)
+        return QueueWatch(
+            protocol.open_management,
+            options.connection,
+            queues,
+            lambda: self._progress.in_flight,
+            compared(options, self._received),
+        )
 
     def _received(self) -> int:
         return self._progress.counts.received + sum(link.waiting()[0] for link in self.links)

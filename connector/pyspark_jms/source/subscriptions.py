@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
@@ -38,7 +39,7 @@ class Subscriptions:
         self.selector_digest = selector_digest
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-        self._protocol.warn_of_missing_queues(options.connection, queues)
+        warn_of_missing_queues(self._protocol.open_management, options.connection, queues)
         for lane, destination in enumerate(options.destinations):
             self.links.append(self._first(destination, patience))
             self._sessions.began(lane, time.monotonic())

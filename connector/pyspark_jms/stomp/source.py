@@ -1,6 +1,6 @@
 """STOMP for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -9,8 +9,7 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
-from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues, warn_of_missing_queues
-from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -174,20 +173,8 @@ class StompSource:
     def fingerprints(self, segment: Segment) -> list[bytes]:
         return fingerprints_of(segment)
 
-    def warn_of_missing_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> tuple[str, ...]:
-        return warn_of_missing_queues(StompManagementLink, settings, queues)
-
-    def look_up_queues(self, settings: ConnectionSettings, queues: Sequence[str]) -> dict[str, FoundQueue]:
-        return look_up_queues(StompManagementLink, settings, queues)
-
-    def watch(
-        self,
-        settings: ConnectionSettings,
-        queues: Sequence[str],
-        in_flight: Callable[[], int],
-        received: Callable[[], int] | None = None,
-    ) -> QueueWatch:
-        return QueueWatch(StompManagementLink, settings, queues, in_flight, received)
+    def open_management(self, settings: ConnectionSettings) -> ManagementLink:
+        return StompManagementLink(settings)
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)

@@ -30,6 +30,8 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -359,7 +361,9 @@ def test_what_needs_stomp_is_refused():
 def test_the_broker_gives_its_figures_and_names_missing_queues(broker, queue, put, caplog):
     put(broker, queue, "one")
     settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
-    assert AmqpSource().warn_of_missing_queues(settings, [queue, f"{queue}.other"]) == (f"{queue}.other",)
+    assert warn_of_missing_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]) == (
+        f"{queue}.other",
+    )
     assert f"queue {queue}.other does not exist" in caplog.text
-    with contextlib.closing(AmqpSource().watch(settings, [queue], lambda: 0)) as watch:
+    with contextlib.closing(QueueWatch(AmqpSource().open_management, settings, [queue], lambda: 0)) as watch:
         wait_until(lambda: watch.figures().get("depth") == 1)

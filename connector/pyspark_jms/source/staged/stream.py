@@ -9,12 +9,13 @@ from pyspark_jms.delivery.staging.offset import Offset
 from pyspark_jms.delivery.staging.owner_table import Plan, Read
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.driver_heap import driver_heap, warn_of_small_heap
-from pyspark_jms.source.links import QueueFigures
-from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.progress import Counts, compared
 from pyspark_jms.source.staged.intake import Intake
 from pyspark_jms.source.staged.links import StagedProtocol
 from pyspark_jms.source.staged.owner import StreamOwner
@@ -42,7 +43,7 @@ class StagedSource:
         """The end of the last batch in the commit log."""
         self._owner: StreamOwner | None = None
         self._intake: Intake | None = None
-        self._watch: QueueFigures | None = None
+        self._watch: QueueWatch | None = None
         self._order = CommitOrder(
             "A staged read deletes what the commit log holds, and with this setting a restart may need it again.",
             "or leave deliveryGuarantee out (at-least-once)",
@@ -76,11 +77,10 @@ class StagedSource:
             self._intake = Intake(options, stop=self._stop, arrivals=arrivals, counts=self._counts, drain=draining)
             self._owner = StreamOwner(options, self._protocol, self._stop, self._intake, arrivals)
             queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-            self._protocol.warn_of_missing_queues(options.connection, queues)
+            warn_of_missing_queues(self._protocol.open_management, options.connection, queues)
             if queues and not self._draining:
-                # With a selector, the broker's counts of a queue include messages that the query does not read.
-                moved = None if options.selector is not None else lambda: self._owner.moved if self._owner else 0
-                self._watch = self._protocol.watch(options.connection, queues, lambda: 0, moved)
+                moved = compared(options, lambda: self._owner.moved if self._owner else 0)
+                self._watch = QueueWatch(self._protocol.open_management, options.connection, queues, lambda: 0, moved)
         return self._owner
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:

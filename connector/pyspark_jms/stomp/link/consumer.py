@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import JMSError, JMSSecurityError, UnconvertibleMessageError, UnsupportedError
+from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
@@ -99,8 +99,6 @@ class Consumer:
         try:
             routing = _routing_of(self._settings, subscription, self.dialect)
             self.connection.request("SUBSCRIBE", subscribe_headers(subscription, self.dialect, routing))
-        except UnconvertibleMessageError:
-            pass  # of the queue's first messages, after the receipt of SUBSCRIBE: the next ``check`` raises it
         except JMSError:
             self.connection.close()
             raise
