@@ -70,12 +70,18 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
         return {"lostCredit": self.prefetch.lost_credit}
 
+    def shown(self, messages: int) -> None:
+        with self.connection.core():
+            self.prefetch.released(messages)
+
     def require_unchanged(self) -> None:
         """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""
 
 
 class AmqpSource:
     """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
+
+    browses_whole_queues = True
 
     def arrivals(self) -> Arrivals:
         return Arrivals()

@@ -81,8 +81,9 @@ class SourceOptions:
     max_bytes: int
     min_messages: int | None
     max_delay: float
-    peek_messages: int
-    peek_bytes: int
+    peek_messages: int | None
+    """None: as many as the queue has at the start of the read, or as ``peek`` can show."""
+    peek_bytes: int | None
     window_bytes: int
     partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]

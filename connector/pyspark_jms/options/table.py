@@ -270,10 +270,11 @@ OPTIONS: tuple[Option, ...] = (
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
-    Option("maxMessages", "source", "10000", _number(1), "Maximum number of messages of a batch read. A"
-           " warning in the log says if the queue has more"),
-    Option("maxBytes", "source", "64m", _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
-           " least one message is read, whatever its size"),
+    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. A warning in the log"
+           " says if the queue has more. Default: over AMQP, if the user has the permission manage, all messages of the"
+           " queue at the start; otherwise, or with maxBytes, 10000"),
+    Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
+           " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`): exactly-once into Spark. See reading.md for where it may be"),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"

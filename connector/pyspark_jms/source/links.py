@@ -177,6 +177,9 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     def probe(self) -> str:
         """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 
+    def shown(self, messages: int) -> None:
+        """So many messages of a browse are not kept any more, and more may come."""
+
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
 
@@ -186,6 +189,10 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
 
 class SourceProtocol(Protocol):
     """One value for each protocol: its functions before, beside and after a connection."""
+
+    @property
+    def browses_whole_queues(self) -> bool:
+        """Whether a browse of any length needs no more memory than its window."""
 
     def arrivals(self) -> Arrivals: ...
 

@@ -1,7 +1,8 @@
 """A batch read: subscribe, receive copies of the messages, unsubscribe. Nothing is removed.
 
 A batch read has no commit after which messages could be acknowledged, so it acknowledges none. Unsubscribing gives
-them back without spending a delivery attempt; while the peek runs, other consumers do not see them.
+them back without spending a delivery attempt; while the peek runs, other consumers do not see them. Over AMQP the
+read browses, so that they do.
 """
 
 import logging
@@ -23,8 +24,12 @@ __all__ = ["peek"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
+_DEFAULT_MESSAGES, _DEFAULT_BYTES = 10_000, 64 << 20
+_NO_LIMIT = 1 << 62
 _WINDOW_PER_SIZE = 2
-"""The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice."""
+"""The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice. A browse that
+goes on as its messages are shown has at most the default window.
+"""
 
 
 def peek(
@@ -32,11 +37,14 @@ def peek(
 ) -> Iterator[Any]:
     """RecordBatches: at most ``maxMessages`` messages or ``maxBytes`` bytes, or what came before ``idleTimeout``.
 
-    A queue that does not exist is left out, because a subscription would create it. The log has a warning for such a
-    queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
+    Without both options, the read shows all messages that a queue had at the start, where the protocol can browse them
+    and their number is known. A queue that does not exist is left out, because a subscription would create it. The log
+    has a warning for such a queue, and for a queue with more messages than the read shows: ``limits`` names what the
+    user can raise.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
-    room = _Room(options)
+    limited = _Room(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
+    shown = 0
     for destination in options.destinations:
         queue = found.get(destination.name)
         if queue is not None and not queue.exists:
@@ -46,39 +54,47 @@ def peek(
                 destination.name,
             )
             continue
-        before = room.shown
+        is_whole = queue is not None and _shows_whole_queues(options, protocol)
+        room = _Room(queue.messages, _NO_LIMIT) if queue is not None and is_whole else limited
+        before = shown
         for span, link in _peek(options, protocol, destination, room):
-            part = BatchPart(str(destination), link.dialect.name, room.shown, span.messages())
+            part = BatchPart(str(destination), link.dialect.name, shown, span.messages())
             room.take(span)
+            shown += len(span)
             yield rows_of(part, options, protocol)[0]
         if room.is_used_up or options.selector is None:
-            _warn_of_rest(destination.name, room.shown - before, queue, limits, is_used_up=room.is_used_up)
+            raises = None if is_whole else limits
+            _warn_of_rest(destination.name, shown - before, queue, raises, is_used_up=room.is_used_up)
+
+
+def _shows_whole_queues(options: SourceOptions, protocol: SourceProtocol) -> bool:
+    return protocol.browses_whole_queues and options.peek_messages is None and options.peek_bytes is None
 
 
 class _Room:
-    """What is left of the bounds of a read, which are of all its queues together."""
+    """What is left of the bounds of a read, which are of all its queues together, or of one that is read whole."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.messages, self.size = options.peek_messages, options.peek_bytes
-        self.shown = 0
+    def __init__(self, messages: int, size: int) -> None:
+        self.messages, self.size = messages, size
+        self._is_begun = False
         self.is_used_up = False
         """Whether a message was left out, or one more would be."""
 
     def fit(self, come: Span) -> Span:
         """The first messages that have room. The first one of all has, whatever its size."""
-        fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self.shown)
+        fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self._is_begun)
         self.is_used_up = fits < len(come)
         return come.cut(fits)[0]
 
     def take(self, span: Span) -> None:
-        self.shown += len(span)
+        self._is_begun = True
         self.messages -= len(span)
         self.size -= span.size
         self.is_used_up = self.is_used_up or self.messages <= 0 or self.size <= 0
 
 
-def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str, *, is_used_up: bool) -> None:
-    """``found``: None if it is not known how many messages the queue has."""
+def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str | None, *, is_used_up: bool) -> None:
+    """``found``: None if it is not known how many messages the queue has. ``limits``: None if there were none."""
     if found is None and is_used_up:
         _log.warning(
             "! the read shows %s messages of queue %s and reached its limit: there may be more. Raise %s to see them",
@@ -87,12 +103,18 @@ def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str,
             limits,
         )
     elif found is not None and found.messages > shown:
+        figures = f"{shown:,}", f"{found.messages:,}", queue
+        if limits is None:
+            _log.warning(
+                "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer, or"
+                " scheduled for later, or were taken meanwhile",
+                *figures,
+            )
+            return
         _log.warning(
             "! the read shows %s of the %s messages of queue %s. Raise %s to see more. What another consumer has in"
             " delivery and what is scheduled for later is not shown",
-            f"{shown:,}",
-            f"{found.messages:,}",
-            queue,
+            *figures,
             limits,
         )
 
@@ -114,6 +136,7 @@ def _peek(
                     yield shown, link
                 if room.is_used_up:
                     return
+                link.shown(len(block))
                 quiet_since = time.monotonic()
             if link.browse_ended or time.monotonic() - quiet_since >= options.idle_timeout:
                 return
@@ -133,6 +156,8 @@ def _browse(
     size: int,
 ) -> SourceLink:
     link = protocol.connect(options.connection, arrivals)
+    if protocol.browses_whole_queues:
+        size = min(size, _DEFAULT_BYTES)
     link.subscribe(
         Subscription(
             destination=destination,

@@ -76,6 +76,9 @@ class StompSourceLink(Consumer):
         sent = None if header is None else header_of(block, index, header)
         return int(sent) * self.dialect.timestamp_unit_ms or None if sent is not None and sent.isdigit() else None
 
+    def shown(self, messages: int) -> None:
+        """Artemis has no browse: what is not acknowledged stays in the window until the end."""
+
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
@@ -131,6 +134,8 @@ class StompSourceLink(Consumer):
 
 class StompSource:
     """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
+
+    browses_whole_queues = False
 
     def arrivals(self) -> Arrivals:
         return Arrivals()

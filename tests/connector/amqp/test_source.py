@@ -358,6 +358,17 @@ def test_what_needs_stomp_is_refused():
     assert empty.column("text").to_pylist() == ["x"]
 
 
+def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subscription_to):
+    put(broker, queue, *map(str, range(20)))
+    settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
+    with contextlib.closing(AmqpSource().connect(settings, AmqpSource().arrivals())) as link:
+        link.subscribe(subscription_to(queue, browse=True, window_messages=5))
+        for _ in range(4):
+            wait_until(lambda: link.waiting()[0] == 5)
+            assert link.prefetch.receiver.credit == 0
+            link.shown(sum(map(len, link.take())))
+
+
 def test_the_broker_gives_its_figures_and_names_missing_queues(broker, queue, put, caplog):
     put(broker, queue, "one")
     settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection

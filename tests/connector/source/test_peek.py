@@ -52,6 +52,21 @@ def test_warns_of_the_messages_that_it_does_not_show(broker, look, queue, caplog
     assert line.startswith(f"! the read shows {shown} of the 20 messages of queue {queue}. Raise maxMessages and ")
 
 
+def test_over_amqp_a_read_without_bounds_shows_all_that_was_there_at_the_start(broker, queue, caplog):
+    """More than the bounds that hold elsewhere by default, and nothing twice. What is sent meanwhile does not count."""
+    count = 10_500
+    fill(broker, queue, count)
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
+    batches = peek(options, source_protocol(options))
+    found = next(batches)
+    fill(broker, queue, 3)
+    rows = [found, *batches]
+    assert [n for rows in rows for n in rows.column("sequence").to_pylist()] == list(range(count))
+    assert [text for each in rows for text in each.column("text").to_pylist()] == [f"text {n}" for n in range(count)]
+    assert caplog.text == ""
+    assert broker.message_count(queue) == count + 3
+
+
 def test_is_silent_if_it_shows_all(broker, look, queue, caplog):
     fill(broker, queue, 7)
     assert len(look(queue, maxMessages="7")) == 7
@@ -80,6 +95,7 @@ def test_warns_of_messages_that_another_consumer_has(broker, look, queue, caplog
     caplog.clear()
     assert look(queue) == []
     assert f"the read shows 0 of the 5 messages of queue {queue}" in caplog.text
+    assert ("Raise maxMessages" in caplog.text) is ("in delivery to another consumer" not in caplog.text)
     other.close()
 
 

@@ -4,7 +4,7 @@ from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.journals import QueryJournal
-from pyspark_jms.source.progress import Progress
+from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.stomp.source import StompSource
 
@@ -53,3 +53,18 @@ def test_the_guarantee(more, journal, watched, guarantee, tmp_path, caplog):
     place = {"journalLocation": str(tmp_path)} if journal else {}
     assert figures(watched, **more, **place)["guarantee"].startswith(guarantee)
     assert ("other consumers" in caplog.text) == ("other" in guarantee)
+
+
+@pytest.mark.parametrize(
+    ("read", "is_compared"),
+    [
+        ({"queue": "q"}, True),
+        ({"queue": "q", "selector": "a = 1"}, False),
+        ({"queue": '["q", "p"]', "selector": "a = 1"}, False),
+        ({"topic": "t", "subscriptionName": "n", "clientId": "c", "selector": "a = '1'"}, True),
+    ],
+)
+def test_counts_of_a_queue_are_compared_if_the_query_reads_all_of_its_messages(read, is_compared):
+    received = compared(SourceOptions.parse({"brokerUrl": "amqp://h"} | read), lambda: 7)
+    assert (received is not None) is is_compared
+    assert received is None or received() == 7
