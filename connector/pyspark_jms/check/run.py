@@ -59,7 +59,8 @@ def run_checks(request: CheckRequest) -> list[Finding]:
         for finding in _checks(request, findings):
             findings.append(finding)  # noqa: PERF402 - later checks read the earlier findings
     except JMSError as error:
-        findings.append(Finding.of_error("check" if findings else "connection", error, Verdict.PROBLEM))
+        finding = Finding.of_error("check" if findings else "connection", error, Verdict.PROBLEM)
+        findings.append(replace(finding, value=f"[{error.code}] {error.fact}"))
     return findings
 
 

@@ -1,12 +1,16 @@
 """Messages that are received and given back, and messages that cannot be received."""
 
 import pytest
+from amqp_messages import application_properties, section, string, timestamp
+from amqp_sending import put_encoded
 from rawstomp import RawStomp
 from waiting import await_count, await_value
 
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.check.receive import _ReceivedIds, receive_findings
+from pyspark_jms.check.run import CheckRequest, run_checks
+from pyspark_jms.errors import UnconvertibleMessageError
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT as WORDS
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient
@@ -79,3 +83,18 @@ def test_own_deliveries_are_distinguished_from_others():
     delivering = {"ServerConsumer [id=a:b:7, f": listed(3), "ServerConsumer [id=a:c:77, f": listed(6, 6)}
     assert _ReceivedIds(["7,0"]).delivered_to_us(delivering) == listed(3)
     assert _ReceivedIds([]).delivered_to_us(delivering) == listed(3) + listed(6, 6)
+
+
+@pytest.mark.broker
+def test_a_message_that_cannot_be_sent_over_stomp_is_the_error(broker, queue, settings_for):
+    """Its neighbours are given back, with one attempt less."""
+    put_encoded(broker, queue, [section(0x77, string("before"))])
+    put_encoded(broker, queue, [application_properties(t=timestamp(1)) + section(0x77, string("only over AMQP"))])
+    with pytest.raises(UnconvertibleMessageError, match=r"\[JMS_UNCONVERTIBLE_MESSAGE\].*windowBytes=1"):
+        list(over_stomp(settings_for(broker), queue, 10_000, None))
+    await_value(lambda: broker.delivery_counts(queue), [1, 1])
+    request = CheckRequest(settings=settings_for(broker), queue=queue, receive=True)
+    last = run_checks(request)[-1]
+    assert (last.name, last.verdict) == ("check", Verdict.PROBLEM)
+    assert last.value.startswith("[JMS_UNCONVERTIBLE_MESSAGE] ")
+    broker.purge(queue)

@@ -40,4 +40,4 @@ def test_check_refuses_wrong_options_before_it_connects(capsys):
 
 def test_check_of_an_unreachable_broker(capsys):
     assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1"]) == 1
-    assert capsys.readouterr().out.startswith("! connection            stomp://127.0.0.1:1 ")
+    assert capsys.readouterr().out.startswith("! connection            [JMS_BROKER_UNREACHABLE] stomp://127.0.0.1:1 ")

@@ -81,6 +81,22 @@ def put_unconvertible(broker, queue):
         producer.commit()
 
 
+def test_with_a_window_of_one_message_those_before_it_are_read_and_lose_no_attempt(broker, queue):
+    """A message that cannot be sent takes no credit, so the broker has the next one in delivery too."""
+    put(broker, queue, *map(str, range(4)))
+    put_unconvertible(broker, queue)
+    put(broker, queue, "next", "later")
+    options, rows = SourceOptions.parse(access(broker) | {"queue": queue, "windowBytes": "1"}), []
+    for start in (1, 2, 3):
+        with pytest.raises(UnconvertibleMessageError, match="windowBytes=1"):
+            read_until_error(options, rows)
+        wait_until(lambda: broker.consumer_count(queue) == 0)
+        await_value(lambda: broker.delivery_counts(queue), [start, start, 0])
+    assert rows[:4] == ["0", "1", "2", "3"]
+    assert set(rows[4:]) <= {"next"}
+    broker.purge(queue)
+
+
 def read_until_error(options, rows):
     reader, end = JmsStreamReader(options), {"seq": 0}
     try:
