@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.sources import OUTCOMES
+from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of, require_echo
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
@@ -118,12 +118,17 @@ class Pull:
         self._connection.await_(lambda: not receiver.is_attached, "its detach")
 
 
-def browse(connection: Connection, address: str) -> Iterator[bytes]:
+def browse(connection: Connection, address: str, selector: str | None = None) -> Iterator[bytes]:
     """The messages of a queue, which stay there; no delivery count rises."""
-    pull = Pull(
-        connection,
-        Source(address=address, distribution_mode="copy", outcomes=OUTCOMES, capabilities=("queue",)),
+    source = Source(
+        address=address,
+        distribution_mode="copy",
+        filter=filter_of(selector),
+        outcomes=OUTCOMES,
+        capabilities=("queue",),
     )
+    pull = Pull(connection, source)
+    require_echo(connection.address, source, pull.receiver.remote_source)
     seen = -1
     while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
         seen = pull.receiver.received

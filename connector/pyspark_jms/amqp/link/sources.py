@@ -11,7 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, Un
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["OUTCOMES", "require_echo", "require_kind", "require_shared", "source_of"]
+__all__ = ["OUTCOMES", "filter_of", "require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
@@ -27,17 +27,20 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
     capabilities = [str(destination.kind)]
     if durable is not None:
         capabilities += capabilities_of(durable) or ()
-    selector = subscription.selector
-    filters: Any = None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
     return Source(
         address=dialect.send.source_address(destination.kind, destination.name),
         durable=_DURABLE if durable else 0,
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse else None,
-        filter=filters,
+        filter=filter_of(subscription.selector),
         outcomes=OUTCOMES,
         capabilities=tuple(capabilities),
     )
+
+
+def filter_of(selector: str | None) -> Any:
+    """The filter of a source; None if there is no selector."""
+    return None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
 
 
 def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:

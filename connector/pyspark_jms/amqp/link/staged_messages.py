@@ -6,11 +6,13 @@ them (Artemis). They have no time to live and no priority.
 
 import struct
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pyspark_jms.amqp.wire.sections import (
+    APPLICATION_PROPERTIES,
     DATA,
     FOOTER,
     HEADER,
@@ -32,6 +34,7 @@ __all__ = [
     "seen_block",
     "seen_token",
     "stated",
+    "stream_of",
     "token_message",
 ]
 
@@ -66,8 +69,10 @@ class SeenBlock:
     block: StagedBlock
 
 
-def token_message(text: str) -> bytes:
-    return _HEADER + _properties(None) + encode(Described(DATA, text.encode()))
+def token_message(text: str, properties: Mapping[str, str] | None = None) -> bytes:
+    """``properties``: of the application, for selectors."""
+    shown = b"" if properties is None else encode(Described(APPLICATION_PROPERTIES, dict(properties)))
+    return _HEADER + _properties(None) + shown + encode(Described(DATA, text.encode()))
 
 
 def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
@@ -90,6 +95,13 @@ def seen_token(message: bytes) -> SeenToken:
     """The text is empty for a message that is no token."""
     data = _sections(message).get(DATA, b"")
     return SeenToken(data.decode(errors="replace") if isinstance(data, bytes) else "", delivery_count(message))
+
+
+def stream_of(message: bytes) -> str | None:
+    """The stream that a block states. None: it is no block."""
+    annotations = _sections(message, through=MESSAGE_ANNOTATIONS).get(MESSAGE_ANNOTATIONS)
+    stream = annotations.get(_STREAM) if isinstance(annotations, dict) else None
+    return stream if isinstance(stream, str) else None
 
 
 def stated(message: bytes, stream: str) -> tuple[int, int]:

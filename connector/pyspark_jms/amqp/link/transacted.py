@@ -55,6 +55,23 @@ class Transacted:
             for receiver, ids in accepted:
                 receiver.accept(ranges_of(ids), txn_id)
 
+    def accept_confirmed(self, receiver: Receiver, ids: Sequence[bytes]) -> None:
+        """Return when the broker has confirmed that the messages are in the transaction.
+
+        A broker that has taken messages back, because somebody closed the consumer, would ignore their acceptance, and
+        commit the rest.
+        """
+        txn_id = self._transactions.begin()
+        with self._connection.core():
+            self._transactions.require_open(txn_id)
+            receiver.accept(ranges_of(ids), txn_id, settled=False)
+        self._connection.await_(lambda: not receiver.unanswered or not receiver.is_attached, "an acceptance")
+        self._connection.check_link(receiver)
+
+    def open(self, address: str, capability: str) -> None:
+        """Return when a transaction has begun and the broker takes messages to the address."""
+        self._sendable(address, capability)
+
     def discharge(self) -> None:
         """As ``Transactions.discharge``."""
         self._transactions.discharge()
