@@ -110,8 +110,6 @@ def _guarantee(dialect: Dialect) -> str:
 
 
 def _sink(dialect: Dialect) -> str:
-    if dialect.duplicate_id_header is not None:
-        return "at-least-once, or exactly-once"
     return "at-least-once" if dialect.transactions else "at-least-once, row by row"
 
 
@@ -162,10 +160,7 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("Spark → queue", _sink),
     ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),
     ("receipts with `transaction=none`", lambda d: "one for each row" if d.send_receipts else "one for all rows"),
-    (
-        "exactly-once writes (`deliveryGuarantee=exactly-once`)",
-        lambda d: _yes(d.duplicate_id_header is not None, "refused"),
-    ),
+    ("exactly-once writes (`deliveryGuarantee=exactly-once`)", lambda _: "refused: they need AMQP"),
     ("selectors", _selectors),
     ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.durable_subscriptions.shared, "refused")),
     ("prefetch window", _window),

@@ -12,9 +12,6 @@ from pyspark_jms.testing import EmbeddedArtemis, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 
-LEDGER = "pyspark-jms.commits.#"
-
-
 CASES = list(feature_uses.cases("artemis"))
 
 
@@ -25,8 +22,6 @@ def address(number):
 def user(number):
     feature, _, _, granted, _ = CASES[number]
     at = {address(number): set(granted)}
-    if feature.startswith("write with"):
-        at = {address(number): {"send"}, LEDGER: set(granted)}
     if feature == "`deadLetterQueue`":
         at = {address(number): set(granted), f"from.{number}": {"consume"}}
     return User(f"user{number}", "pw", permissions=set(), at=at)
@@ -34,10 +29,7 @@ def user(number):
 
 @pytest.fixture(scope="module")
 def artemis():
-    ledger = [number for number, case in enumerate(CASES) if case[0].startswith("write with")]
-    with EmbeddedArtemis(
-        users=[user(number) for number in range(len(CASES)) if number not in ledger], start_timeout=180
-    ) as broker:
+    with EmbeddedArtemis(users=[user(number) for number in range(len(CASES))], start_timeout=180) as broker:
         yield broker
 
 
@@ -45,7 +37,7 @@ def use(broker, number):
     """Use the feature as the user of this case."""
     feature, protocol, exists, _, _ = CASES[number]
     name, topic = address(number), "topic" in feature
-    if exists or feature.startswith("write with"):  # of these the ledger is new
+    if exists:
         broker.create_queue(name, topic=topic)
     url = broker.url if protocol == "STOMP" else broker.amqp_url
     access = {"brokerUrl": url, "user": f"user{number}", "password": "pw", "reconnectTimeout": "0s"}
@@ -77,19 +69,9 @@ def id_of(number):
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=id_of)
-def test_permissions(artemis, number, request):
-    feature, _, exists, _, enough = CASES[number]
-    broker = artemis
-    if feature.startswith("write with"):  # its permissions are those of one address for all queries: a broker each
-        broker = EmbeddedArtemis(users=[user(number)], start_timeout=180)
-        request.addfinalizer(broker.stop)
-        broker.start()
-        if exists:
-            admin = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
-            broker.create_queue("another")
-            feature_uses.write(admin | {"queue": "another"}, exactly_once=True, batch=0)
-    if enough:
-        use(broker, number)
+def test_permissions(artemis, number):
+    if CASES[number][-1]:
+        use(artemis, number)
         return
     with pytest.raises(JMSError, match=r"permission|refused|may not"):
-        use(broker, number)
+        use(artemis, number)

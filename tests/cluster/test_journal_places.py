@@ -23,7 +23,7 @@ def job(broker, queue, submit, tmp_path):
         fill(broker, queue, COUNT)
         kept = {"journalLocation": str(journal), "journalShared": shared}
         read = from_queue(broker, queue, maxMessagesPerTrigger="300", partitionBytes="32k", **kept)
-        copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee="exactly-once")
+        copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint")
         return submit(read | copies)
 
     return job

@@ -77,7 +77,8 @@ def test_rows_are_sent_once_when_the_executor_that_sends_them_is_lost(
     fill(broker, queue, MANY)
     wait_until(lambda: connections() == 0, what="the end of the sender's connection")
     read = from_queue(broker, queue, maxMessagesPerTrigger=str(MANY // 2))  # one task
-    write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee)
+    once = {"brokerUrl": broker.amqp_url} if guarantee == "exactly-once" else {}
+    write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", deliveryGuarantee=guarantee, **once)
     job = submit(read | hold(gate, MANY // 3) | write, conf=IN_HALVES)
     worker = held_on(cluster, gate, job)
     wait_until(lambda: connections() >= 2, what="a transaction, beside the receiver's connection")

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 STOMP_MODES = {
     "journal": "source with journal",
     "plain": "source without journal",
-    "sink": "sink exactly-once",
-    "both": "source with journal → sink exactly-once",
 }
 AMQP_MODES = {
     "amqp": "source over AMQP",
@@ -16,10 +14,10 @@ AMQP_MODES = {
     "amqp-both-once": "source → sink over AMQP, both exactly-once",
 }
 MODES = STOMP_MODES | AMQP_MODES
-EXACTLY_ONCE = {"journal", "sink", "both", "amqp-once", "amqp-sink-once", "amqp-both-once"}
-WITH_JOURNAL = {"journal", "both"}
-FROM_FILES = {"sink", "amqp-sink", "amqp-sink-once"}
-TO_QUEUE = {"sink", "both", "amqp-sink", "amqp-sink-once", "amqp-both-once"}
+EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once"}
+WITH_JOURNAL = {"journal"}
+FROM_FILES = {"amqp-sink", "amqp-sink-once"}
+TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
 """Their sink replaces a token in the transaction of the rows."""
 FAULTS = {
@@ -158,14 +156,6 @@ def _rules(mode, fault, point):
     yield (
         fault == "disk-full" and mode not in WITH_JOURNAL,
         "this mode has no journal",
-    )
-    yield (
-        mode == "sink" and point in {"received", "durable", "acknowledged"},
-        "the source is a folder of files: it neither receives nor acknowledges messages",
-    )
-    yield (
-        mode == "sink" and point == "done",
-        "a source of files deletes nothing; old ledger entries are deleted at 'sink done, batch not in Spark's log'",
     )
     yield (
         mode == "plain" and point in {"durable", "acknowledged"},

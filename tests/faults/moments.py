@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cells import TO_QUEUE, WITH_JOURNAL
-from frames import AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SINK, STOMP_SOURCE, Frame
+from frames import AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SOURCE, Frame
 
 LONGEST_SECONDS = 3.0
 """Of any moment: what was to be waited for may not come any more."""
 _FRAMES = {
     "journal": {"source": STOMP_SOURCE},
     "plain": {"source": STOMP_SOURCE},
-    "sink": {"sink": STOMP_SINK},
-    "both": {"source": STOMP_SOURCE, "sink": STOMP_SINK},
     "amqp": {"source": AMQP_SOURCE},
     "amqp-once": {"source": AMQP_SOURCE},
     "amqp-sink": {"sink": AMQP_SINK},

@@ -6,8 +6,8 @@ third batch: what comes before it has long been settled.
 
 import amqp_points
 from cells import AMQP_MODES, FROM_FILES, TO_QUEUE, WITH_TOKEN
-from frames import ACK, COMMIT, CONNECT, DISCONNECT, ENTRY, RECEIPT
-from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, hold_third, in_the_third_batch
+from frames import ACK, RECEIPT
+from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, in_the_third_batch
 from waiting import wait_until
 
 LATE = 300
@@ -102,19 +102,11 @@ def _acknowledged(stage):
 
 
 def _offered(stage):
-    if stage.mode in FROM_FILES:
-        return _files_offered(stage)
     stage.start_until("partitions", THIRD * BATCH, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     batch = max(stage.logged("offsets"))
     stage.require(batch not in stage.logged("commits"), "the batch is done")
     return f"batch {batch} is in Spark's log of offsets and was not planned"
-
-
-def _files_offered(stage):
-    """The nearest thing for a source of files: planned, and its first task is about to connect."""
-    batch = hold_third(stage, CONNECT)
-    return f"batch {batch} is in Spark's log of offsets, nothing of it is sent"
 
 
 def _done(stage):
@@ -134,8 +126,6 @@ def _done(stage):
 
 
 def _mid_batch(stage):
-    if stage.mode in TO_QUEUE:
-        return _mid_transaction(stage)
     stage.start_until("task", THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     stage.require(not stage.output.has(THIRD), "the batch is in the sink")
@@ -143,8 +133,6 @@ def _mid_batch(stage):
 
 
 def _sink_done(stage):
-    if stage.mode in TO_QUEUE:
-        return _all_committed(stage)
     stage.start_until("sink done", THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     stage.require(stage.output.has(THIRD), "the batch is not in the sink")
@@ -152,42 +140,11 @@ def _sink_done(stage):
     return f"batch {THIRD} is in the sink and not in Spark's log"
 
 
-def _mid_transaction(stage):
-    before = stage.output.size()
-    batch = hold_third(stage, COMMIT)
-    return f"rows of batch {batch} are sent and not committed; {stage.output.size()} in the queue, {before} before"
-
-
-def _commit_unconfirmed(stage):
-    batch = hold_third(stage, COMMIT)
-    before = stage.output.size()
-    RECEIPT.hold(stage.sink, link=stage.sink.to_broker.held_link)
-    stage.sink.to_broker.release()
-    stage.held(stage.sink.to_client, "the COMMIT's receipt")
-    stage.until(lambda: stage.output.size() > before, "the rows of the COMMIT")
-    return f"a task of batch {batch} is committed, its receipt held"
-
-
-def _all_committed(stage):
-    batch = hold_third(stage, COMMIT)
-    DISCONNECT.hold(stage.sink)
-    stage.sink.to_broker.release()
-    stage.held(stage.sink.to_broker, "a DISCONNECT")
-    rows = stage.offset(batch) if stage.mode == "both" else (batch + 1) * BATCH
-    stage.until(lambda: stage.output.size() == rows, "the COMMIT of every task")
-    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
-    return f"all {rows} rows up to batch {batch} are committed, Spark's log ends before it"
-
-
 # --- after it ------------------------------------------------------------------------------------
 
 
 def _before_ttl(stage):
     stage.source.leave_open()
-    stage.sink.leave_open()
-    if stage.mode in TO_QUEUE:
-        batch = hold_third(stage, ENTRY)
-        return f"rows of batch {batch} are sent, entry and COMMIT on the way; the broker will detect no lost client"
     if stage.input.journal:
         return _durable(stage)
     return _received(stage)
@@ -196,7 +153,7 @@ def _before_ttl(stage):
 _POINTS = {
     "received": _received,
     "durable": _durable,
-    "unconfirmed": lambda stage: (_commit_unconfirmed if stage.mode in TO_QUEUE else _unconfirmed)(stage),
+    "unconfirmed": _unconfirmed,
     "acknowledged": _acknowledged,
     "offered": _offered,
     "mid-batch": _mid_batch,

@@ -5,12 +5,11 @@
 ``queue``, ``journal``, ``subscription``: the checkpoint of a query, copied in the middle of its last batch: the batch
 is in the offset log, and not in the commit log. ``journal`` has the query's journal too, copied at the same time.
 
-``once-amqp``, ``once-stomp``: the checkpoint of a query from queue to queue, exactly once, that failed in its last
-batch, after all of its tasks but the last had committed. ``broker.json`` has what was then in the connector's queues
-(``tests/support/kept_messages.py``): over AMQP the staging queue, its token, and the token of the commit ledger; over
-STOMP the entries of the commit ledger, and ``journal`` beside it.
+``once-amqp``: the checkpoint of a query from queue to queue, exactly once, that failed in its last batch, after all of
+its tasks but the last had committed. ``broker.json`` has what was then in the connector's queues
+(``tests/support/kept_messages.py``): the staging queue, its token, and the token of the commit ledger.
 
-``writes-amqp``, ``writes-stomp``: only ``broker.json``, with the commit ledger after a ``df.write``.
+``writes-amqp``: only ``broker.json``, with the commit ledger after a ``df.write``.
 """
 
 import shutil
@@ -44,9 +43,7 @@ def main():
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     makers = dict.fromkeys(QUERIES, write) | {
         "once-amqp": write_until_it_fails,
-        "once-stomp": write_until_it_fails,
         "writes-amqp": write_batch,
-        "writes-stomp": write_batch,
     }
     for name in chosen or makers:
         with EmbeddedArtemis() as broker:
@@ -72,27 +69,25 @@ def write(spark, broker, target):
 
 
 def write_until_it_fails(spark, broker, target):
-    protocol = target.name.removeprefix("once-")
     put(broker, "orders", *texts(0, NUMBERS))
     with tempfile.TemporaryDirectory() as temporary:
         running = Path(temporary)
-        rows = read_once(spark, broker, running, protocol, maxMessagesPerTrigger=NUMBERS // 2)
+        rows = read_once(spark, broker, maxMessagesPerTrigger=NUMBERS // 2)
         last = f"text like 'text {NUMBERS - 1}.%'"
         rows = rows.selectExpr(f"if({last}, raise_error('as planned'), text) AS text")
         try:
-            write_once(rows, broker, running, protocol)
+            write_once(rows, broker, running)
         except Exception as error:
             if "as planned" not in str(error):
                 raise
         copied(running, target)
-        keep(broker, target / "broker.json", protocol)
+        keep(broker, target / "broker.json")
 
 
 def write_batch(spark, broker, target):
-    protocol = target.name.removeprefix("writes-")
-    write_daily(spark, broker, protocol, NUMBERS)
+    write_daily(spark, broker, NUMBERS)
     target.mkdir(parents=True, exist_ok=True)
-    keep(broker, target / "broker.json", protocol)
+    keep(broker, target / "broker.json")
 
 
 def copied(running, target):

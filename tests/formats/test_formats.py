@@ -125,7 +125,7 @@ def test_a_staged_batch_is_repeated_with_its_rows(spark, broker_of, release):
     def keep(batch, number):
         found.extend((number, *row) for row in batch.select(*columns).orderBy("sequence").collect())
 
-    query = read_once(spark, broker, folder, "amqp").writeStream.foreachBatch(keep)
+    query = read_once(spark, broker).writeStream.foreachBatch(keep)
     query = query.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     assert query.awaitTermination(250)
     assert found[:3] == [(2, n, text, f"orders/ID:{n}") for n, text in enumerate(texts(3, 6), 3)]
@@ -135,31 +135,28 @@ def test_a_staged_batch_is_repeated_with_its_rows(spark, broker_of, release):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
-def test_a_repeated_batch_sends_what_was_not_sent(spark, broker_of, release, protocol):
-    folder = release / f"once-{protocol}"
+def test_a_repeated_batch_sends_what_was_not_sent(spark, broker_of, release):
+    folder = release / "once-amqp"
     broker = broker_of(folder)
     fill(broker, "orders", 2, first=6, size=400)
-    write_once(read_once(spark, broker, folder, protocol).select("text"), broker, folder, protocol)
+    write_once(read_once(spark, broker).select("text"), broker, folder)
     assert sorted(copies(broker)) == texts(5, 8)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
-def test_a_repeated_batch_with_other_rows_is_refused(spark, broker_of, release, protocol):
-    folder = release / f"once-{protocol}"
+def test_a_repeated_batch_with_other_rows_is_refused(spark, broker_of, release):
+    folder = release / "once-amqp"
     broker = broker_of(folder)
-    rows = read_once(spark, broker, folder, protocol).selectExpr("concat(text, '!') AS text")
+    rows = read_once(spark, broker).selectExpr("concat(text, '!') AS text")
     with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\]"):
-        write_once(rows, broker, folder, protocol)
+        write_once(rows, broker, folder)
     assert broker.message_count(TO_QUEUE) == 0
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
-def test_a_repeated_batch_write_sends_nothing(spark, broker_of, release, protocol):
-    broker = broker_of(release / f"writes-{protocol}")
+def test_a_repeated_batch_write_sends_nothing(spark, broker_of, release):
+    broker = broker_of(release / "writes-amqp")
     with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\]"):
-        write_daily(spark, broker, protocol, 7)
-    write_daily(spark, broker, protocol, 6)
+        write_daily(spark, broker, 7)
+    write_daily(spark, broker, 6)
     assert broker.message_count(TO_QUEUE) == 0

@@ -57,7 +57,7 @@ show(peek, peek.count(), peek.schema)
 with_journal = read(journalLocation=f"{folder}/journal")
 show(with_journal, repr(with_journal))
 run(with_journal, "journal", "jms", **access | {"queue": "middle"})
-run(read(by_file, "middle"), "once", "jms", **by_file, queue="out", deliveryGuarantee="exactly-once")
+run(read(by_file, "middle"), "once", "jms", **by_file | order["once"], queue="out")
 run(read(queue="out"), "files")
 
 rows = spark.read.parquet(f"{folder}/files")

@@ -69,7 +69,7 @@ def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_brok
     (folder / "0.txt").write_text("text 0\n")
     stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder))
     writer = stream.selectExpr("value text").writeStream.format("jms").options(**access(broker), queue="q")
-    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).option("brokerUrl", broker.amqp_url)
     query = writer.option("deliveryGuarantee", guarantee).start()
     try:
         wait_until(lambda: batches_done(tmp_path) == 1, what="the first batch")

@@ -46,7 +46,8 @@ def _run(broker, folder, password, payload):
     submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
     settings = [part for item in options.items() for part in ("--conf", "=".join(item))]
     secrets = {"SECRETS_PASSWORD": password, "SECRETS_PAYLOAD": payload}
-    order = json.dumps({"url": broker.url, "user": broker.user, "folder": str(folder)})
+    once = {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
+    order = json.dumps({"url": broker.url, "user": broker.user, "folder": str(folder), "once": once})
     with (folder / "log").open("wb") as log, (folder / "shown").open("wb") as shown:
         job = subprocess.Popen(
             [*submit, *settings, str(JOB), order],

@@ -11,7 +11,7 @@ from session import kill_session
 from pyspark_jms.testing import EmbeddedArtemis
 
 FOLDER = Path(__file__).parent
-READER = {"JMS_BROKER_URL", "JMS_BROKER_USER", "JMS_BROKER_PASSWORD", "SPARK_REMOTE", "PYTHONPATH"}
+READER = {"JMS_BROKER_URL", "JMS_AMQP_URL", "JMS_BROKER_USER", "JMS_BROKER_PASSWORD", "SPARK_REMOTE", "PYTHONPATH"}
 """Variables of the tests, which a reader of the page does not have."""
 
 
@@ -36,7 +36,8 @@ def environment(recipes_broker):
     def environment(python=sys.executable, **more):
         own = {key: value for key, value in os.environ.items() if key not in READER}
         quiet = {"PYSPARK_PYTHON": str(python), "SPARK_SUBMIT_OPTS": "-Dspark.ui.enabled=false"}
-        return own | quiet | {"JMS_BROKER_URL": recipes_broker.url, "PYTHONWARNINGS": "ignore"} | more
+        urls = {"JMS_BROKER_URL": recipes_broker.url, "JMS_AMQP_URL": recipes_broker.amqp_url}
+        return own | quiet | urls | {"PYTHONWARNINGS": "ignore"} | more
 
     return environment
 

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from pyspark_jms.functions import jms_text
 
 access = {
-    "brokerUrl": os.environ.get("JMS_BROKER_URL", "stomp://localhost:61613"),
+    "brokerUrl": os.environ.get("JMS_AMQP_URL", "amqp://localhost:5672"),
     "user": "artemis",
     "password": "artemis",
 }
@@ -41,7 +41,7 @@ def process(batch, number):
     parsed.unpersist()
 
 
-orders = spark.readStream.format("jms").options(**access, queue="orders", journalLocation=f"{data}/journal").load()
+orders = spark.readStream.format("jms").options(**access, queue="orders", deliveryGuarantee="exactly-once").load()
 query = orders.writeStream.foreachBatch(process).option("checkpointLocation", f"{data}/checkpoint")
 query.trigger(availableNow=True).start().awaitTermination()
 

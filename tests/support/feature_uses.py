@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +10,6 @@ from waiting import wait_until
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.stream import StreamSource
 from pyspark_jms.spark.protocols import sink_protocol, source_protocol
@@ -60,7 +57,7 @@ def use(feature, access, name, put, *, sink=()):
     """
     where = {"topic" if "topic" in feature else "queue": name}
     if feature.startswith("write"):
-        write(access | where | dict(sink), exactly_once="exactly-once" in feature)
+        write(access | where | dict(sink))
     elif feature.startswith("look"):
         put(3)
         options = SourceOptions.parse(access | where)
@@ -85,17 +82,9 @@ def reading(options):
         source.stop()
 
 
-def write(options, *, exactly_once=False, batch=1):
-    once = {"deliveryGuarantee": "exactly-once"} if exactly_once else {}
-    parsed, rows = SinkOptions.parse(options | once), iter([pa.record_batch({"text": ["hello"]})])
-    if exactly_once:
-        ledger, execution = "pyspark-jms.commits.q", uuid.uuid4().hex
-        task = LedgerTask(
-            queue=ledger, write=f"q/{batch}", partition=0, batch=batch, execution=execution, may_be_repeated=True
-        )
-        send_exactly_once(sink_protocol(parsed), parsed, task, rows)
-    else:
-        send_at_least_once(sink_protocol(parsed), parsed, rows)
+def write(options):
+    parsed, rows = SinkOptions.parse(options), iter([pa.record_batch({"text": ["hello"]})])
+    send_at_least_once(sink_protocol(parsed), parsed, rows)
 
 
 def divert(access, dead, source, put_large, left):

@@ -37,11 +37,9 @@ def _request(name, code):
     return Frame(name, b"\0\x53\x77\0\x53" + bytes([code]), back=_COORDINATOR_BYTES)
 
 
-CONNECT, COMMIT, DISCONNECT, ACK = map(_stomp, ("CONNECT", "COMMIT", "DISCONNECT", "ACK"))
+ACK = _stomp("ACK")
 RECEIPT = _stomp("RECEIPT", from_broker=True)
-ENTRY = Frame("of a ledger entry", b"SEND\ndestination:pyspark-jms.commits")
 STOMP_SOURCE = (_stomp("SUBSCRIBE"), ACK, _stomp("MESSAGE", from_broker=True), RECEIPT)
-STOMP_SINK = (CONNECT, _stomp("BEGIN"), _stomp("SEND"), COMMIT, RECEIPT, DISCONNECT)
 
 LOGIN = Frame("protocol header", b"AMQP\3\1\0\0")
 DISPOSITION = _amqp("disposition", 0x15)

@@ -126,17 +126,13 @@ class AmqpLedgerLink(AmqpSinkLink):
     def new_digest(self) -> RowsDigest:
         return RowsDigest(_DIGEST_VERSION)
 
-    def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:  # noqa: ARG002
-        """Every message has its creation time."""
-        return True
-
     def send(self, block: MessageBlock) -> None:
         """Rows that another link has encoded name their destinations themselves."""
         if not self._producer.is_open:
             self._open(None)
         super().send(block)
 
-    def commit_with_entry(self, entry: LedgerEntry, *, again: bool, admit: Admit) -> None:  # noqa: ARG002  # as admitted
+    def commit_with_entry(self, entry: LedgerEntry, admit: Admit) -> None:
         self._producer.await_sent()
         if not self._ledger.commit(entry, admit):
             self._producer.transactions.roll_back()
@@ -177,7 +173,7 @@ class AmqpCommitLedger:
     def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
         return tuple(each for each in find_token(self.settings, self.queue).entries if write_of(each) == write)
 
-    def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+    def find_late(self, task: str) -> tuple[LedgerEntry, ...]:
         """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
         found = keep_trying(
             lambda: find_token(self.settings, self.queue).entries,
@@ -193,14 +189,6 @@ class AmqpCommitLedger:
     def finish(self, write: str) -> None:
         if self.keep_ms is not None:
             finish_write(self.settings, self.queue, write)
-
-    def delete_before_batch(self, batch: int) -> int:  # noqa: ARG002
-        """The first commit of a batch leaves the entries of earlier ones out."""
-        return 0
-
-    def delete_before_time(self, oldest_ms: int) -> int:  # noqa: ARG002
-        """Each commit leaves out what is older than ``keep_ms``."""
-        return 0
 
 
 @dataclass(frozen=True, slots=True)

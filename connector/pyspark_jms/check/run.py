@@ -56,19 +56,19 @@ def run_checks(request: CheckRequest) -> list[Finding]:
     """Run the checks and return their findings. An error of the broker is a finding and not raised."""
     findings: list[Finding] = []
     try:
-        for finding in _checks(request, findings):
-            findings.append(finding)  # noqa: PERF402 - later checks read the earlier findings
+        for finding in _checks(request):
+            findings.append(finding)  # noqa: PERF402 - those before an error are kept
     except JMSError as error:
         finding = Finding.of_error("check" if findings else "connection", error, Verdict.PROBLEM)
         findings.append(replace(finding, value=f"[{error.code}] {error.fact}"))
     return findings
 
 
-def _checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
+def _checks(request: CheckRequest) -> Iterator[Finding]:
     if request.settings.addresses[0].protocol == "amqp":
         yield from _amqp_checks(request)
     else:
-        yield from _stomp_checks(request, earlier)
+        yield from _stomp_checks(request)
 
 
 def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
@@ -144,7 +144,7 @@ def _stomp_staged_finding(management: ManagementLink, queue: str) -> Finding | N
     )
 
 
-def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Finding]:
+def _stomp_checks(request: CheckRequest) -> Iterator[Finding]:
     found = identify_broker(request.settings)
     yield from broker_findings(found, request.settings.user)
     with ExitStack() as stack:
@@ -155,7 +155,7 @@ def _stomp_checks(request: CheckRequest, earlier: list[Finding]) -> Iterator[Fin
         scratch = Scratch(request.settings, request.scratch_queue, found.dialect)
         yield from scratch_findings(scratch)
         yield clock_finding(scratch.clock or _read_clock(management))
-        yield from guarantee_findings(found.dialect, earlier)
+        yield from guarantee_findings(found.dialect)
         if request.queue is not None:
             inspected = None if management is None else Queue(management, request.queue)
             uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]

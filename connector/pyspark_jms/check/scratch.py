@@ -11,7 +11,7 @@ from contextlib import closing
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.errors import JMSError, ReceiptTimeoutError, TransactionRolledBackError
+from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.arrivals import Arrivals
@@ -41,7 +41,6 @@ def scratch_findings(scratch: "Scratch") -> Iterator[Finding]:
     try:
         yield scratch.bodies()
         yield scratch.window()
-        yield scratch.duplicates()
     except JMSError as error:
         yield Finding.of_error("scratch queue", error, remedy=f"{error.remedy} {_REMEDY}")
 
@@ -54,7 +53,7 @@ class Scratch:
         self.clock: tuple[float, float, float] | None = None
         """This machine's time before a SEND, the broker's timestamp, this machine's time afterwards; milliseconds."""
 
-    # --- the three tests -------------------------------------------------------------------------
+    # --- the two tests -------------------------------------------------------------------------
 
     def bodies(self) -> Finding:
         """Whether text and bytes, also empty ones, are received as the type that was sent."""
@@ -99,25 +98,6 @@ class Scratch:
             advice="windowBytes has no effect, so a full queue would fill the driver's memory.",
         )
 
-    def duplicates(self) -> Finding:
-        """Whether the broker refuses a second transaction with the same duplicate id."""
-        not_detected = Finding(
-            name="duplicate detection",
-            value="the broker commits a repeated transaction again",
-            verdict=Verdict.NOTE,
-            advice="deliveryGuarantee=exactly-once is not possible on this broker.",
-        )
-        if self._dialect.duplicate_id_header is None:
-            return not_detected
-        try:
-            self._commit_one_message()
-            refused = self._is_refused()
-        finally:
-            self._remove_messages("duplicates")
-        if refused:
-            return Finding(name="duplicate detection", value="the broker refuses a repeated transaction")
-        return not_detected
-
     # --- messages --------------------------------------------------------------------------------
 
     def _frame(self, purpose: str, kind: str, body: bytes, transaction: str | None = None) -> bytes:
@@ -128,26 +108,12 @@ class Scratch:
             _PROPERTY: f"{self._run}-{purpose}",
             **({} if transaction is None else {"transaction": transaction}),
         }
-        if purpose == "duplicates" and self._dialect.duplicate_id_header is not None:
-            headers[self._dialect.duplicate_id_header] = self._run
         if kind == "bytes":
             if self._dialect.body_rule is BodyRule.CONTENT_TYPE:
                 headers["content-type"] = OCTET_STREAM
             headers["content-length"] = str(len(body))
             return encode_frame(Frame("SEND", tuple(headers.items()), body))
         return encode_frame(Frame("SEND", tuple(headers.items())))[:-1] + body + b"\0"
-
-    def _commit_one_message(self) -> None:
-        with Producer(self._settings) as producer:
-            producer.send(self._frame("duplicates", "text", b"once", producer.transaction))
-            producer.commit()
-
-    def _is_refused(self) -> bool:
-        try:
-            self._commit_one_message()
-        except TransactionRolledBackError:
-            return True
-        return False
 
     def _consumer(self, purpose: str, window: int) -> Consumer:
         subscription = Subscription(
@@ -183,11 +149,6 @@ class Scratch:
             if consumer.waiting()[0] != seen:
                 seen, since = consumer.waiting()[0], time.monotonic()
         return seen
-
-    def _remove_messages(self, purpose: str) -> None:
-        with closing(self._consumer(purpose, 1 << 20)) as consumer:
-            self._count_when_quiet(consumer)
-            self._acknowledge(consumer, consumer.take())
 
     @staticmethod
     def _acknowledge(consumer: Consumer, blocks: list[MessageBlock]) -> None:

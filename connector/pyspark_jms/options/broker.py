@@ -103,11 +103,10 @@ def require_staging(values: Mapping[str, Any]) -> None:
 
 
 def require_exactly_once_writes(values: Mapping[str, Any]) -> None:
-    dialect = _named(values)
-    if dialect is not None and protocol_of(values) == "amqp":
+    if protocol_of(values) == "stomp":
+        stomp_refusals.refuse_exactly_once_writes()
+    if (dialect := _named(values)) is not None:
         amqp_refusals.require_register(dialect)
-    elif dialect is not None:
-        stomp_refusals.require_duplicate_detection(dialect)
 
 
 def require_transactions(values: Mapping[str, Any]) -> None:

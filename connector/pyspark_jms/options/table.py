@@ -313,8 +313,8 @@ OPTIONS: tuple[Option, ...] = (
            " the end"),
     Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
-           " Reading over STOMP: use journalLocation. Writing: each task's transaction writes an entry to a ledger on"
-           " the broker, and a repeated task does not send its rows again"),
+           " Reading over STOMP: use journalLocation. Writing over AMQP: each task's transaction writes an entry to a"
+           " ledger on the broker, and a repeated task does not send its rows again. Writing over STOMP: refused"),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"

@@ -19,15 +19,17 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.sink.links import CommitLedger, LedgerLink
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.sink.links import CommitLedger, LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Admission, admission, contains_rows
-from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
 
 __all__ = [
     "SAME_PARTITIONS",
     "commit_with_entry",
     "find_for_task",
     "find_for_write",
+    "ledger_of",
     "own_entries",
     "replay_mismatch",
 ]
@@ -39,6 +41,15 @@ SAME_PARTITIONS = (
     " spark.sql.files.minPartitionNum and maxPartitionBytes. onReplayMismatch=send sends the rows of this run too, as"
     " duplicates of the first ones."
 )
+
+
+KEEP_WRITES_MS = 7 * 24 * 3_600_000
+"""How long the ledger keeps the entries of a batch write: it can be retried for a week."""
+
+
+def ledger_of(protocol: SinkProtocol, options: SinkOptions, task: LedgerTask) -> CommitLedger:
+    keep_ms = KEEP_WRITES_MS if task.queue == ledger_queue(ALL_WRITES) else None
+    return protocol.commit_ledger(options.connection, task.queue, keep_ms=keep_ms)
 
 
 def own_entries(task: LedgerTask, known: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
@@ -90,21 +101,19 @@ def commit_with_entry(
     link: LedgerLink,
     entry: LedgerEntry,
     *,
-    again: bool = False,
     whole: Collection[LedgerEntry] | None = None,
     send_on_mismatch: bool,
 ) -> None:
     """Return when the rows of the entry and the entry are at the broker, from this transaction of the link or before.
 
-    ``again``: the task already has an entry for other rows, and the rows are to be sent nevertheless. ``whole``: on the
-    driver, the entries of all partitions.
+    ``whole``: on the driver, the entries of all partitions.
     """
 
     def admit(known: tuple[LedgerEntry, ...]) -> bool:
         return _admit(task, known, entry, admission(known, entry, whole=whole, send_on_mismatch=send_on_mismatch))
 
     try:
-        link.commit_with_entry(entry, again=again, admit=admit)
+        link.commit_with_entry(entry, admit)
     except LinkError as error:
         _resolve_failed_commit(ledger, task, entry, error, send_on_mismatch=send_on_mismatch)
 
@@ -148,15 +157,13 @@ def _resolve_failed_commit(
         )
     raise TransactionRolledBackError(
         f"The broker did not commit {task.name}: {error.fact}",
-        f"No row of this attempt was sent. {error.remedy} The broker also refuses a task that it remembers and whose"
-        " entry was deleted: has the query been started from an older copy of its checkpoint?",
+        f"No row of this attempt was sent. {error.remedy}",
     )
 
 
 def _find_late(ledger: CommitLedger, task: LedgerTask, error: LinkError) -> tuple[LedgerEntry, ...]:
-    """After a transient error the broker may still receive the commit: then the look-up waits for the entry."""
     try:
-        return ledger.find_late(task.name, may_arrive=error.transient)
+        return ledger.find_late(task.name)
     except JMSError as reason:
         raise CommitInDoubtError(
             f"It is not known whether the broker committed {task.name}: {error.fact}"

@@ -85,8 +85,10 @@ class SinkProtocol(Protocol):
         """``patience``: for how many seconds to retry the connection while the broker is away."""
 
     def commit_ledger(self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None) -> "CommitLedger":
-        """The ledger of this name. Connects with its first call. ``keep_ms``: how long the ledger of all batch writes
-        keeps an entry; None for the ledger of a query, which keeps those of its current batch.
+        """The ledger of this name. Connects with its first call. ``UnsupportedError`` over STOMP.
+
+        ``keep_ms``: how long the ledger of all batch writes keeps an entry; None for the ledger of a query, which keeps
+        those of its current batch.
         """
 
 
@@ -106,22 +108,16 @@ class LedgerLink(SinkLink, Protocol):
 
     def new_digest(self) -> RowsDigest: ...
 
-    def counts_from_now(self, schema: pa.Schema, defaults: SendDefaults) -> bool:
-        """Whether messages of these columns may hold a time that counts from the ``now_ms`` of ``encode``."""
-
-    def commit_with_entry(
-        self, entry: LedgerEntry, *, again: bool, admit: Callable[[tuple[LedgerEntry, ...]], bool]
-    ) -> None:
+    def commit_with_entry(self, entry: LedgerEntry, admit: Callable[[tuple[LedgerEntry, ...]], bool]) -> None:
         """Commit the rows and their entry together. After a transient ``LinkError`` the outcome is unknown.
 
-        ``again``: the task already has an entry for other rows, and the broker must accept a second one. ``admit``: a
-        link that locks the ledger calls it with all entries of the batch, right before the commit. False: the rows are
-        not committed, because they were before; its errors pass.
+        ``admit`` is called with all entries of the batch, under the lock of the ledger, right before the commit. False:
+        the rows are not committed, because they were before; its errors pass.
         """
 
 
 class CommitLedger(Protocol):
-    """One entry for each committed task, at the broker. Each look-up and each deletion connects and disconnects."""
+    """One entry for each committed task, at the broker. Each look-up connects and disconnects."""
 
     @property
     def queue(self) -> str: ...
@@ -131,7 +127,7 @@ class CommitLedger(Protocol):
         """Which permissions and which queues the ledger needs, as a sentence for an error's remedy."""
 
     def connect(self, *, patience: float = 0.0) -> LedgerLink:
-        """A link for one task. Raises ``UnsupportedError`` if the broker cannot detect a repeated transaction."""
+        """A link for one task. Raises ``UnsupportedError`` if the broker has no lock for a ledger."""
 
     def find_for_task(self, task: str, *, write: str, execution: str) -> tuple[LedgerEntry, ...]:
         """The entries of the task, and those that other executions of its write left for any task."""
@@ -139,20 +135,11 @@ class CommitLedger(Protocol):
     def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
         """The entries of all tasks of a write."""
 
-    def find_late(self, task: str, *, may_arrive: bool) -> tuple[LedgerEntry, ...]:
-        """The entries of a task after a commit without confirmation; waits while the broker is away.
-
-        ``may_arrive``: the broker may still receive the commit, so wait for an entry too.
-        """
+    def find_late(self, task: str) -> tuple[LedgerEntry, ...]:
+        """The entries of a task after a commit without confirmation; waits while the broker is away."""
 
     def establish(self) -> None:
         """Batch 0 of a query is over, and had no rows: the ledger exists from now on."""
 
     def finish(self, write: str) -> None:
         """All tasks of a batch write have committed: the ledger may keep one entry for all of them."""
-
-    def delete_before_batch(self, batch: int) -> int:
-        """Delete the entries of earlier batches. Returns how many messages were deleted."""
-
-    def delete_before_time(self, oldest_ms: int) -> int:
-        """Delete the entries written earlier. Returns how many messages were deleted."""

@@ -11,11 +11,10 @@ from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import finished_entry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
+from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write, ledger_of
 from pyspark_jms.sink.links import CommitLedger, SinkProtocol
 from pyspark_jms.sink.replay import contains_rows, unmatched_entries
 from pyspark_jms.sink.results import Outcome
-from pyspark_jms.sink.tidying import ledger_of
 
 __all__ = ["send_held"]
 

@@ -14,13 +14,12 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import commit_with_entry, find_for_task, own_entries, replay_mismatch
+from pyspark_jms.sink.committing import commit_with_entry, find_for_task, ledger_of, own_entries, replay_mismatch
 from pyspark_jms.sink.links import LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Plan, contains_rows, plan
 from pyspark_jms.sink.results import Outcome, Sent
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.tidying import ledger_of
 
 __all__ = ["MAX_HELD_BYTES", "send_exactly_once"]
 
@@ -60,7 +59,7 @@ def send_exactly_once(
             raise replay_mismatch(task, own, entry)
         elif planned is Plan.SEND and entry.rows:
             mismatch = options.send_on_mismatch
-            commit_with_entry(ledger, task, link, entry, again=bool(own), send_on_mismatch=mismatch)
+            commit_with_entry(ledger, task, link, entry, send_on_mismatch=mismatch)
     return Outcome(
         sent=sent,
         task=task,
@@ -94,11 +93,8 @@ def _encode(
     """Give all blocks to ``take``, and return the entry for their rows."""
     encoder, digest = RowEncoder(options, link), link.new_digest()
     for batch in encoder.sendable(rows):
-        counts_from_now = link.counts_from_now(batch.schema, encoder.defaults)
-        digested = encoder.at_the_epoch(batch) if counts_from_now else None
-        blocks = encoder.take(batch)
-        digest.add(blocks if digested is None else digested)
-        for block in blocks:
+        digest.add(encoder.at_the_epoch(batch))
+        for block in encoder.take(batch):
             take(block)
     entry = LedgerEntry(
         task=task.name,

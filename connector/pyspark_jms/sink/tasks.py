@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
-__all__ = ["ALL_WRITES", "TIDY_EVERY", "LedgerTask", "ledger_queue", "may_be_repeated"]
+__all__ = ["ALL_WRITES", "LedgerTask", "ledger_queue", "may_be_repeated"]
 
 ALL_WRITES = "writes"
 """The owner of the ledger of all batch writes outside of ``foreachBatch``."""
-
-TIDY_EVERY = 16
-"""Batches of a query between two deletions of entries: each deletion needs a connection, and entries are small."""
 
 _first_batches: dict[str, int] = {}
 """Run of a query → the first batch of it that this process saw: no other batch of a run can be a replay."""

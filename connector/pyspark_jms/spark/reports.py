@@ -18,8 +18,8 @@ class TaskReport(WriterCommitMessage):
     result: TaskResult
 
 
-def finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None], *, tidy: bool = True) -> None:
-    """On the driver, after all tasks. ``name``: of the write, in the log. ``tidy``: see ``finish_write``.
+def finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]) -> None:
+    """On the driver, after all tasks. ``name``: of the write, in the log.
 
     The process that Spark runs this in needs the code of a broker only after exactly-once writes. Its import takes
     0.6 s of CPU, and Spark ends the process after an idle minute.
@@ -31,4 +31,4 @@ def finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]
         from pyspark_jms.sink.writing import finish_write
         from pyspark_jms.spark.protocols import sink_protocol
 
-        finish_write(sink_protocol(options), options, outcomes, tidy=tidy)
+        finish_write(sink_protocol(options), options, outcomes)

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.tasks import TIDY_EVERY, LedgerTask, ledger_queue, may_be_repeated
+from pyspark_jms.sink.tasks import LedgerTask, ledger_queue, may_be_repeated
 from pyspark_jms.spark.releases import StreamArrowWriter
 from pyspark_jms.spark.reports import finish
 from pyspark_jms.spark.short_tracebacks import short_traceback
@@ -39,8 +39,7 @@ class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base clas
 
     @short_traceback
     def commit(self, messages: list[Any], batchId: int) -> None:
-        tidy = batchId % TIDY_EVERY == 0
-        finish(self._options, f"batch {batchId}", messages, tidy=tidy)
+        finish(self._options, f"batch {batchId}", messages)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """There is nothing to undo: the transaction of a failed task was never visible."""

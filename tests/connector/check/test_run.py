@@ -10,7 +10,7 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.testing import JmsClient
 
 BROKER_ROWS = ["connection", "broker", "management"]
-TESTS = ["body rule", "window", "duplicate detection"]
+TESTS = ["body rule", "window"]
 GUARANTEES = ["clock", "reading", "reading, journal", "writing", "writing, ledger", "topics"]
 
 
@@ -18,7 +18,8 @@ GUARANTEES = ["clock", "reading", "reading, journal", "writing", "writing, ledge
 def test_the_broker_alone(broker, settings_for):
     found = run_checks(CheckRequest(settings=settings_for(broker)))
     assert [finding.name for finding in found] == BROKER_ROWS + TESTS + GUARANTEES
-    assert {finding.verdict for finding in found} == {Verdict.FINE}
+    noted = {finding.name: finding.verdict for finding in found if finding.verdict is not Verdict.FINE}
+    assert noted == {"writing, ledger": Verdict.NOTE}, "over STOMP it is at-least-once"
 
 
 @pytest.mark.broker

@@ -1,7 +1,5 @@
 """The tests on a scratch queue of a real broker, and the findings of their failures."""
 
-import dataclasses
-
 import pytest
 from waiting import await_count
 
@@ -17,7 +15,7 @@ pytestmark = pytest.mark.broker
 def test_what_artemis_can_do(broker, queue, settings_for, named):
     tried = Scratch(settings_for(broker), queue, ARTEMIS)
     found = named(scratch_findings(tried))
-    assert [*found] == ["body rule", "window", "duplicate detection"]
+    assert [*found] == ["body rule", "window"]
     assert {finding.verdict for finding in found.values()} == {Verdict.FINE}
     before, there, after = tried.clock
     assert before - 1_000 < there < after + 1_000
@@ -45,14 +43,6 @@ def test_a_window_without_effect(broker, queue, settings_for, monkeypatch):
     await_count(broker, queue, 0)
 
 
-@pytest.mark.parametrize("header", [None, "no-such-header"])
-def test_a_broker_that_does_not_detect_duplicates(broker, queue, settings_for, header):
-    dialect = dataclasses.replace(ARTEMIS, duplicate_id_header=header)
-    found = Scratch(settings_for(broker), queue, dialect).duplicates()
-    assert (found.name, found.verdict) == ("duplicate detection", Verdict.NOTE)
-    await_count(broker, queue, 0)
-
-
 def test_a_queue_that_the_user_cannot_create(guarded, queue, settings_for):
     settings = settings_for(guarded, user="worker")
     (found,) = scratch_findings(Scratch(settings, queue, ARTEMIS))
@@ -64,7 +54,7 @@ def test_a_queue_that_the_user_cannot_create(guarded, queue, settings_for):
 def test_a_given_scratch_queue(guarded, queue, settings_for):
     guarded.create_queue(queue)
     settings = settings_for(guarded, user="worker")
-    assert len(list(scratch_findings(Scratch(settings, queue, ARTEMIS)))) == 3
+    assert len(list(scratch_findings(Scratch(settings, queue, ARTEMIS)))) == 2
 
 
 def test_messages_that_are_not_received(broker, queue, settings_for):

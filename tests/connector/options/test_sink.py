@@ -51,8 +51,8 @@ def test_what_spark_hands_a_sink_of_its_own_is_let_through():
 @pytest.mark.parametrize(
     "given",
     [
-        {"deliveryGuarantee": "exactly-once", "transaction": "500"},
-        {"deliveryGuarantee": "exactly-once", "transaction": "none"},
+        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once", "transaction": "500"},
+        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once", "transaction": "none"},
         {"onReplayMismatch": "fail"},
         {"writeId": "w1"},
     ],

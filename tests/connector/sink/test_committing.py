@@ -3,13 +3,13 @@
 import uuid
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from amqp_sending import settings_of
-from rawstomp import RawStomp
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
-from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
@@ -17,13 +17,12 @@ from pyspark_jms.sink.committing import (
     commit_with_entry,
     find_for_task,
     find_for_write,
+    ledger_of,
     own_entries,
     replay_mismatch,
 )
+from pyspark_jms.sink.sending import RowEncoder
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.stomp.link.producer import Producer
-from pyspark_jms.stomp.sink import STOMP_SINK
-from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 from pyspark_jms.testing import User
 
 
@@ -44,11 +43,8 @@ def entry_of(this, digest="1-a", rows=1):
 
 
 def options_of(broker, **options):
-    return SinkOptions.parse(access(broker) | {"queue": "q", "deliveryGuarantee": "exactly-once"} | options)
-
-
-def ledger_of(this, options):
-    return STOMP_SINK.commit_ledger(options.connection, this.queue)
+    exactly_once = {"brokerUrl": broker.amqp_url, "queue": "q", "deliveryGuarantee": "exactly-once"}
+    return SinkOptions.parse(access(broker) | exactly_once | options)
 
 
 def test_the_own_entries_of_a_task_have_its_name():
@@ -70,29 +66,30 @@ def test_a_mismatch_names_both_and_the_remedy():
 @pytest.mark.broker
 def test_rows_and_entry_are_committed_and_found(broker, queue):
     this = task()
-    ledger = ledger_of(this, options_of(broker))
+    options = options_of(broker, queue=queue)
+    ledger = ledger_of(AMQP_SINK, options, this)
     with ledger.connect() as link:
-        head = (("destination", queue), ("destination-type", "ANYCAST"), ("transaction", Producer.transaction))
-        link.send(MessageBlock(encode_frame(Frame("SEND", head, b"row"))))
+        for block in RowEncoder(options, link).take(pa.record_batch({"text": ["row"]})):
+            link.send(block)
         commit_with_entry(ledger, this, link, entry_of(this), send_on_mismatch=False)
-    assert find_for_task(ledger, this) == find_for_write(ledger, this) == (entry_of(this),)
+    assert find_for_task(ledger, this) == find_for_write(ledger, this)
+    assert [(each.task, each.digest) for each in find_for_write(ledger, this)] == [(this.name, "1-a")]
     assert find_for_task(ledger, replace(this, partition=8)) == ()
-    assert find_for_task(ledger, replace(this, partition=8, execution="f")) == (entry_of(this),)
-    assert find_for_write(ledger, replace(this, partition=8)) == (entry_of(this),)
-    with RawStomp(broker) as client:
-        assert [message.body for message in client.read(queue, wanted=1)] == [b"row"]
+    assert len(find_for_task(ledger, replace(this, partition=8, execution="f"))) == 1
+    await_count(broker, queue, 1)
 
 
 @pytest.mark.broker
-def test_a_look_up_that_is_not_permitted_names_both_queues(fresh_broker):
+def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_broker):
     may = {"send", "consume", "createDurableQueue", "createAddress"}
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     this = task()
     with fresh_broker(users=[limited]) as broker:
+        admin = options_of(broker)
+        ledger_of(AMQP_SINK, admin, this).establish()
         options = options_of(broker, user="limited", password="pw")
-        reason = rf"Nothing was sent.*Queue {this.queue} needs .* and so does queue {this.queue}\.lock\."
-        with pytest.raises(CommitInDoubtError, match=reason):
-            find_for_task(ledger_of(this, options), this)
+        with pytest.raises(CommitInDoubtError, match=rf"Nothing was sent.*{this.queue}\.token needs the permissions"):
+            find_for_task(ledger_of(AMQP_SINK, options, this), this)
 
 
 @pytest.mark.broker
@@ -105,8 +102,6 @@ def test_a_queue_that_is_no_lock_is_not_in_doubt(broker):
 
 
 @pytest.mark.broker
-def test_a_broker_without_duplicate_detection_is_not_in_doubt(broker):
+def test_a_broker_without_a_lock_is_not_in_doubt(broker):
     with pytest.raises(UnsupportedError):
-        find_for_task(
-            ledger_of(task(), SinkOptions.parse(access(broker) | {"broker": "classic", "queue": "q"})), task()
-        )
+        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker, broker="classic"), "l"), task())

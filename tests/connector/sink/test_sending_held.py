@@ -9,26 +9,25 @@ from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access
 
+from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_held import send_held
 from pyspark_jms.sink.sending_once import send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.spark.protocols import sink_protocol
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(params=["stomp", "amqp"])
-def over(request, broker):
+def options_of(broker, queue, **options):
     if not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
-    return request.param
-
-
-def options_of(broker, queue, over, **options):
-    url = {"stomp": broker.url, "amqp": broker.amqp_url}[over]
-    exactly_once = {"brokerUrl": url, "queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
+    exactly_once = {
+        "brokerUrl": broker.amqp_url,
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "reconnectTimeout": "0",
+    }
     return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
 
 
@@ -40,11 +39,11 @@ def bodies(broker, queue):
 class Write:
     """A write that is carried out again and again; ``run`` is one execution, of all its tasks or some."""
 
-    def __init__(self, broker, queue, over):
+    def __init__(self, broker, queue):
         self._owner = uuid.uuid4().hex
         self.write, self.queue = f"{self._owner}/0", f"pyspark-jms.commits.{self._owner}"
-        self._options = options_of(broker, queue, over)
-        self._sink = sink_protocol(self._options)
+        self._options = options_of(broker, queue)
+        self._sink = AMQP_SINK
 
     def run(self, *partitions, options=None, finish=True):
         """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
@@ -67,7 +66,6 @@ class Write:
         return sorted(entry.task for entry in ledger.find_for_write(self.write))
 
 
-COMMIT, RECEIPT = b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0", b"RECEIPT\nreceipt-id:r3\n"
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
 """AMQP 1.0 §4.5.3 and §3.4.2. A broker answers a row and an acceptance of a token with one accepted, a discharge with
 two."""
@@ -75,8 +73,8 @@ two."""
 A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
 
 
-def test_the_rest_of_the_same_partitions_is_sent(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
+    write = Write(broker, queue)
     write.run(None, B, finish=False)
     outcomes = write.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [True, False, True]
@@ -86,16 +84,16 @@ def test_the_rest_of_the_same_partitions_is_sent(broker, queue, over):
     assert bodies(broker, queue) == []
 
 
-def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue, over):
+def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
     """Every row that was sent is in a committed partition, so no other row was sent."""
-    write = Write(broker, queue, over)
+    write = Write(broker, queue)
     write.run(A, None, None, None, finish=False)
     write.run(A, B + C + D)
     assert bodies(broker, queue) == sorted(A + B + C + D)
 
 
-def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
+    write = Write(broker, queue)
     write.run(None, None, C, D, finish=False)
     reason = (
         rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
@@ -110,61 +108,59 @@ def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue, over):
     assert bodies(broker, queue) == sorted(C + D)
 
 
-def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
+    write = Write(broker, queue)
     write.run(A, None, finish=False)
     with pytest.raises(ReplayMismatchError, match=r"partition 0 \(2 rows\)"):
         write.run([], A + B)
     assert bodies(broker, queue) == A
 
 
-def test_many_partitions_are_named_in_part(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_many_partitions_are_named_in_part(broker, queue):
+    write = Write(broker, queue)
     write.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
     with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) .*\b2\b"):
         write.run(A)
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
-def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, over, carried_out):
+def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, carried_out):
     """The second COMMIT of the driver is lost, or is carried out and its confirmation is lost."""
-    write = Write(broker, queue, over)
+    write = Write(broker, queue)
     write.run(None, B, None, finish=False)
-    with Proxy(broker.host, broker.port, over) as proxy:
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
         way = proxy.to_client if carried_out else proxy.to_broker
         way.before_cut = proxy.refuse
-        confirmed = {"stomp": (RECEIPT, 3), "amqp": (ACCEPTED, 5 + len(A + C))}
-        frame, nth = confirmed[over] if carried_out else ({"stomp": COMMIT, "amqp": DISCHARGE}[over], 2)
+        frame, nth = (ACCEPTED, 5 + len(A + C)) if carried_out else (DISCHARGE, 2)
         way.cut_at(frame, nth=nth)
         with pytest.raises(CommitInDoubtError):
-            write.run(A, B, C, options=options_of(broker, queue, over, brokerUrl=proxy.url))
+            write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
     outcomes = write.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [False, False, not carried_out]
     assert bodies(broker, queue) == sorted(A + B + C)
 
 
-def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
+    write = Write(broker, queue)
     write.run(None, B, finish=False)
-    with Proxy(broker.host, broker.port, over) as proxy:
-        lost = (ACCEPTED, 2 + len(A)) if over == "amqp" else (RECEIPT, 1)
-        proxy.to_client.cut_at(lost[0], nth=lost[1])
-        write.run(A, B, options=options_of(broker, queue, over, brokerUrl=proxy.url))
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        proxy.to_client.cut_at(ACCEPTED, nth=2 + len(A))
+        write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
     assert bodies(broker, queue) == sorted(A + B)
 
 
-def test_without_a_look_up_nothing_is_sent(broker, queue, over):
-    write = Write(broker, queue, over)
+def test_without_a_look_up_nothing_is_sent(broker, queue):
+    write = Write(broker, queue)
     write.run(None, B, finish=False)
-    nowhere = options_of(broker, queue, over, brokerUrl=f"{over}://127.0.0.1:1")
+    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     with pytest.raises(CommitInDoubtError, match=r"Nothing .*sent"):
         write.run(A, B, options=nowhere)
     assert bodies(broker, queue) == B
 
 
-def test_without_held_rows_the_driver_does_not_connect(broker, queue, over):
-    write = Write(broker, queue, over)
-    nowhere = options_of(broker, queue, over, brokerUrl=f"{over}://127.0.0.1:1")
+def test_without_held_rows_the_driver_does_not_connect(broker, queue):
+    write = Write(broker, queue)
+    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     write.run(A, B, options=nowhere)
-    send_held(sink_protocol(nowhere), nowhere, [])
+    send_held(AMQP_SINK, nowhere, [])
     assert bodies(broker, queue) == sorted(A + B)

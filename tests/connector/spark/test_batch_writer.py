@@ -9,16 +9,13 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.delivery.commit_token import is_finished
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Sent, TaskResult
 from pyspark_jms.sink.tasks import ledger_queue
-from pyspark_jms.sink.tidying import KEEP_WRITES_MS
 from pyspark_jms.spark.batch_writer import JmsBatchWriter
 from pyspark_jms.spark.reports import TaskReport
-from pyspark_jms.stomp.link.commit_ledger import find_entries
-from pyspark_jms.stomp.link.ledger_entries import encode_entry, write_selector
-from pyspark_jms.stomp.link.producer import Producer
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 WRITES = ledger_queue("writes")
@@ -33,8 +30,11 @@ class Nowhere:
     url, user, password = "stomp://127.0.0.1:1", "u", "p"
 
 
-def once(write_id=None):
-    return {"deliveryGuarantee": "exactly-once", "writeId": write_id or uuid.uuid4().hex}
+def once(broker, write_id=None):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    write_id = write_id or uuid.uuid4().hex
+    return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "writeId": write_id}
 
 
 def rows(spark, count, partitions=2):
@@ -47,8 +47,9 @@ def texts(broker, queue):
 
 
 @pytest.mark.releases
-@pytest.mark.parametrize("options", [{}, {"transaction": "none"}, {"transaction": 7}, once()])
+@pytest.mark.parametrize("options", [{}, {"transaction": "none"}, {"transaction": 7}, None])
 def test_every_row_is_sent(spark, broker, queue, options):
+    options = once(broker) if options is None else options
     write(rows(spark, 100), broker, queue=queue, **options)
     assert texts(broker, queue) == sorted(f"row {n}" for n in range(100))
 
@@ -117,7 +118,7 @@ def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spar
 
 @pytest.mark.releases
 def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
-    this, other = once("job:2026-11-21T00:00+00:00"), once()
+    this, other = once(broker, "job:2026-11-21T00:00+00:00"), once(broker)
     for options in (this, this, other, this):
         write(rows(spark, 10), broker, queue=queue, **options)
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
@@ -130,16 +131,16 @@ def test_without_an_id_a_write_that_is_tried_again_sends_again(spark, broker, qu
 
 
 def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
-    this = once()
+    this = once(broker)
     write(rows(spark, 10, 1), broker, queue=queue, **this)
-    with pytest.raises(PythonException, match=rf"\[JMS_REPLAY_MISMATCH\] {this['writeId']}/0 .*10 rows.*11 rows"):
+    with pytest.raises(AnalysisException, match=rf"\[JMS_REPLAY_MISMATCH\] {this['writeId']} .*10 rows.*11 rows"):
         write(rows(spark, 11, 1), broker, queue=queue, **this)
     await_count(broker, queue, 10)
 
 
 def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue):
     """The first task failed, the second one sent: a retry with one partition finds no entry of its own name."""
-    this, half = once(), "int(if(id < 5, 77, 4)) JMSPriority"
+    this, half = once(broker), "int(if(id < 5, 77, 4)) JMSPriority"
     with pytest.raises(PythonException, match="JMSPriority"):
         write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", half), broker, queue=queue, **this)
     wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
@@ -152,30 +153,16 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
 
 
 def test_an_empty_partition_writes_no_entry(spark, broker, queue):
-    this = once()
+    this = once(broker)
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
-    connection = SinkOptions.parse(access(broker)).connection
-    assert [entry.task for entry in find_entries(connection, WRITES, write_selector(this["writeId"]))] == [
-        f"{this['writeId']}/0"
-    ]
-
-
-def test_entries_of_writes_are_deleted_after_a_week(spark, broker, queue):
-    connection = SinkOptions.parse(access(broker)).connection
-    now = 1000 * spark.sql("select unix_timestamp()").first()[0]
-    ages = {uuid.uuid4().hex: age for age in (KEEP_WRITES_MS + 60_000, KEEP_WRITES_MS - 60_000)}
-    with Producer(connection) as producer:
-        for task, age in ages.items():
-            entry = LedgerEntry(task=f"{task}/0", batch=0, rows=1, digest="1-0", written_ms=now - age)
-            producer.send(encode_entry(entry, queue=WRITES, dialect=producer.dialect, transaction="t", again=False))
-        producer.commit()
-    write(rows(spark, 1), broker, queue=queue, **once())
-    assert [len(find_entries(connection, WRITES, write_selector(task))) for task in ages] == [0, 1]
+    ledger = AMQP_SINK.commit_ledger(SinkOptions.parse(access(broker) | this).connection, WRITES)
+    (finished,) = ledger.find_for_write(this["writeId"])
+    assert (is_finished(finished), finished.rows) == (True, 5)
 
 
 @pytest.mark.releases
 def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue, tmp_path):
-    """Its entries are in the ledger of the query, and are deleted with those of its batches."""
+    """Its entries are in the ledger of the query, and leave with those of its batches."""
     (tmp_path / "rows").mkdir()
     for number in range(2):
         (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(5)))
@@ -185,11 +172,11 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
     def send(batch, number):
         queries.add(spark.sparkContext.getLocalProperty("sql.streaming.queryId"))
         for _ in range(2):
-            write(batch.selectExpr("value text"), broker, queue=queue, **once(f"{queue}-{number}"))
+            write(batch.selectExpr("value text"), broker, queue=queue, **once(broker, f"{queue}-{number}"))
 
     run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
-    await_value(lambda: [broker.message_count(ledger_queue(query)) for query in queries], [1])
+    await_value(lambda: [broker.message_count(f"{ledger_queue(query)}.token") for query in queries], [1])
 
 
 def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):
@@ -200,7 +187,7 @@ def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(s
     stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
 
     def send(batch, _):
-        write(batch.selectExpr("value text"), broker, queue=queue, **once(queue))
+        write(batch.selectExpr("value text"), broker, queue=queue, **once(broker, queue))
 
     reason = rf"\[JMS_REPLAY_MISMATCH\] writeId {queue} was used in batch 0 of this query, and this is batch 1"
     with pytest.raises(StreamingQueryException, match=reason):
@@ -222,12 +209,21 @@ def run_available_for_each(stream, function, checkpoint):
             {"deliveryGuarantee": "exactly-once"},
             r"\[JMS_OPTION_CONFLICT\] .*needs option writeId.*of its own",
         ),
-        ("append", once() | {"transaction": 5}, r"\[JMS_OPTION_CONFLICT\] .*transaction=5"),
+        (
+            "append",
+            {"deliveryGuarantee": "exactly-once", "writeId": "w", "transaction": 5},
+            r"\[JMS_OPTION_CONFLICT\] .*transaction=5",
+        ),
         ("append", {"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] Option writeId .*Give both"),
+        (
+            "append",
+            {"brokerUrl": "stomp+ssl://127.0.0.1:1", "deliveryGuarantee": "exactly-once", "writeId": "w"},
+            r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://",
+        ),
         ("overwrite", {}, r"\[JMS_UNSUPPORTED\] .*cannot empty a queue.*append"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, mode, options, reason):
-    nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"}
+    nowhere = {"brokerUrl": "amqp://127.0.0.1:1", "queue": "q"}
     with pytest.raises(AnalysisException, match=reason):
-        rows(spark, 1).write.format("jms").mode(mode).options(**nowhere, **options).save()
+        rows(spark, 1).write.format("jms").mode(mode).options(**(nowhere | options)).save()

@@ -7,7 +7,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Sent, TaskResult
 from pyspark_jms.spark.reports import TaskReport, finish
 
-NOWHERE = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q", "deliveryGuarantee": "exactly-once"}
+NOWHERE = {"brokerUrl": "amqp://127.0.0.1:1", "queue": "q", "deliveryGuarantee": "exactly-once"}
 
 
 def test_the_driver_counts_what_was_dropped_and_does_not_connect_for_at_least_once_writes(caplog):

@@ -19,7 +19,6 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Sent, TaskResult
-from pyspark_jms.sink.tasks import TIDY_EVERY
 from pyspark_jms.spark.protocols import sink_protocol
 from pyspark_jms.spark.reports import TaskReport
 from pyspark_jms.spark.stream_writer import JmsStreamWriter
@@ -164,19 +163,17 @@ def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
 
 # --- exactly once ------------------------------------------------------------------------------------
 
-PROTOCOLS = pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-COMMIT = {"stomp": b"COMMIT\n", "amqp": b"\x00\x53\x32"}
-"""In AMQP, the descriptor of a discharge (AMQP 1.0 §4.5.3)."""
+DISCHARGE = b"\x00\x53\x32"
+"""The descriptor of AMQP's discharge (AMQP 1.0 §4.5.3)."""
 ACCEPTED = b"\x00\x53\x24"
 """The descriptor of AMQP's outcome accepted (§3.4.2): a broker answers a confirmed send, an acceptance in a
 transaction and a discharge with it."""
 
 
-def once(broker, protocol, queue, **more):
-    urls = {"stomp": broker.url, "amqp": getattr(broker, "amqp_url", None)}
-    if urls[protocol] is None:
+def once(broker, queue, **more):
+    if not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
-    return {"brokerUrl": urls[protocol], "queue": queue, "deliveryGuarantee": "exactly-once"} | more
+    return {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"} | more
 
 
 def lines(tmp_path, files, count):
@@ -204,15 +201,13 @@ def texts(broker, queue):
 
 
 @pytest.mark.releases
-@PROTOCOLS
-def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path, protocol):
+def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 500).select("text")
     for _ in range(3):
-        write(frame, broker, tmp_path, **once(broker, protocol, queue))
+        write(frame, broker, tmp_path, **once(broker, queue))
         uncommit(tmp_path / "checkpoint")
     await_count(broker, queue, 500)
-    token = {"stomp": "", "amqp": ".token"}[protocol]
-    await_count(broker, ledger_of(tmp_path / "checkpoint") + token, 1)
+    await_count(broker, f"{ledger_of(tmp_path / 'checkpoint')}.token", 1)
 
 
 def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark, broker, queue, tmp_path):
@@ -224,9 +219,8 @@ def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark
     await_count(broker, queue, 20)
 
 
-@PROTOCOLS
-def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, broker, queue, tmp_path, protocol):
-    frame, options = rows(spark, tmp_path, 5), once(broker, protocol, queue)
+def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, broker, queue, tmp_path):
+    frame, options = rows(spark, tmp_path, 5), once(broker, queue)
     write(frame.select("text"), broker, tmp_path, **options)
     uncommit(tmp_path / "checkpoint")
     with pytest.raises(StreamingQueryException, match=r"\[JMS_REPLAY_MISMATCH\] .*/0/0 .*\b5\b"):
@@ -237,25 +231,15 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
 
 
 @pytest.mark.deep
-def test_batches_follow_each_other_and_old_entries_go(spark, broker, queue, tmp_path):
-    lines(tmp_path, TIDY_EVERY + 3, 2)
-    frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
-    write(frame.selectExpr("value text"), broker, tmp_path, queue=queue, deliveryGuarantee="exactly-once")
-    assert texts(broker, queue) == sorted(f"{n}-{i}" for n in range(TIDY_EVERY + 3) for i in range(2))
-    await_count(broker, ledger_of(tmp_path / "checkpoint"), 3)  # of the batches 16, 17 and 18
-
-
-@pytest.mark.deep
-@PROTOCOLS
-def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, queue, tmp_path, protocol):
-    """A task has one connection. Over STOMP the driver has one more in every 16th batch, to delete entries. Over AMQP
-    the first task of a query has one more, to create the ledger. Spark has a few idle processes and takes any of them.
+def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, queue, tmp_path):
+    """A task has one connection. The first task of a query has one more, to create the ledger. Spark has a few idle
+    processes and takes any of them.
     """
     batches = 8
     lines(tmp_path, batches, 3)
     frame = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "rows"))
-    with Proxy(broker.host, broker.port, protocol) as proxy:
-        options = once(broker, protocol, queue) | {"brokerUrl": proxy.url}
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        options = once(broker, queue) | {"brokerUrl": proxy.url}
         write(frame.selectExpr("value text"), broker, tmp_path, **options)
         assert 1 <= proxy.accepted - batches - 1 < batches // 2
     await_count(broker, queue, batches * 3)
@@ -264,7 +248,7 @@ def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, 
 def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
     frame = rows(spark, tmp_path, 5).select("text")
     for name in ("a", "b"):
-        write(frame, broker, tmp_path / name, queue=queue, deliveryGuarantee="exactly-once")
+        write(frame, broker, tmp_path / name, **once(broker, queue))
     await_count(broker, queue, 10)
 
 
@@ -277,12 +261,13 @@ def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue
         ({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),
         ({"deliveryGuarantee": "at-least-once", "onReplayMismatch": "send"}, r"\[JMS_OPTION_CONFLICT\] .*onReplay"),
         ({"deliveryGuarantee": "at-least-once", "transaction": 0}, r"\[JMS_INVALID_OPTION\] .*task, none, or a number"),
+        ({"brokerUrl": "stomp://127.0.0.1:1"}, r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://"),
         ({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_before_anything_connects(spark, tmp_path, options, reason):
     frame = rows(spark, tmp_path, 1).select("text")
-    nowhere = {"brokerUrl": "stomp://127.0.0.1:1", "user": "u", "password": "p", "queue": "q"}
+    nowhere = {"brokerUrl": "amqp://127.0.0.1:1", "user": "u", "password": "p", "queue": "q"}
     everything = nowhere | {"deliveryGuarantee": "exactly-once"} | options
     with pytest.raises(StreamingQueryException, match=reason):
         run_available(frame, tmp_path / "checkpoint", sink="jms", **everything)
@@ -335,51 +320,33 @@ def kill_workers(session):
 
 @pytest.mark.slow
 def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, tmp_path):
-    """SIGKILL for the whole job when the ``commit`` of batch 0 deletes old entries: the rows are sent, and the commit
-    log has no entry.
-    """
+    """SIGKILL for the whole job when the rows of batch 0 are sent, before the commit log has an entry."""
     lines(tmp_path, 3, 50)
-    with Proxy(broker.host, broker.port) as proxy:
-        proxy.to_broker.cut_at(b"batch < 0")
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        proxy.to_client.before_cut = proxy.refuse
+        proxy.to_client.cut_at(ACCEPTED, nth=3)
         with job(tmp_path, proxy, broker, queue):
-            assert proxy.to_broker.cut_done.wait(90)
+            assert proxy.to_client.cut_done.wait(90)
         await_count(broker, queue, 50)
         assert not (tmp_path / "checkpoint" / "commits" / "0").exists()
+        proxy.accept()
         with job(tmp_path, proxy, broker, queue) as second:
             assert second.wait(120) == 0
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(3) for n in range(50))
 
 
-def lose_receipt_of_held_commit(proxy):
-    """A cut right after the COMMIT could let its receipt through."""
-    assert proxy.to_broker.held.wait(150)
-    link = proxy.to_broker.held_link
-    proxy.to_client.hold_at(b"RECEIPT\nreceipt-id:r3\n", link=link)
-    proxy.to_broker.release()
-    assert proxy.to_client.held.wait(60)
-    proxy.refuse()
-    proxy.cut([link])
-
-
 @pytest.mark.deep
-@PROTOCOLS
-def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path, protocol):
+def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_path):
     """SIGKILL while the worker does not know the outcome: Spark retries the task in a new worker."""
     lines(tmp_path, 1, 50)
-    with Proxy(broker.host, broker.port, protocol) as proxy:
-        if protocol == "amqp":
-            proxy.to_client.before_cut = proxy.refuse
-            proxy.to_client.cut_at(ACCEPTED, nth=3)  # after those of the first token and of its acceptance
-        else:
-            proxy.to_broker.hold_at(b"COMMIT\ntransaction:t\nreceipt:r3\n\n\0")
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        proxy.to_client.before_cut = proxy.refuse
+        proxy.to_client.cut_at(ACCEPTED, nth=3)  # after those of the first token and of its acceptance
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
         slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
         with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:
-            if protocol == "amqp":
-                assert proxy.to_client.cut_done.wait(150)
-            else:
-                lose_receipt_of_held_commit(proxy)
-            wait_until(lambda: broker.message_count(queue) == 50, what="the COMMIT")
+            assert proxy.to_client.cut_done.wait(150)
+            wait_until(lambda: broker.message_count(queue) == 50, what="the commit")
             kill_workers(running.pid)
             proxy.accept()
             assert running.wait(120) == 0
@@ -398,10 +365,10 @@ def all_lines():
 
 
 @contextlib.contextmanager
-def half_sent(tmp_path, broker, queue, protocol):
+def half_sent(tmp_path, broker, queue):
     """A batch of many files that was killed when the tasks 2 and 3 of four had sent, and 0 and 1 had not."""
     lines(tmp_path, FILES, LINES)
-    with Proxy(broker.host, broker.port, protocol) as proxy:
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES, text=SLOW_FIRST_HALF):
             wait_until(lambda: broker.message_count(queue) == FILES * LINES // 2, seconds=150, what="two of four tasks")
         assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
@@ -416,12 +383,9 @@ def ended(tmp_path, proxy, broker, queue, master, **settings):
 
 
 @pytest.mark.deep
-@PROTOCOLS
-def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(
-    broker, queue, tmp_path, protocol
-):
+def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same_ones_finished(broker, queue, tmp_path):
     """With half the cores the files make two partitions, whose names none of the earlier tasks had."""
-    with half_sent(tmp_path, broker, queue, protocol) as proxy:
+    with half_sent(tmp_path, broker, queue) as proxy:
         code, reason = ended(tmp_path, proxy, broker, queue, "local[2]")
         await_count(broker, queue, FILES * LINES // 2)
         assert code
@@ -434,18 +398,17 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()
-    options = SinkOptions.parse(access(broker) | once(broker, protocol, queue))
+    options = SinkOptions.parse(access(broker) | once(broker, queue))
     query = ledger_of(tmp_path / "checkpoint")
     ledger = sink_protocol(options).commit_ledger(options.connection, query)
     assert len(ledger.find_for_write(f"{query.removeprefix('pyspark-jms.commits.')}/0")) == 4
 
 
 @pytest.mark.deep
-@PROTOCOLS
-def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path, protocol):
+def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_path):
     """At the second of two COMMITs; the third run finds three entries, and holds and sends the last."""
-    with half_sent(tmp_path, broker, queue, protocol) as proxy:
-        proxy.to_broker.cut_at(COMMIT[protocol], nth=2)
+    with half_sent(tmp_path, broker, queue) as proxy:
+        proxy.to_broker.cut_at(DISCHARGE, nth=2)
         with job(tmp_path, proxy, broker, queue, "local[4]", files=FILES):
             assert proxy.to_broker.cut_done.wait(180)
         await_count(broker, queue, FILES * LINES * 3 // 4)

@@ -1,7 +1,5 @@
 """The links of the sink on a real broker: what is encoded for which way of sending, and what confirms it."""
 
-import uuid
-
 import pyarrow as pa
 import pytest
 from rawstomp import RawStomp
@@ -9,7 +7,6 @@ from streaming import access
 from waiting import await_count
 
 from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.options.sink import SinkOptions
@@ -69,39 +66,6 @@ def test_a_dialect_says_what_its_broker_confirms(broker):
         link.require_transactions()
 
 
-def test_a_ledger_finds_the_entry_that_was_committed_with_its_rows(broker, queue):
-    owner = uuid.uuid4().hex
-    ledger = STOMP_SINK.commit_ledger(settings_of(broker), f"pyspark-jms.commits.{owner}")
-    entry = LedgerEntry(task=f"{owner}/3/0", batch=3, rows=1, digest="1-a", written_ms=5, execution="first")
-    with ledger.connect() as link:
-        for block in encoded(link, queue, "a"):
-            link.send(block)
-        link.commit_with_entry(entry, again=False)
-    assert bodies(broker, queue) == ["a"]
-    task, write = entry.task, f"{owner}/3"
-    assert ledger.find_for_write(write) == ledger.find_late(task, may_arrive=True) == (entry,)
-    assert ledger.find_for_task(task, write=write, execution="first") == (entry,)
-    assert ledger.find_for_task(f"{write}/1", write=write, execution="first") == ()
-    assert ledger.find_for_task(f"{write}/1", write=write, execution="second") == (entry,)
-    assert f"{ledger.queue} needs the permissions" in ledger.requirements
-    assert (ledger.delete_before_batch(3), ledger.delete_before_time(5)) == (0, 0)
-    assert (ledger.delete_before_batch(4), ledger.delete_before_time(6)) == (1, 0)
-
-
-def test_the_digest_of_rows_does_not_depend_on_the_clock(broker, queue):
-    with STOMP_SINK.commit_ledger(settings_of(broker), "l").connect() as link:
-        rows = pa.record_batch({"text": ["a"]})
-        assert not link.counts_from_now(rows.schema, defaults(queue))
-        assert link.counts_from_now(rows.schema, defaults(queue, time_to_live_ms=1))
-        digests = []
-        for texts in (["a", "b"], ["b", "a"], ["a", "c"]):
-            digests.append(link.new_digest())
-            digests[-1].add(encoded(link, queue, *texts))
-        first, second, third = (digest.text() for digest in digests)
-        assert first == second != third
-
-
-def test_a_ledger_needs_duplicate_detection(broker):
-    ledger = STOMP_SINK.commit_ledger(settings_of(broker, "classic"), "l")
-    with pytest.raises(UnsupportedError), ledger.connect():
-        pass
+def test_there_is_no_commit_ledger():
+    with pytest.raises(UnsupportedError, match=r"amqp://"):
+        STOMP_SINK.commit_ledger(None, "l")

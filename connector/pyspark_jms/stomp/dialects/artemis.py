@@ -154,9 +154,7 @@ ARTEMIS = Dialect(
     # rows (447 of 1,500).
     commit_checks_sends=False,
     envelopes=True,
-    duplicate_id_header="_AMQ_DUPL_ID",
     origin_headers=("_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
-    numeric_selector="convert_string_expressions:{}",
     management=ARTEMIS_MANAGEMENT,
     security_errors=(
         "Security Error occurred",

@@ -277,13 +277,6 @@ class Dialect:
     """Whether maps, streams, objects and messages without a body are sent in an envelope (docs/typed-messages.md),
     because the broker's STOMP has no such types."""
 
-    duplicate_id_header: str | None = None
-    """The SEND header with a duplicate id: the broker drops a message, or refuses a transaction, whose id it has
-    received before. None: the broker does not detect duplicates."""
-
-    numeric_selector: str = "{}"
-    """A template for a selector that compares properties sent over STOMP, which are always strings, as numbers."""
-
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""
 

@@ -10,8 +10,8 @@ from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
+    "refuse_exactly_once_writes",
     "refuse_staging",
-    "require_duplicate_detection",
     "require_durable",
     "require_enough_unacknowledged",
     "require_stable_ids",
@@ -75,11 +75,11 @@ def require_transactions(dialect: Dialect) -> None:
         )
 
 
-def require_duplicate_detection(dialect: Dialect) -> str:
-    """For exactly-once writes. Returns the header of the duplicate id."""
-    if dialect.duplicate_id_header is None:
-        raise UnsupportedError(
-            f"{dialect.name} does not detect a repeated transaction, so deliveryGuarantee=exactly-once is impossible.",
-            "Remove the option, for at-least-once writes, or send through Artemis.",
-        )
-    return dialect.duplicate_id_header
+def refuse_exactly_once_writes() -> NoReturn:
+    """A COMMIT that is in the network when its task is repeated can be carried out after the repetition has looked."""
+    raise UnsupportedError(
+        "deliveryGuarantee=exactly-once is given for a write over STOMP, which cannot fence a COMMIT that is still in"
+        " the network: a repeated task could send its rows a second time.",
+        "Write over AMQP to Artemis, which speaks it on the same broker: amqp://HOST:5672. Or remove the option, for"
+        " at-least-once writes.",
+    )

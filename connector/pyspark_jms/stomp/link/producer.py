@@ -36,10 +36,7 @@ class Producer:
     """
 
     transaction = "t"
-    """One connection has one transaction at a time, so one name is enough. ``columns.digest`` relies on that."""
-
-    trial = "trial"
-    """The name of a second transaction, which is always aborted. It shows whether the broker accepts its messages."""
+    """One connection has one transaction at a time, so one name is enough."""
 
     def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0) -> None:
         """``patience``: for how many seconds to retry the connection while the broker is away."""
@@ -84,29 +81,27 @@ class Producer:
                 f"The broker did not commit: {error.fact}", f"No row of this transaction was sent. {error.remedy}"
             ) from None
 
-    def try_commit(self, last: bytes = b"", trial: bytes = b"") -> None:
+    def try_commit(self) -> None:
         """Commit, and raise the original ``LinkError``. If it is transient, the outcome of the COMMIT is unknown.
 
-        ``last``: frames of the transaction that are written together with the COMMIT, in one piece. ``trial``: similar
-        frames in the transaction ``Producer.trial``. They show whether the broker would refuse ``last``, on a broker
-        whose COMMIT does not check that. After an error the connection is closed, and the transaction with it.
+        After an error the connection is closed, and the transaction with it.
         """
         if not self._open:
             return
         self._open = False
         try:
             if not self.dialect.commit_checks_sends:
-                self._await_refusals(trial)
+                self._await_refusals()
             receipt = self._connection.new_receipt()
             frame = Frame("COMMIT", (("transaction", self.transaction), ("receipt", receipt)))
-            self._connection.send(last + encode_frame(frame))
+            self._connection.send(encode_frame(frame))
             self._connection.await_receipt(receipt)
         except LinkError:
             self._connection.drop()
             raise
 
-    def _await_refusals(self, trial: bytes) -> None:
-        """Return when the broker has accepted all SENDs so far and those of ``trial``, or raise its refusal.
+    def _await_refusals(self) -> None:
+        """Return when the broker has accepted all SENDs so far, or raise its refusal.
 
         Artemis withholds an answer until everything is stored that the same session began to store, and each
         transaction is a session of its own. The connection's own session checks whether a destination exists or may be
@@ -114,16 +109,10 @@ class Producer:
         does not exist is answered by that session and has no other effect. It needs a ``client-id``
         (StompSession.unsubscribe, 2.0 to 2.55).
         """
-        receipts = [self._connection.new_receipt()]
-        name, nonexistent = self.dialect.durable_subscriptions.name_header, receipts[0]
-        data = encode_frame(Frame("UNSUBSCRIBE", (("id", nonexistent), (name, nonexistent), ("receipt", nonexistent))))
-        if trial:
-            receipts.append(self._connection.new_receipt())
-            begin = Frame("BEGIN", (("transaction", self.trial),))
-            ended = Frame("ABORT", (("transaction", self.trial), ("receipt", receipts[1])))
-            data = encode_frame(begin) + trial + encode_frame(ended) + data
-        self._connection.send(data)
-        self.await_each(receipts)
+        name, nonexistent = self.dialect.durable_subscriptions.name_header, self._connection.new_receipt()
+        headers = (("id", nonexistent), (name, nonexistent), ("receipt", nonexistent))
+        self._connection.send(encode_frame(Frame("UNSUBSCRIBE", headers)))
+        self._connection.await_receipt(nonexistent)
 
     def __enter__(self) -> Self:
         return self

@@ -88,8 +88,6 @@ def test_a_property_is_reserved_or_left_out_or_the_client_s(dialect):
     assert not dialect.set_by_broker & dialect.reserved_properties
     assert not dialect.set_by_broker & dialect.set_by_client
     assert all(name.startswith(dialect.reserved_prefixes) for name in dialect.set_by_client)
-    if dialect.duplicate_id_header is not None:
-        assert dialect.duplicate_id_header in dialect.set_by_broker, "it is ours to set, one for each task"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,6 @@ def test_what_cannot_be_relied_on_is_said():
     assert RABBITMQ.send_receipts
     assert RABBITMQ.stable_id_separator is None
     assert RABBITMQ.selector_dialect is None
-    assert RABBITMQ.duplicate_id_header is None
 
 
 @pytest.mark.parametrize("name", ["message-id", "CC", "BCC", "expiration", "timestamp", "user-id"])

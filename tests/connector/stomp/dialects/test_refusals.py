@@ -6,7 +6,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.dialects.refusals import (
-    require_duplicate_detection,
+    refuse_exactly_once_writes,
     require_durable,
     require_enough_unacknowledged,
     require_stable_ids,
@@ -35,11 +35,9 @@ def test_rows_that_go_together():
         require_transactions(RABBITMQ)
 
 
-@pytest.mark.parametrize("dialect", [CLASSIC, RABBITMQ])
-def test_exactly_once_needs_duplicate_detection(dialect):
-    assert require_duplicate_detection(ARTEMIS) == "_AMQ_DUPL_ID"
-    with pytest.raises(UnsupportedError, match=rf"JMS_UNSUPPORTED.*{dialect.name}.*deliveryGuarantee=exactly-once"):
-        require_duplicate_detection(dialect)
+def test_exactly_once_writes_need_amqp():
+    with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*deliveryGuarantee=exactly-once.*COMMIT.*amqp://"):
+        refuse_exactly_once_writes()
 
 
 @pytest.mark.parametrize(
@@ -49,8 +47,6 @@ def test_exactly_once_needs_duplicate_detection(dialect):
         ("classic", SourceOptions.parse, {"minMessagesPerTrigger": "201"}, "200 messages"),
         ("rabbitmq", SinkOptions.parse, {}, "transaction=none"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "500"}, "transaction=none"),
-        ("rabbitmq", SinkOptions.parse, {"deliveryGuarantee": "exactly-once"}, "deliveryGuarantee=exactly-once"),
-        ("classic", SinkOptions.parse, {"deliveryGuarantee": "exactly-once"}, "deliveryGuarantee=exactly-once"),
     ],
 )
 def test_options_that_name_the_broker_are_refused_before_anything_connects(broker, parse, given, reason):

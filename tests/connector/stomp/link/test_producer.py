@@ -60,25 +60,6 @@ def test_a_commit_without_messages_sends_nothing(broker):
         assert proxy.to_broker.size == before
 
 
-def test_the_last_frames_travel_with_the_commit(broker, queue):
-    with Proxy(broker.host, broker.port) as proxy:
-        proxy.to_broker.cut_at(row(queue, b"last") + COMMIT)
-        with Producer(settings_of(broker, proxy.url)) as producer:
-            producer.send(row(queue, b"first"))
-            with pytest.raises(ConnectionLostError):
-                producer.try_commit(row(queue, b"last"))
-        assert proxy.to_broker.cut_done.wait(10)
-
-
-def test_a_trial_is_not_kept(broker, queue):
-    with Producer(settings_of(broker)) as producer:
-        producer.send(row(queue, b"first"))
-        producer.try_commit(row(queue, b"last"), row(queue, b"tried", transaction=Producer.trial))
-    with RawStomp(broker) as client:
-        assert [message.body for message in client.read(queue, wanted=2)] == [b"first", b"last"]
-    await_count(broker, queue, 0)
-
-
 @pytest.mark.parametrize("error", [ConnectionLostError, ReceiptTimeoutError])
 def test_a_commit_that_is_not_confirmed(broker, queue, error):
     waits = {"receipt_timeout": 0.5} if error is ReceiptTimeoutError else {}
@@ -157,18 +138,12 @@ def test_a_refused_message_rolls_back_its_transaction(secured, queue, settings_f
     for _ in range(30):
         with Producer(settings_for(secured)) as producer, pytest.raises(InvalidDestinationError):
             send_and_commit(producer, row(queue, b"good") + row(f"closed.{queue}", b"refused"))
-        last, tried = (row(f"closed.{queue}", b"x", transaction=t) for t in (Producer.transaction, Producer.trial))
-        with Producer(settings_for(secured)) as producer:
-            producer.send(row(queue, b"good"))
-            with pytest.raises(InvalidDestinationError):
-                producer.try_commit(last, tried)
     assert not secured.has_queue(queue) or secured.message_count(queue) == 0
 
 
 @pytest.mark.parametrize("transaction", [Producer.transaction, None])
 def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settings_for, transaction):
     """Artemis refuses only then. When a receipt of another session was awaited, 18 of 40 COMMITs were confirmed."""
-    tried = row(queue, b"tried", transaction=Producer.trial) if transaction else b""
     for attempt in range(15):
         names = [f"{queue}.{attempt}.{n}" for n in range(30)]
         good = b"".join(row(name, b"good", transaction=transaction) for name in names)
@@ -176,7 +151,7 @@ def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settin
             producer.send(row(queue, b"of the transaction"))
             producer.send_at_once(good + row(f"closed.{queue}", b"refused", transaction=transaction))
             with pytest.raises(InvalidDestinationError):
-                producer.try_commit(row(queue, b"last"), tried)
+                producer.try_commit()
         assert not secured.has_queue(queue) or secured.message_count(queue) == 0
 
 
