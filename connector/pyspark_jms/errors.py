@@ -33,6 +33,7 @@
     │   └── BadMessageError           [JMS_BAD_MESSAGE]         a message has a body_error, and onBadMessage=fail
     ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     the result of a COMMIT is unknown, transient
+    ├── WriteIdentityError            [JMS_WRITE_IDENTITY]      an exactly-once write has no owner, or another one
     ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
     ├── DataLossError                 [JMS_DATA_LOSS]           journal or staging queue lack messages of the checkpoint
     ├── SourceFencedError             [JMS_SOURCE_FENCED]       another run of the query reads this stream
@@ -261,6 +262,12 @@ class CommitInDoubtError(JMSError):
 
     code = "JMS_COMMIT_IN_DOUBT"
     transient = True
+
+
+class WriteIdentityError(JMSError):
+    """It is not known whose an exactly-once write is, or its ledger belongs to another owner. Nothing was sent."""
+
+    code = "JMS_WRITE_IDENTITY"
 
 
 class ReplayMismatchError(JMSError):

@@ -195,7 +195,7 @@ def test_exactly_once_writes_are_refused(spark, stage, queues, documented):
     queue, _ = queues
     assert documented["exactly-once writes (`deliveryGuarantee=exactly-once`)"].startswith("refused")
     assert "exactly-once" not in documented["Spark → queue"]
-    options = stage.access | {"queue": queue, "deliveryGuarantee": "exactly-once", "writeId": queue}
+    options = stage.access | {"queue": queue, "deliveryGuarantee": "exactly-once", "writeId": f"job:{queue}/1"}
     write = spark.range(10).selectExpr("CAST(id AS STRING) text").write.format("jms").mode("append").options(**options)
     with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*exactly-once.*amqp://"):
         write.save()

@@ -125,12 +125,12 @@ def test_a_batch_write_is_sent_once(spark, broker, queue, over_amqp):
     once = over_amqp | {"queue": queue, "deliveryGuarantee": "exactly-once"}
     rows = spark.range(0, 100, 1, 4).selectExpr("CAST(id AS STRING) text")
     for _ in range(3):
-        rows.write.format("jms").mode("append").options(**once, writeId=queue).save()
+        rows.write.format("jms").mode("append").options(**once, writeId=f"job:{queue}/1").save()
     await_count(broker, queue, 100)
     for others in (rows.limit(50), rows.coalesce(1)):
         with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\].*already sent with 100 rows.*another writeId"):
-            others.write.format("jms").mode("append").options(**once, writeId=queue).save()
-    rows.write.format("jms").mode("append").options(**once, writeId=f"{queue}-2").save()
+            others.write.format("jms").mode("append").options(**once, writeId=f"job:{queue}/1").save()
+    rows.write.format("jms").mode("append").options(**once, writeId=f"job:{queue}/2").save()
     await_count(broker, queue, 200)
 
 

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from rawstomp import RawStomp
 from streaming import access, left, read
 
-from pyspark_jms.functions import jms_text
+from pyspark_jms.functions import jms_text, write_id
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -31,7 +31,7 @@ def test_bad_rows_go_to_the_dead_letter_queue_and_the_query_goes_on(spark, broke
             dead.select("text", "bytes", "properties", "JMSCorrelationID", "JMSType")
             .write.format("jms")
             .options(**access(broker) | {"brokerUrl": broker.amqp_url}, queue=f"{queue}.dead")
-            .options(deliveryGuarantee="exactly-once", writeId=f"dead-{number}")
+            .options(deliveryGuarantee="exactly-once", writeId=write_id(batch, number))
             .mode("append")
             .save()
         )

@@ -53,10 +53,11 @@ def create(broker, name):
     control.createQueue(name, "MULTICAST", name, None, True, 1, False, True)
 
 
-def send_first_token(broker, monkeypatch, folder, address):
+def send_first_token(broker, monkeypatch, folder, address, owner="job:nightly"):
     """As the page does."""
     [token] = re.findall(r"echo '(.*)' \|", PAGE.read_text())
-    (folder / "token").write_text(f"{token}\n")
+    assert "job:nightly" in token
+    (folder / "token").write_text(token.replace("job:nightly", owner) + "\n")
     monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
     access = ["--broker-url", broker.amqp_url, "--user", broker.user, "--password-env", "ADMIN_PASSWORD"]
     assert cli.main(["send", *access, "--topic", address, "--file", str(folder / "token"), "--bytes"]) == 0
@@ -114,9 +115,10 @@ def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(StreamingQueryException, match=r"pyspark-jms\.commits\.[^ ]+\.token"):
         run_available(frame, checkpoint, "jms", **answers_of(prepared))
-    ledger = f"pyspark-jms.commits.{json.loads((checkpoint / 'metadata').read_text())['id']}.token"
+    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    ledger = f"pyspark-jms.commits.{query}.token"
     create(prepared, ledger)
-    send_first_token(prepared, monkeypatch, tmp_path, ledger)
+    send_first_token(prepared, monkeypatch, tmp_path, ledger, f"query:{query}")
     run_available(frame, checkpoint, "jms", **answers_of(prepared))
     assert left(prepared, "orders") == left(prepared, "orders.staging.owner") == 0
     put(prepared, "orders", *texts(100, 110))
@@ -125,11 +127,11 @@ def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
 
 
 @pytest.mark.broker
-def test_the_ledger_of_batch_writes_needs_its_first_token(spark, prepared, monkeypatch, tmp_path):
+def test_the_ledger_of_a_job_needs_its_first_token(spark, prepared, monkeypatch, tmp_path):
     prepared.create_queue("answers")
     rows = spark.createDataFrame([("one",)], "text STRING")
-    create(prepared, "pyspark-jms.commits.writes.token")
-    send_first_token(prepared, monkeypatch, tmp_path, "pyspark-jms.commits.writes.token")
-    rows.write.format("jms").options(**answers_of(prepared), writeId="w1").mode("append").save()
-    rows.write.format("jms").options(**answers_of(prepared), writeId="w1").mode("append").save()
+    create(prepared, "pyspark-jms.commits.job.nightly.token")
+    send_first_token(prepared, monkeypatch, tmp_path, "pyspark-jms.commits.job.nightly.token")
+    for _ in range(2):
+        rows.write.format("jms").options(**answers_of(prepared), writeId="job:nightly/1").mode("append").save()
     assert left(prepared, "answers", 1) == 1

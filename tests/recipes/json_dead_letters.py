@@ -3,7 +3,7 @@ import os
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from pyspark_jms.functions import jms_text
+from pyspark_jms.functions import jms_text, write_id
 
 access = {
     "brokerUrl": os.environ.get("JMS_AMQP_URL", "amqp://localhost:5672"),
@@ -36,8 +36,8 @@ def process(batch, number):
     reason = F.map_from_arrays(F.array(F.lit("spark_jms_error")), F.array("error"))
     dead = parsed.where("error IS NOT NULL").withColumn("properties", F.map_concat("properties", reason))
     writer = dead.select("text", "bytes", "properties", "JMSCorrelationID", "JMSType").write.format("jms")
-    writer = writer.options(**access, queue="orders.dead", deliveryGuarantee="exactly-once", writeId=f"dead-{number}")
-    writer.mode("append").save()
+    once = {"deliveryGuarantee": "exactly-once", "writeId": write_id(batch, number)}
+    writer.options(**access, **once, queue="orders.dead").mode("append").save()
     parsed.unpersist()
 
 

@@ -27,7 +27,7 @@ def write_once(rows, broker, folder):
 
 
 def write_daily(spark, broker, count):
-    """A batch write with ``count`` rows and the ``writeId`` daily."""
+    """Run ``daily`` of a job with ``count`` rows."""
     rows = spark.range(0, count, 1, 2).selectExpr("concat('text ', id) AS text")
     target = broker_access(broker) | {"queue": TO_QUEUE, "deliveryGuarantee": "exactly-once"}
-    rows.write.format("jms").mode("append").options(**target, writeId="daily").save()
+    rows.write.format("jms").mode("append").options(**target, writeId="job:nightly/daily").save()

@@ -12,6 +12,7 @@ from pyspark_jms.delivery.staging import steps
 from pyspark_jms.delivery.staging.tokens import Sighting
 from pyspark_jms.sink.replay import Admission, admission
 
+OWNER = "query:q"
 WORN = 3
 
 
@@ -113,10 +114,10 @@ class CommitProtocol:
     def _create(self):
         if self.attempt.batch > 0 and not self.state[1]:
             return self._end("missing")
-        return self._go("creating", steps.CreateToken(CommitToken()))
+        return self._go("creating", steps.CreateToken(CommitToken(owner=OWNER)))
 
     def _commit(self, token):
-        return self._go("committing", steps.Commit(token.with_entry(self.attempt.entry, keep_since_ms=None)))
+        return self._go("committing", steps.Commit(token.with_entry(self.attempt.entry)))
 
     def _lost(self):
         return self._end("failed")
@@ -166,7 +167,7 @@ class KeepsExecution(CommitProtocol):
     def _commit(self, token):
         first = next((each.execution for each in token.entries if token.batch == self.attempt.batch), None)
         entry = replace(self.attempt.entry, execution=first or self.attempt.execution)
-        return self._go("committing", steps.Commit(token.with_entry(entry, keep_since_ms=None)))
+        return self._go("committing", steps.Commit(token.with_entry(entry)))
 
 
 class GoesBack(CommitProtocol):
@@ -181,7 +182,7 @@ class AlwaysCreates(CommitProtocol):
     """A missing token is a new beginning."""
 
     def _create(self):
-        return self._go("creating", steps.CreateToken(CommitToken()))
+        return self._go("creating", steps.CreateToken(CommitToken(owner=OWNER)))
 
 
 class NeverRenews(CommitProtocol):

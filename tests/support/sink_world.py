@@ -431,7 +431,6 @@ def _entry(driver, partition, rows):
         batch=driver.batch,
         rows=len(rows),
         digest=rows,
-        written_ms=0,
         execution=driver.execution,
     )
 

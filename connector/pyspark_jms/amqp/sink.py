@@ -27,6 +27,7 @@ from pyspark_jms.columns.rows_digest import RowsDigest
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import write_of
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
@@ -115,13 +116,11 @@ class AmqpSinkLink:
 class AmqpLedgerLink(AmqpSinkLink):
     """A ``sink.links.LedgerLink``: the transaction of the rows also replaces the token of the ledger."""
 
-    def __init__(
-        self, settings: ConnectionSettings, queue: str, *, patience: float = 0.0, keep_ms: int | None = None
-    ) -> None:
-        super().__init__(register_settings(settings, queue), patience=patience, container_id=queue)
+    def __init__(self, settings: ConnectionSettings, owner: LedgerOwner, *, patience: float = 0.0) -> None:
+        super().__init__(register_settings(settings, owner.queue), patience=patience, container_id=owner.queue)
         self._max_message_bytes = settings.max_message_bytes
         producer = self._producer
-        self._ledger = TokenLedger(producer.connection, producer.transactions, settings, queue, keep_ms=keep_ms)
+        self._ledger = TokenLedger(producer.connection, producer.transactions, settings, owner)
 
     def new_digest(self) -> RowsDigest:
         return RowsDigest(_DIGEST_VERSION)
@@ -151,9 +150,11 @@ class AmqpCommitLedger:
     """A ``sink.links.CommitLedger``: a token in the broker, which each commit replaces."""
 
     settings: ConnectionSettings
-    queue: str
-    keep_ms: int | None = None
-    """How long the ledger of all batch writes keeps an entry."""
+    owner: LedgerOwner
+
+    @property
+    def queue(self) -> str:
+        return self.owner.queue
 
     @property
     def requirements(self) -> str:
@@ -164,31 +165,31 @@ class AmqpCommitLedger:
         )
 
     def connect(self, *, patience: float = 0.0) -> AmqpLedgerLink:
-        return AmqpLedgerLink(self.settings, self.queue, patience=patience, keep_ms=self.keep_ms)
+        return AmqpLedgerLink(self.settings, self.owner, patience=patience)
 
     def find_for_task(self, task: str, *, write: str, execution: str) -> tuple[LedgerEntry, ...]:
         found = self.find_for_write(write)
         return tuple(each for each in found if each.task == task or each.execution != execution)
 
     def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
-        return tuple(each for each in find_token(self.settings, self.queue).entries if write_of(each) == write)
+        return tuple(each for each in find_token(self.settings, self.owner).entries if write_of(each) == write)
 
     def find_late(self, task: str) -> tuple[LedgerEntry, ...]:
         """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
         found = keep_trying(
-            lambda: find_token(self.settings, self.queue).entries,
+            lambda: find_token(self.settings, self.owner).entries,
             f"the look-up in {self.queue}",
             timeout=self.settings.reconnect_timeout,
         )
         return tuple(each for each in found if each.task == task)
 
     def establish(self) -> None:
-        if self.keep_ms is None:
-            establish(self.settings, self.queue)
+        if self.owner.kind == "query":
+            establish(self.settings, self.owner)
 
     def finish(self, write: str) -> None:
-        if self.keep_ms is not None:
-            finish_write(self.settings, self.queue, write)
+        if self.owner.kind == "job":
+            finish_write(self.settings, self.owner, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +201,8 @@ class AmqpSink:
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> AmqpSinkLink:
         return AmqpSinkLink(settings, patience=patience)
 
-    def commit_ledger(
-        self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None
-    ) -> AmqpCommitLedger:
-        return AmqpCommitLedger(settings, queue, keep_ms)
+    def commit_ledger(self, settings: ConnectionSettings, owner: LedgerOwner) -> AmqpCommitLedger:
+        return AmqpCommitLedger(settings, owner)
 
 
 AMQP_SINK = AmqpSink()

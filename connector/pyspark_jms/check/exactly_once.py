@@ -21,6 +21,7 @@ from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES, SourceToken
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
@@ -28,14 +29,14 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.sink.tasks import ledger_queue
 from pyspark_jms.source.staged.connecting import DEFAULT_PREFIX
 
 __all__ = ["ExactlyOnce"]
 
 _NAME = "check"
 """All runs use one name, because the broker may keep an auto-created address for ever."""
-_STAGING, _LEDGER = f"{DEFAULT_PREFIX}{_NAME}", ledger_queue(_NAME)
+_STAGING, _OWNER = f"{DEFAULT_PREFIX}{_NAME}", LedgerOwner("query", _NAME)
+_LEDGER = _OWNER.queue
 _TOKEN_SECONDS = 5.0
 
 
@@ -76,7 +77,7 @@ class ExactlyOnce:
         except UnsupportedError as error:
             return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
         except JMSError as error:
-            return _refused(name, error, f"{ledger_queue('')}#", "writes")
+            return _refused(name, error, f"{LEDGER_PREFIX}#", "writes")
         value = "exactly-once, with deliveryGuarantee=exactly-once"
         if unseen is None:
             return Finding(name=name, value=value)
@@ -85,7 +86,7 @@ class ExactlyOnce:
             value=f"{value}; {unseen.fact}",
             verdict=Verdict.NOTE,
             advice="Without browse, each look-up after a crash costs the token a delivery attempt."
-            f" Grant browse on {ledger_queue('')}#.",
+            f" Grant browse on {LEDGER_PREFIX}#.",
         )
 
     def settings(self, management: ManagementLink | None) -> Iterator[Finding]:
@@ -150,9 +151,9 @@ def _replace_token(connection: Connection) -> JMSError | None:
     register = Register(connection, transactions, token_address(_LEDGER))
     register.lock(_TOKEN_SECONDS)
     if not register.read():
-        register.create(CommitToken().body())
+        register.create(CommitToken(owner=str(_OWNER)).body())
     register.read(_TOKEN_SECONDS)
-    register.replace(CommitToken().body())
+    register.replace(CommitToken(owner=str(_OWNER)).body())
     transactions.discharge()
     try:
         list(browse(connection, f"{register.address}::{_LEDGER}.token"))
@@ -175,14 +176,14 @@ def _staging_kept(name: str, match: str, patience_seconds: float) -> Kept:
 
 _LEDGER_KEPT = Kept(
     name="ledger settings",
-    match=f"{ledger_queue('')}#",
+    match=f"{LEDGER_PREFIX}#",
     patience_seconds=MISSING_SECONDS,
     deliveries=WORN_DELIVERIES,
     harm="rows may be written twice",
 )
 _NOT_READ = Finding(
     name="exactly-once",
-    value=f"the settings of {DEFAULT_PREFIX}# and {ledger_queue('')}# were not read: this user lacks the permission for"
+    value=f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: this user lacks the permission for"
     " management",
     verdict=Verdict.NOTE,
     advice="Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"

@@ -16,6 +16,5 @@ class LedgerEntry:
     rows: int
     digest: str
     """Of the rows' messages, the same in any order of the rows."""
-    written_ms: int
     execution: str | None = None
-    """The run of all tasks of the write that sent the rows. None: the entry was written by an older release."""
+    """The run of all tasks of the write that sent the rows. None: of the whole write, after its end."""

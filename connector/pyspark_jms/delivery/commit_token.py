@@ -1,9 +1,9 @@
 """The commit ledger of one owner as a single value: which tasks of its current batch have committed. A text, and back.
 
-An owner is a streaming query. A commit replaces the value that it has read, so of two commits that have read the same
-one, the broker carries out one. The entries of earlier batches are gone with the first commit of a later batch: an
-earlier batch cannot commit any more. All batch writes outside of ``foreachBatch`` share one owner, whose batch is
-always 0: its entries leave by age, and a finished write keeps one entry for all of its tasks.
+A commit replaces the value that it has read, so of two commits that have read the same one, the broker carries out one.
+The entries of a query's earlier batches are gone with the first commit of a later batch: an earlier batch cannot commit
+any more. The runs of a job have no order, and its batch is always 0: a finished run keeps one entry for all of its
+tasks, and the oldest runs leave by their number. No clock takes part: that of one machine may be wrong.
 """
 
 import hashlib
@@ -11,15 +11,18 @@ import json
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, Self
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 
-__all__ = ["NO_BATCH", "CommitToken", "finished_entry", "is_finished", "merged", "write_of"]
+__all__ = ["KEPT_RUNS", "NO_BATCH", "CommitToken", "finished_entry", "is_finished", "merged", "write_of"]
 
 NO_BATCH = -1
 """The batch of a token that was created and not used yet."""
+
+KEPT_RUNS = 1_000
+"""How many runs of a job, counted back from the newest commit, its ledger remembers: they can be retried. About 80 kB
+before compression."""
 
 _PLAIN_BYTES = 16 << 10
 """A longer text is compressed: an administrator reads the short ones with any client, and half as much is stored."""
@@ -30,15 +33,20 @@ _FINISHED = "finished"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitToken:
+    owner: str
+    """The text of a ``LedgerOwner``."""
     batch: int = NO_BATCH
     entries: tuple[LedgerEntry, ...] = ()
-    """Of this batch."""
+    """Of this batch, in the order of the commits."""
 
-    def with_entry(self, entry: LedgerEntry, *, keep_since_ms: int | None) -> Self:
-        """The token after a commit. ``keep_since_ms``: leave out older entries, in the ledger of all batch writes."""
+    def with_entry(self, entry: LedgerEntry, *, kept_runs: int | None = None) -> Self:
+        """The token after a commit. ``kept_runs``: how many runs of a job to keep at most, this one included."""
         kept = () if entry.batch > self.batch else self.entries
-        young = tuple(each for each in kept if keep_since_ms is None or each.written_ms >= keep_since_ms)
-        return replace(self, batch=entry.batch, entries=(*young, entry))
+        if kept_runs is not None:
+            newest_first = dict.fromkeys(write_of(each) for each in (entry, *reversed(kept)))
+            remembered = set(list(newest_first)[:kept_runs])
+            kept = tuple(each for each in kept if write_of(each) in remembered)
+        return replace(self, batch=entry.batch, entries=(*kept, entry))
 
     def with_finished(self, write: str) -> Self:
         """The token after the last task of a write: one entry for all of its tasks, which have entries here."""
@@ -49,9 +57,8 @@ class CommitToken:
         return replace(self, entries=(*others, finished_entry(write, tasks)))
 
     def body(self) -> bytes:
-        text = json.dumps(
-            {"version": _VERSION, "batch": self.batch, "writes": _writes(self.entries)}, separators=(",", ":")
-        ).encode()
+        value = {"version": _VERSION, "owner": self.owner, "batch": self.batch, "writes": _writes(self.entries)}
+        text = json.dumps(value, separators=(",", ":")).encode()
         return text if len(text) <= _PLAIN_BYTES else zlib.compress(text)
 
     @classmethod
@@ -60,50 +67,35 @@ class CommitToken:
         try:
             text = body if body.startswith(b"{") else zlib.decompress(body)
             match json.loads(text):
-                case {"version": 1, "batch": int(batch), "writes": [*writes]}:
-                    return cls(batch=batch, entries=tuple(each for write in writes for each in _entries(write, batch)))
+                case {"version": 1, "owner": str(owner), "batch": int(batch), "writes": [*writes]}:
+                    entries = tuple(each for write in writes for each in _entries(write, batch))
+                    return cls(owner=owner, batch=batch, entries=entries)
         except zlib.error:
             pass
         raise ValueError("not a token of a commit ledger")
 
 
 def _writes(entries: Iterable[LedgerEntry]) -> list[list[Any]]:
-    """What the tasks of one run of a write have in common stands once."""
-    found = sorted(entries, key=_run)
-    return [
-        [
-            write,
-            execution,
-            written_ms,
-            [[entry.task.rpartition("/")[2], entry.rows, entry.digest] for entry in tasks],
-        ]
-        for (write, execution, written_ms), tasks in groupby(found, key=_run)
-    ]
-
-
-def _run(entry: LedgerEntry) -> tuple[str, str, int]:
-    """A token keeps the time of an entry to the hour."""
-    return write_of(entry), entry.execution or "", entry.written_ms - entry.written_ms % 3_600_000
+    """What the tasks of one run of a write have in common stands once. Runs stay in the order of their last commits."""
+    runs: dict[tuple[str, str], list[list[Any]]] = {}
+    for entry in entries:
+        run = (write_of(entry), entry.execution or "")
+        runs[run] = [*runs.pop(run, []), [entry.task.rpartition("/")[2], entry.rows, entry.digest]]
+    return [[write, execution, tasks] for (write, execution), tasks in runs.items()]
 
 
 def _entries(write: Any, batch: int) -> Iterable[LedgerEntry]:
     match write:
-        case [str(name), str(execution), int(written_ms), [*tasks]]:
-            return [_entry(task, name, execution, written_ms, batch) for task in tasks]
+        case [str(name), str(execution), [*tasks]]:
+            return [_entry(task, name, execution, batch) for task in tasks]
     raise ValueError("not a write of a commit ledger")
 
 
-def _entry(task: Any, write: str, execution: str, written_ms: int, batch: int) -> LedgerEntry:
+def _entry(task: Any, write: str, execution: str, batch: int) -> LedgerEntry:
     match task:
         case [str(partition), int(rows), str(digest)]:
-            return LedgerEntry(
-                task=f"{write}/{partition}",
-                batch=batch,
-                rows=rows,
-                digest=digest,
-                written_ms=written_ms,
-                execution=execution or None,
-            )
+            name = f"{write}/{partition}"
+            return LedgerEntry(task=name, batch=batch, rows=rows, digest=digest, execution=execution or None)
     raise ValueError("not an entry of a commit ledger")
 
 
@@ -116,7 +108,7 @@ def merged(tokens: Iterable[CommitToken]) -> CommitToken:
     found = list(tokens)
     batch = max(token.batch for token in found)
     entries = dict.fromkeys(entry for token in found if token.batch == batch for entry in token.entries)
-    return CommitToken(batch=batch, entries=tuple(entries))
+    return CommitToken(owner=found[0].owner, batch=batch, entries=tuple(entries))
 
 
 # --- finished writes ------------------------------------------------------------------------------------
@@ -131,7 +123,6 @@ def finished_entry(write: str, tasks: Iterable[LedgerEntry]) -> LedgerEntry:
         batch=found[0].batch,
         rows=sum(each.rows for each in found),
         digest=f"w1-{digests.hexdigest()[:32]}",
-        written_ms=max(each.written_ms for each in found),
     )
 
 

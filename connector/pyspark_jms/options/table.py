@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
+from pyspark_jms.delivery.ledger_owner import identity_of
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText
@@ -175,6 +176,8 @@ def _transaction(text: str) -> str | int:
 def _write_id(text: str) -> str:
     if not _WRITE_ID.fullmatch(text):
         raise ValueError("1 to 200 letters, digits and any of . _ - : / + = @")
+    if text.startswith(("query:", "job:")) and identity_of(text) is None:
+        raise ValueError("query:NAME/BATCH, query:NAME/BATCH/WRITE or job:NAME/RUN")
     return text
 
 
@@ -318,7 +321,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"
-           " when the write is tried again. In foreachBatch it must contain the batch id"),
+           " when the write is tried again. In foreachBatch pyspark_jms.functions.write_id(batch, number), which is"
+           " query:NAME/BATCH. In a job job:NAME/RUN, with the same NAME for all runs of the job"),
     Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "A row that cannot be sent (a name or value that JMS"
            " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
            " were dropped"),

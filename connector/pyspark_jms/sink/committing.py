@@ -17,12 +17,13 @@ from pyspark_jms.errors import (
     ReplayMismatchError,
     TransactionRolledBackError,
     UnsupportedError,
+    WriteIdentityError,
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import CommitLedger, LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Admission, admission, contains_rows
-from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
+from pyspark_jms.sink.tasks import LedgerTask
 
 __all__ = [
     "SAME_PARTITIONS",
@@ -43,13 +44,8 @@ SAME_PARTITIONS = (
 )
 
 
-KEEP_WRITES_MS = 7 * 24 * 3_600_000
-"""How long the ledger keeps the entries of a batch write: it can be retried for a week."""
-
-
 def ledger_of(protocol: SinkProtocol, options: SinkOptions, task: LedgerTask) -> CommitLedger:
-    keep_ms = KEEP_WRITES_MS if task.queue == ledger_queue(ALL_WRITES) else None
-    return protocol.commit_ledger(options.connection, task.queue, keep_ms=keep_ms)
+    return protocol.commit_ledger(options.connection, task.owner)
 
 
 def own_entries(task: LedgerTask, known: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
@@ -78,8 +74,8 @@ def _find(
 ) -> tuple[LedgerEntry, ...]:
     try:
         return keep_trying(find, f"the look-up in {ledger.queue}", timeout=patience)
-    except (UnsupportedError, MaxConsumersError):
-        raise  # there is no commit ledger, however often it is tried
+    except (UnsupportedError, MaxConsumersError, WriteIdentityError):
+        raise  # there is no commit ledger for this write, however often it is tried
     except JMSError as error:
         raise CommitInDoubtError(
             f"Queue {ledger.queue} cannot be read, so it is not known whether {task.write} was already sent:"

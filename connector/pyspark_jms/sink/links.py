@@ -17,6 +17,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
 from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["CommitLedger", "LedgerLink", "RowsDigest", "SinkLink", "SinkProtocol"]
@@ -84,12 +85,8 @@ class SinkProtocol(Protocol):
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> SinkLink:
         """``patience``: for how many seconds to retry the connection while the broker is away."""
 
-    def commit_ledger(self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None) -> "CommitLedger":
-        """The ledger of this name. Connects with its first call. ``UnsupportedError`` over STOMP.
-
-        ``keep_ms``: how long the ledger of all batch writes keeps an entry; None for the ledger of a query, which keeps
-        those of its current batch.
-        """
+    def commit_ledger(self, settings: ConnectionSettings, owner: LedgerOwner) -> "CommitLedger":
+        """The ledger of this owner. Connects with its first call. ``UnsupportedError`` over STOMP."""
 
 
 # --- exactly-once writes by a commit ledger ---------------------------------------------------------------
@@ -142,4 +139,4 @@ class CommitLedger(Protocol):
         """Batch 0 of a query is over, and had no rows: the ledger exists from now on."""
 
     def finish(self, write: str) -> None:
-        """All tasks of a batch write have committed: the ledger may keep one entry for all of them."""
+        """All tasks of a run have committed: the ledger of a job keeps one entry for all of them."""

@@ -5,7 +5,6 @@ the caller gives the task, and whether it may be a repetition.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
@@ -76,7 +75,7 @@ def _require_same_batch(task: LedgerTask, known: Iterable[LedgerEntry]) -> None:
         raise ReplayMismatchError(
             f"writeId {task.write} was used in batch {other} of this query, and this is batch {task.batch}. Nothing was"
             " sent.",
-            "Put the batch id that foreachBatch gives into writeId, so that each batch has its own.",
+            "Use pyspark_jms.functions.write_id(batch, number) with the two values that foreachBatch gives.",
         )
 
 
@@ -101,7 +100,6 @@ def _encode(
         batch=task.batch,
         rows=encoder.rows,
         digest=digest.text(),
-        written_ms=int(time.time() * 1000),
         execution=task.execution,
     )
     return entry, encoder.sent()

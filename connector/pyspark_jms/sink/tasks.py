@@ -1,11 +1,14 @@
-"""Which task of which write the exactly-once sink carries out, and whether it may be a repetition. Pure; no Spark."""
+"""Which task of which write of which owner the exactly-once sink carries out, and whether it may be a repetition.
+
+Pure; no Spark.
+"""
 
 from dataclasses import dataclass
 
-__all__ = ["ALL_WRITES", "LedgerTask", "ledger_queue", "may_be_repeated"]
+from pyspark_jms.delivery.ledger_owner import LedgerOwner, WriteIdentity, identity_of
+from pyspark_jms.errors import WriteIdentityError
 
-ALL_WRITES = "writes"
-"""The owner of the ledger of all batch writes outside of ``foreachBatch``."""
+__all__ = ["LedgerTask", "may_be_repeated", "require_identity"]
 
 _first_batches: dict[str, int] = {}
 """Run of a query → the first batch of it that this process saw: no other batch of a run can be a replay."""
@@ -17,8 +20,7 @@ _MAX_RUNS = 100  # a worker process lives for minutes; this limits the memory of
 class LedgerTask:
     """One task of one write, as the commit ledger knows it."""
 
-    queue: str
-    """The queue of the ledger."""
+    owner: LedgerOwner
 
     write: str
     """The batch, or the batch write, that the task belongs to."""
@@ -36,9 +38,22 @@ class LedgerTask:
         return f"{self.write}/{self.partition}"
 
 
-def ledger_queue(owner: str) -> str:
-    """``owner``: the id of a streaming query, or ``ALL_WRITES``."""
-    return f"pyspark-jms.commits.{owner}"
+def require_identity(write_id: str, query: str | None, batch: str | None) -> WriteIdentity:
+    """Whose write this is: what ``write_id`` says or, in the thread that runs a ``foreachBatch``, what Spark says.
+
+    Never a default: the rows of one owner could be taken for a retry of another one's, and not be sent.
+    """
+    given = identity_of(write_id)
+    if given is not None:
+        return given
+    if query is None or batch is None:
+        raise WriteIdentityError(
+            f"It is not known whose write writeId {write_id} is: the id does not say it, and Spark says it only in the"
+            " thread that calls the function of foreachBatch, and not on Spark Connect. Nothing was sent.",
+            "In foreachBatch set writeId to pyspark_jms.functions.write_id(batch, number), with query=NAME in other"
+            " threads and on Spark Connect. In a job set it to job:NAME/RUN.",
+        )
+    return WriteIdentity(LedgerOwner("query", query), int(batch))
 
 
 def may_be_repeated(run: str, batch: int, attempt: int) -> bool:

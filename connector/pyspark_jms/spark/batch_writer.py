@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
+from pyspark_jms.sink.tasks import LedgerTask, require_identity
 from pyspark_jms.spark.reports import finish
 from pyspark_jms.spark.short_tracebacks import short_traceback
 
@@ -27,8 +27,8 @@ class JmsBatchWriter(DataSourceArrowWriter):
             raise OptionConflictError(
                 "deliveryGuarantee=exactly-once of a batch write needs option writeId: without it, a write that is"
                 " retried cannot be distinguished from another write.",
-                "Give each write a writeId of its own, the same when it is retried: in foreachBatch the batch id with a"
-                " name of the query, in a job the name of its run.",
+                "Give each write a writeId of its own, the same when it is retried: in foreachBatch"
+                " pyspark_jms.functions.write_id(batch, number), in a job job:NAME/RUN.",
             )
         self._options = options
         self._execution = uuid.uuid4().hex
@@ -50,17 +50,16 @@ class JmsBatchWriter(DataSourceArrowWriter):
 
 
 def _this_task(write_id: str | None, execution: str) -> LedgerTask:
-    """Inside ``foreachBatch`` the entries are in the ledger of the query, and are deleted with those of its batches."""
     context = TaskContext.get()
     if context is None or write_id is None:
         raise IllegalStateError("A batch write runs outside of a Spark task.", "Report this with Spark's version.")
-    query = context.getLocalProperty("sql.streaming.queryId")
-    batch = context.getLocalProperty("streaming.sql.batchId")
+    query, batch = map(context.getLocalProperty, ("sql.streaming.queryId", "streaming.sql.batchId"))
+    identity = require_identity(write_id, query, batch)
     return LedgerTask(
-        queue=ledger_queue(query or ALL_WRITES),
+        owner=identity.owner,
         write=write_id,
         partition=context.partitionId(),
-        batch=int(batch or 0),
+        batch=identity.batch,
         execution=execution,
         may_be_repeated=True,
     )

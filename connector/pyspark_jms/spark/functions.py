@@ -16,11 +16,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
-from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
+from pyspark_jms.delivery.ledger_owner import identity_of
+from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
 from pyspark_jms.jms.rules import AMQP_TYPES
 
-__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text"]
+__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text", "write_id"]
 
 _T = ValueType
 
@@ -266,3 +267,47 @@ def _digits() -> tuple[str, str]:
     """The decimal digits of 16 bits beyond ASCII, and what each means."""
     found = [c for c in map(chr, range(0x80, 0x10000)) if unicodedata.category(c) == "Nd"]
     return "".join(found), "".join(str(unicodedata.decimal(c)) for c in found)
+
+
+# --- writes of a batch ------------------------------------------------------------------------------------
+
+
+def write_id(batch: DataFrame, number: int, name: str = "", *, query: str | None = None) -> str:
+    """The option ``writeId`` of an exactly-once write in ``foreachBatch``: ``query:NAME/BATCH``, or with the name of
+    the write ``query:NAME/BATCH/WRITE``.
+
+    Call it in the function that ``foreachBatch`` calls, with the two values that it gets; its threads may use the
+    result. ``name`` distinguishes several writes of one batch. ``query`` names the query, and is needed where Spark
+    does not tell it: on Spark Connect, and in other threads. It stays the same when the query starts again from its
+    checkpoint. A query with another checkpoint has another one, and no two queries share one.
+    """
+    owner = _running_query(batch, number) if query is None else query
+    found = f"query:{owner}/{number}" + (f"/{name}" if name else "")
+    if identity_of(found) is None:
+        raise InvalidOptionError(
+            f"write_id was called with query {owner!r} and number {number!r}.",
+            "query is 1 to 100 letters, digits and any of . _ -, and number is the batch id that foreachBatch gives.",
+        )
+    return found
+
+
+def _running_query(batch: DataFrame, number: int) -> str:
+    """The id of the query whose batch is processed in this thread."""
+    try:
+        context = batch.sparkSession.sparkContext
+    except AttributeError:  # Spark Connect
+        context = None
+    names = ("sql.streaming.queryId", "streaming.sql.batchId")
+    query, current = (context.getLocalProperty(name) if context else None for name in names)
+    if query is None:
+        raise WriteIdentityError(
+            "write_id was called where Spark does not tell which query the batch belongs to: on Spark Connect, or in"
+            " another thread than the one that calls the function of foreachBatch.",
+            "Call it in that thread, or give it query=NAME: a name that only this query has.",
+        )
+    if current != str(number):
+        raise WriteIdentityError(
+            f"write_id was called for batch {number}, and this thread processes batch {current}.",
+            "Give it the batch id that foreachBatch gives.",
+        )
+    return str(query)

@@ -8,9 +8,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.tasks import LedgerTask, ledger_queue, may_be_repeated
+from pyspark_jms.sink.tasks import LedgerTask, may_be_repeated
 from pyspark_jms.spark.releases import StreamArrowWriter
 from pyspark_jms.spark.reports import finish
 from pyspark_jms.spark.short_tracebacks import short_traceback
@@ -54,7 +55,7 @@ def _this_task(execution: str) -> LedgerTask:
             "Spark does not report which query and batch this task belongs to.", "Report this with Spark's version."
         )
     return LedgerTask(
-        queue=ledger_queue(query),
+        owner=LedgerOwner("query", query),
         write=f"{query}/{batch}",
         partition=context.partitionId(),
         batch=int(batch),

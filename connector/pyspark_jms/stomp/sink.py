@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.encode import encode, receipt_of
 from pyspark_jms.stomp.dialects.refusals import refuse_exactly_once_writes, require_transactions
@@ -91,7 +92,7 @@ class StompSink:
     def connect(self, settings: ConnectionSettings, *, patience: float = 0.0) -> StompSinkLink:
         return StompSinkLink(settings, patience=patience)
 
-    def commit_ledger(self, settings: ConnectionSettings, queue: str, *, keep_ms: int | None = None) -> NoReturn:  # noqa: ARG002
+    def commit_ledger(self, settings: ConnectionSettings, owner: LedgerOwner) -> NoReturn:  # noqa: ARG002
         """The options of a write refuse it before."""
         refuse_exactly_once_writes()
 

@@ -12,6 +12,7 @@ from waiting import await_count, await_value
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, MessageFormatError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import RowEncoder, send_at_least_once
@@ -75,7 +76,7 @@ def test_a_row_to_where_the_user_may_not_send_is_an_error(fresh_broker):
             with pytest.raises(JMSSecurityError, match="other"):
                 send_at_least_once(AMQP_SINK, options(broker, transaction=transaction, **user), rows_to_both())
         assert broker.message_count("mine") <= 1, "without a transaction, a row that was sent stays"
-        ledger = AMQP_SINK.commit_ledger(options(broker, queue="q", **user).connection, "pyspark-jms.commits.x")
+        ledger = AMQP_SINK.commit_ledger(options(broker, queue="q", **user).connection, LedgerOwner("query", "x"))
         with ledger.connect() as link:
             (block,) = RowEncoder(options(broker), link).take(next(rows_to_both()))
             link.send(block)
@@ -108,12 +109,12 @@ def test_without_transactions_the_default_is_refused_with_the_remedy(ends):
 
 
 def entry(task, rows=1, digest="a1-0", execution="e"):
-    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, written_ms=1, execution=execution)
+    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, execution=execution)
 
 
 @pytest.fixture
 def ledger(broker):
-    return AMQP_SINK.commit_ledger(options(broker, queue="q").connection, f"pyspark-jms.commits.{uuid.uuid4().hex}")
+    return AMQP_SINK.commit_ledger(options(broker, queue="q").connection, LedgerOwner("query", uuid.uuid4().hex))
 
 
 def committed(ledger, queue, entry, *texts):
@@ -174,7 +175,7 @@ def test_what_the_ledger_needs_is_named(ledger):
 def test_other_brokers_refuse_with_the_reason(broker_class):
     with broker_class() as other:
         given = {"user": other.user, "password": other.password, "brokerUrl": other.amqp_url, "queue": "q"}
-        ledger = AMQP_SINK.commit_ledger(SinkOptions.parse(given).connection, "ledger")
+        ledger = AMQP_SINK.commit_ledger(SinkOptions.parse(given).connection, LedgerOwner("query", "q"))
         for act in (lambda: ledger.find_for_write("w"), lambda: ledger.connect().__enter__()):
             with pytest.raises(UnsupportedError, match=r"exactly-once.*use Artemis"):
                 act()

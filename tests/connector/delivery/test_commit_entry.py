@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 
-ENTRY = LedgerEntry(task="q/7/3", batch=7, rows=12, digest="1-abc", written_ms=1_700_000_000_000, execution="e-1")
+ENTRY = LedgerEntry(task="q/7/3", batch=7, rows=12, digest="1-abc", execution="e-1")
 
 
 def test_an_entry_is_a_value_that_can_be_carried():
@@ -13,5 +13,5 @@ def test_an_entry_is_a_value_that_can_be_carried():
     assert len({ENTRY, replace(ENTRY), replace(ENTRY, rows=13)}) == 2
 
 
-def test_an_entry_of_an_older_release_has_no_execution():
-    assert LedgerEntry(task="t/0", batch=0, rows=1, digest="1-a", written_ms=0).execution is None
+def test_an_entry_of_a_whole_write_has_no_execution():
+    assert LedgerEntry(task="t/0", batch=0, rows=1, digest="1-a").execution is None

@@ -7,31 +7,68 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import NO_BATCH, CommitToken, finished_entry, is_finished, merged, write_of
+from pyspark_jms.delivery.commit_token import (
+    KEPT_RUNS,
+    NO_BATCH,
+    CommitToken,
+    finished_entry,
+    is_finished,
+    merged,
+    write_of,
+)
 
-HOUR_MS = 3_600_000
+OWNER = "query:q"
 
 
-def entry(task="q/7/0", batch=7, rows=3, digest="a1-00", written_ms=5 * HOUR_MS, execution="e"):
-    return LedgerEntry(task=task, batch=batch, rows=rows, digest=digest, written_ms=written_ms, execution=execution)
+def entry(task="q/7/0", batch=7, rows=3, digest="a1-00", execution="e"):
+    return LedgerEntry(task=task, batch=batch, rows=rows, digest=digest, execution=execution)
 
 
 def test_a_new_token_is_of_no_batch():
-    assert (CommitToken().batch, CommitToken().entries) == (NO_BATCH, ())
+    assert (CommitToken(owner=OWNER).batch, CommitToken(owner=OWNER).entries) == (NO_BATCH, ())
 
 
 def test_entries_of_a_batch_add_up_and_the_next_batch_begins_anew():
-    token = CommitToken().with_entry(entry(), keep_since_ms=None)
-    token = token.with_entry(entry("q/7/1"), keep_since_ms=None)
+    token = CommitToken(owner=OWNER).with_entry(entry())
+    token = token.with_entry(entry("q/7/1"))
     assert (token.batch, [each.task for each in token.entries]) == (7, ["q/7/0", "q/7/1"])
-    token = token.with_entry(entry("q/8/0", batch=8), keep_since_ms=None)
+    token = token.with_entry(entry("q/8/0", batch=8))
     assert (token.batch, [each.task for each in token.entries]) == (8, ["q/8/0"])
 
 
-def test_the_ledger_of_all_batch_writes_keeps_entries_for_a_time():
-    token = CommitToken(batch=0, entries=(entry("a/0", 0, written_ms=10), entry("b/0", 0, written_ms=20)))
-    token = token.with_entry(entry("c/0", 0, written_ms=30), keep_since_ms=20)
-    assert [each.task for each in token.entries] == ["b/0", "c/0"]
+def runs_of(token):
+    return [*dict.fromkeys(write_of(each) for each in token.entries)]
+
+
+def test_the_ledger_of_a_job_keeps_the_newest_runs_whole():
+    token = CommitToken(owner="job:j")
+    for run in ("a", "b", "c"):
+        for partition in (0, 1):
+            token = token.with_entry(entry(f"{run}/{partition}", 0), kept_runs=2)
+        token = token.with_finished(run) if run == "a" else token
+    assert [each.task for each in token.entries] == ["b/0", "b/1", "c/0", "c/1"]
+
+
+def test_a_run_that_is_finished_late_is_new():
+    """Its last commit counts."""
+    token = CommitToken(owner="job:j")
+    for task in ("a/0", "b/0", "a/1", "c/0"):
+        token = token.with_entry(entry(task, 0), kept_runs=2)
+    assert runs_of(token) == ["a", "c"]
+
+
+@given(st.lists(st.sampled_from("abcde"), max_size=20))
+def test_the_text_keeps_the_order_of_runs(runs):
+    token = CommitToken(owner="job:j")
+    for number, run in enumerate(runs):
+        token = token.with_entry(entry(f"{run}/{number}", 0), kept_runs=3)
+    read = CommitToken.parse(token.body())
+    last = [*dict.fromkeys(reversed(runs))][:3]
+    assert set(read.entries) == set(token.entries)
+    assert set(runs_of(read)) == set(last)
+    for run in "abcde":
+        changed = [each.with_entry(entry(f"{run}/x", 0), kept_runs=2) for each in (token, read)]
+        assert {each.task for each in changed[0].entries} == {each.task for each in changed[1].entries}
 
 
 ENTRIES = st.builds(
@@ -40,24 +77,24 @@ ENTRIES = st.builds(
     batch=st.just(7),
     rows=st.integers(0, 2**62),
     digest=st.text(max_size=40),
-    written_ms=st.integers(0, 10**6).map(lambda hours: hours * HOUR_MS),
     execution=st.sampled_from([None, "e", "f"]),
 )
 
 
 @given(st.lists(ENTRIES, max_size=8, unique_by=lambda each: each.task))
 def test_a_token_is_what_its_text_says(entries):
-    token = CommitToken(batch=7, entries=tuple(entries))
+    token = CommitToken(owner=OWNER, batch=7, entries=tuple(entries))
     read = CommitToken.parse(token.body())
-    assert (read.batch, set(read.entries)) == (7, set(entries))
+    assert (read.owner, read.batch, set(read.entries)) == (OWNER, 7, set(entries))
 
 
 def test_a_short_text_is_plain_and_names_what_tasks_have_in_common_once():
-    body = CommitToken(batch=7, entries=(entry(), entry("q/7/1"))).body()
+    body = CommitToken(owner=OWNER, batch=7, entries=(entry(), entry("q/7/1"))).body()
     assert json.loads(body) == {
         "version": 1,
+        "owner": OWNER,
         "batch": 7,
-        "writes": [["q/7", "e", 5 * HOUR_MS, [["0", 3, "a1-00"], ["1", 3, "a1-00"]]]],
+        "writes": [["q/7", "e", [["0", 3, "a1-00"], ["1", 3, "a1-00"]]]],
     }
 
 
@@ -65,9 +102,17 @@ def test_thousands_of_partitions_stay_small():
     """Above 100 kB Artemis keeps a message in a file of its own."""
     digests = (f"a1-{number * 2**97 % (2**127 - 1):032x}" for number in range(1, 3_001))
     entries = tuple(entry(f"q/7/{n}", rows=1_000, digest=digest) for n, digest in enumerate(digests))
-    token = CommitToken(batch=7, entries=entries)
+    token = CommitToken(owner=OWNER, batch=7, entries=entries)
     assert len(token.body()) < 90_000
     assert set(CommitToken.parse(token.body()).entries) == set(entries)
+
+
+def test_the_runs_of_a_job_stay_small():
+    token = CommitToken(owner="job:nightly-export")
+    for number in range(KEPT_RUNS + 5):
+        run = f"job:nightly-export/2026-11-26T{number:04d}"
+        token = token.with_entry(entry(f"{run}/0", 0, rows=number), kept_runs=KEPT_RUNS).with_finished(run)
+    assert (len(token.entries), len(token.body()) < 90_000) == (KEPT_RUNS, True)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +123,11 @@ def test_thousands_of_partitions_stay_small():
         b"[]",
         b"x",
         b"{",
-        b'{"version":2,"batch":1,"writes":[]}',
-        b'{"version":1,"batch":"1","writes":[]}',
-        b'{"version":1,"batch":1,"writes":[1]}',
-        b'{"version":1,"batch":1,"writes":[["w","e",1,[["0","1","d"]]]]}',
+        b'{"version":2,"owner":"query:q","batch":1,"writes":[]}',
+        b'{"version":1,"batch":1,"writes":[]}',
+        b'{"version":1,"owner":"query:q","batch":"1","writes":[]}',
+        b'{"version":1,"owner":"query:q","batch":1,"writes":[1]}',
+        b'{"version":1,"owner":"query:q","batch":1,"writes":[["w","e",[["0","1","d"]]]]}',
     ],
 )
 def test_other_bytes_are_refused(body):
@@ -90,8 +136,8 @@ def test_other_bytes_are_refused(body):
 
 
 def test_several_tokens_say_what_the_latest_batch_has():
-    old = CommitToken(batch=6, entries=(entry("q/6/0", 6),))
-    one, two = (CommitToken(batch=7, entries=(entry(f"q/7/{n}"), entry("q/7/2"))) for n in (0, 1))
+    old = CommitToken(owner=OWNER, batch=6, entries=(entry("q/6/0", 6),))
+    one, two = (CommitToken(owner=OWNER, batch=7, entries=(entry(f"q/7/{n}"), entry("q/7/2"))) for n in (0, 1))
     found = merged([old, one, two])
     assert (found.batch, sorted(each.task for each in found.entries)) == (7, ["q/7/0", "q/7/1", "q/7/2"])
 
@@ -101,7 +147,7 @@ def test_several_tokens_say_what_the_latest_batch_has():
 
 def test_a_finished_write_has_one_entry_for_all_of_its_tasks():
     tasks = (entry("w/0", 0), entry("w/1", 0, rows=4))
-    token = CommitToken(batch=0, entries=(*tasks, entry("w/x/0", 0))).with_finished("w")
+    token = CommitToken(owner=OWNER, batch=0, entries=(*tasks, entry("w/x/0", 0))).with_finished("w")
     (other, finished) = token.entries
     assert (other.task, write_of(finished), finished.rows) == ("w/x/0", "w", 7)
     assert [is_finished(each) for each in token.entries] == [False, True]

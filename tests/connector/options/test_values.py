@@ -196,6 +196,8 @@ WRONG = [
     ("deliveryGuarantee", "at-most-once", "one of at-least-once, exactly-once"),
     ("onReplayMismatch", "drop", "one of fail, send"),
     ("writeId", "", "1 to 200 letters"),
+    ("writeId", "query:q/last", "query:NAME/BATCH, query:NAME/BATCH/WRITE or job:NAME/RUN"),
+    ("writeId", "job:nightly", "query:NAME/BATCH, query:NAME/BATCH/WRITE or job:NAME/RUN"),
     ("writeId", "a'b", "1 to 200 letters"),
     ("writeId", "x" * 201, "1 to 200 letters"),
     ("onBadRow", "keep", "one of fail, drop"),

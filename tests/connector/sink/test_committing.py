@@ -1,5 +1,6 @@
 """An open transaction and its entry; test_sending_once has every way in which a commit can fail."""
 
+import contextlib
 import uuid
 from dataclasses import replace
 
@@ -9,9 +10,15 @@ from amqp_sending import settings_of
 from streaming import access
 from waiting import await_count
 
+from pyspark_jms.amqp.link.commit_ledger import token_address
+from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.register import Register, register_settings
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError
+from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError, WriteIdentityError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import (
     commit_with_entry,
@@ -29,7 +36,7 @@ from pyspark_jms.testing import User
 def task(partition=0):
     owner = uuid.uuid4().hex
     return LedgerTask(
-        queue=f"pyspark-jms.commits.{owner}",
+        owner=LedgerOwner("query", owner),
         write=f"{owner}/7",
         partition=partition,
         batch=7,
@@ -39,7 +46,7 @@ def task(partition=0):
 
 
 def entry_of(this, digest="1-a", rows=1):
-    return LedgerEntry(task=this.name, batch=7, rows=rows, digest=digest, written_ms=1, execution=this.execution)
+    return LedgerEntry(task=this.name, batch=7, rows=rows, digest=digest, execution=this.execution)
 
 
 def options_of(broker, **options):
@@ -49,7 +56,7 @@ def options_of(broker, **options):
 
 def test_the_own_entries_of_a_task_have_its_name():
     this = task(3)
-    other = LedgerEntry(task=f"{this.write}/4", batch=7, rows=1, digest="1-a", written_ms=1)
+    other = LedgerEntry(task=f"{this.write}/4", batch=7, rows=1, digest="1-a")
     assert own_entries(this, [other, entry_of(this)]) == (entry_of(this),)
 
 
@@ -88,20 +95,48 @@ def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_br
         admin = options_of(broker)
         ledger_of(AMQP_SINK, admin, this).establish()
         options = options_of(broker, user="limited", password="pw")
-        with pytest.raises(CommitInDoubtError, match=rf"Nothing was sent.*{this.queue}\.token needs the permissions"):
+        with pytest.raises(
+            CommitInDoubtError, match=rf"Nothing was sent.*{this.owner.queue}\.token needs the permissions"
+        ):
             find_for_task(ledger_of(AMQP_SINK, options, this), this)
 
 
 @pytest.mark.broker
 def test_a_queue_that_is_no_lock_is_not_in_doubt(broker):
     this = task()
-    address = f"{this.queue}.token"
+    address = f"{this.owner.queue}.token"
     broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, -1, False, True)
     with pytest.raises(MaxConsumersError):
-        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker), this.queue), this)
+        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker), this.owner), this)
 
 
 @pytest.mark.broker
 def test_a_broker_without_a_lock_is_not_in_doubt(broker):
     with pytest.raises(UnsupportedError):
-        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker, broker="classic"), "l"), task())
+        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker, broker="classic"), LedgerOwner("query", "l")), task())
+
+
+@pytest.mark.broker
+def test_a_ledger_of_another_owner_is_never_taken_for_an_answer(broker, queue):
+    """The token was moved, say by an administrator: the entries in it are of other rows."""
+    this = task()
+    other = LedgerOwner("job", this.owner.name)
+    settings = settings_of(broker)
+    with contextlib.closing(connect(register_settings(settings, this.owner.queue))) as connection:
+        register = Register(connection, Transactions(connection), token_address(this.owner.queue))
+        register.lock(10)
+        register.create(CommitToken(owner=str(other)).body())
+        register.release()
+    options = options_of(broker, queue=queue)
+    ledger = ledger_of(AMQP_SINK, options, this)
+    reason = (
+        rf"\[JMS_WRITE_IDENTITY\] .*{this.owner.queue}\.token has the commit ledger of {other}, .* of {this.owner}\."
+    )
+    with pytest.raises(WriteIdentityError, match=reason):
+        find_for_task(ledger, this)
+    with ledger.connect() as link:
+        for block in RowEncoder(options, link).take(pa.record_batch({"text": ["row"]})):
+            link.send(block)
+        with pytest.raises(WriteIdentityError, match=reason):
+            commit_with_entry(ledger, this, link, entry_of(this), send_on_mismatch=False)
+    assert not broker.has_queue(queue) or broker.message_count(queue) == 0

@@ -2,6 +2,7 @@ import pytest
 
 from pyspark_jms.amqp.sink import AMQP_SINK, AmqpCommitLedger, AmqpLedgerLink, AmqpSinkLink
 from pyspark_jms.columns import rows_digest
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.sink.links import CommitLedger, LedgerLink, RowsDigest, SinkLink, SinkProtocol
 from pyspark_jms.stomp.sink import STOMP_SINK, StompSinkLink
 
@@ -22,6 +23,6 @@ def test_stomp_and_amqp_are_protocols_for_writing(protocol, value):
 
 
 def test_amqp_has_a_commit_ledger():
-    ledger = AMQP_SINK.commit_ledger(None, "ledger")
+    ledger = AMQP_SINK.commit_ledger(None, LedgerOwner("query", "q"))
     assert isinstance(ledger, AmqpCommitLedger)
     assert {name for name in vars(CommitLedger) if not name.startswith("_") and not hasattr(ledger, name)} == set()

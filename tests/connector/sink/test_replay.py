@@ -9,7 +9,7 @@ ME, OTHER = "w/0", "w/1"
 
 
 def entry(task=ME, execution="now", rows=3, digest="1-a"):
-    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, written_ms=0, execution=execution)
+    return LedgerEntry(task=task, batch=0, rows=rows, digest=digest, execution=execution)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from rawstomp import RawStomp
 from streaming import access
 
 from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_held import send_held
@@ -40,15 +41,15 @@ class Write:
     """A write that is carried out again and again; ``run`` is one execution, of all its tasks or some."""
 
     def __init__(self, broker, queue):
-        self._owner = uuid.uuid4().hex
-        self.write, self.queue = f"{self._owner}/0", f"pyspark-jms.commits.{self._owner}"
+        self._owner = LedgerOwner("query", uuid.uuid4().hex)
+        self.write = f"{self._owner.name}/0"
         self._options = options_of(broker, queue)
         self._sink = AMQP_SINK
 
     def run(self, *partitions, options=None, finish=True):
         """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
         task = LedgerTask(
-            queue=self.queue, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
+            owner=self._owner, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
         )
         outcomes = [
             send_exactly_once(
@@ -62,7 +63,7 @@ class Write:
         return outcomes
 
     def entries(self):
-        ledger = self._sink.commit_ledger(self._options.connection, self.queue)
+        ledger = self._sink.commit_ledger(self._options.connection, self._owner)
         return sorted(entry.task for entry in ledger.find_for_write(self.write))
 
 

@@ -1,13 +1,33 @@
-"""The names of tasks and of their ledgers, and which tasks may repeat a committed one."""
+"""The names of tasks, whose writes they belong to, and which tasks may repeat a committed one."""
 
+import pytest
+
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.errors import WriteIdentityError
 from pyspark_jms.sink import tasks
-from pyspark_jms.sink.tasks import LedgerTask, ledger_queue, may_be_repeated
+from pyspark_jms.sink.tasks import LedgerTask, may_be_repeated, require_identity
 
 
 def test_a_task_is_named_by_its_write_and_its_partition():
-    this = LedgerTask(queue=ledger_queue("o"), write="o/7", partition=3, batch=7, execution="e", may_be_repeated=True)
+    owner = LedgerOwner("query", "o")
+    this = LedgerTask(owner=owner, write="o/7", partition=3, batch=7, execution="e", may_be_repeated=True)
     assert this.name == "o/7/3"
-    assert this.queue == "pyspark-jms.commits.o"
+
+
+@pytest.mark.parametrize("surroundings", [(None, None), ("other", "9")])
+def test_what_the_id_says_counts(surroundings):
+    assert require_identity("query:q/7/dead", *surroundings) == (LedgerOwner("query", "q"), 7)
+    assert require_identity("job:j/monday", *surroundings) == (LedgerOwner("job", "j"), 0)
+
+
+def test_in_the_thread_of_a_batch_spark_says_it():
+    assert require_identity("dead-7", "0f-a", "7") == (LedgerOwner("query", "0f-a"), 7)
+
+
+@pytest.mark.parametrize("surroundings", [(None, None), ("q", None), (None, "7")])
+def test_without_an_identity_a_write_is_refused(surroundings):
+    with pytest.raises(WriteIdentityError, match=r"\[JMS_WRITE_IDENTITY\] .*dead-7.*Nothing was sent.*write_id\(batch"):
+        require_identity("dead-7", *surroundings)
 
 
 def test_only_the_first_batch_of_a_run_and_later_attempts_may_be_repetitions():

@@ -1,5 +1,7 @@
 """A whole write: its tasks, and what the driver does after them."""
 
+import subprocess
+import sys
 import uuid
 from dataclasses import replace
 
@@ -10,10 +12,11 @@ from streaming import access
 from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Outcome, Sent, TaskResult
-from pyspark_jms.sink.tasks import ALL_WRITES, LedgerTask, ledger_queue
+from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.sink.writing import finish_write, write_task
 from pyspark_jms.spark.protocols import sink_protocol
 
@@ -22,18 +25,21 @@ class Writer:
     """A query that writes to a queue of its own, with a ledger of its own."""
 
     def __init__(self, broker, queue, **options):
-        self._broker, self._queue, self._owner = broker, queue, uuid.uuid4().hex
+        self._broker, self._queue, self._owner = broker, queue, LedgerOwner("query", uuid.uuid4().hex)
         if not hasattr(broker, "amqp_url"):
             pytest.skip("needs an embedded broker")
         exactly_once = {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
         self.options = SinkOptions.parse(access(broker) | exactly_once | options)
-        self.ledger = ledger_queue(self._owner)
+
+    @property
+    def ledger(self):
+        return self._owner.queue
 
     def tasks(self, count, batch):
         execution = uuid.uuid4().hex
         return [
             LedgerTask(
-                queue=self.ledger,
+                owner=self._owner,
                 write=f"{self._owner}/{batch}",
                 partition=partition,
                 batch=batch,
@@ -61,7 +67,7 @@ class Writer:
             return sorted(message.body.decode() for message in client.read(self._queue, ack=False, quiet=0.3))
 
     def entries(self, batch):
-        ledger = sink_protocol(self.options).commit_ledger(self.options.connection, self.ledger)
+        ledger = sink_protocol(self.options).commit_ledger(self.options.connection, self._owner)
         return len(ledger.find_for_write(f"{self._owner}/{batch}"))
 
 
@@ -114,6 +120,46 @@ def test_a_ledger_that_cannot_be_shortened_is_logged(broker, queue, caplog):
     """The rows are sent, so the write does not fail."""
     writer = Writer(broker, queue)
     nowhere = replace(writer.options, connection=SinkOptions.parse({"brokerUrl": "amqp://127.0.0.1:1"}).connection)
-    task = replace(writer.tasks(1, 1)[0], queue=ledger_queue(ALL_WRITES))
+    task = replace(writer.tasks(1, 1)[0], owner=LedgerOwner("job", "nightly"))
     finish_write(AMQP_SINK, nowhere, [Outcome(sent=Sent(0), task=task)])
-    assert f"the entries of {task.write} stay in {task.queue} one by one" in caplog.text
+    assert f"the entries of {task.write} stay in {task.owner.queue} one by one" in caplog.text
+
+
+# --- the runs of a job -----------------------------------------------------------------------------------
+
+RUN = """
+import sys, time, uuid
+import pyarrow as pa
+from dataclasses import replace
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.delivery.ledger_owner import identity_of
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.sink.writing import finish_write, write_task
+
+ahead, write_id, text, url, user, password, queue = sys.argv[1:]
+real = time.time
+time.time = lambda: real() + float(ahead)
+options = SinkOptions.parse({"brokerUrl": url, "user": user, "password": password, "queue": queue,
+                             "deliveryGuarantee": "exactly-once", "writeId": write_id})
+owner, batch = identity_of(write_id)
+task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
+                  may_be_repeated=True)
+result = write_task(AMQP_SINK, options, iter([pa.record_batch({"text": [text]})]), task, patience=0)
+finish_write(AMQP_SINK, options, [result.outcome])
+"""
+
+
+@pytest.mark.broker
+def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(broker, queue):
+    """Another run of the same job, and of another one, eight days ahead or behind; the first run is retried then."""
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    job, day = f"nightly-{uuid.uuid4().hex}", 86_400
+    where = [broker.amqp_url, broker.user, broker.password, queue]
+    runs = [(0, "monday", "1"), (8 * day, "tuesday", "2"), (-8 * day, "wednesday", "3"), (0, "monday", "1"),
+            (8 * day, "monday", "1")]  # fmt: skip
+    for ahead, run, text in runs:
+        command = [sys.executable, "-c", RUN, str(ahead), f"job:{job}/{run}", text, *where]
+        subprocess.run(command, check=True, timeout=120)
+    await_count(broker, queue, 3)

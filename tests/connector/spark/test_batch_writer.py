@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
@@ -11,14 +12,14 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_token import is_finished
+from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, identity_of
+from pyspark_jms.functions import write_id
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Sent, TaskResult
-from pyspark_jms.sink.tasks import ledger_queue
 from pyspark_jms.spark.batch_writer import JmsBatchWriter
 from pyspark_jms.spark.reports import TaskReport
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-WRITES = ledger_queue("writes")
 
 
 def write(frame, broker, mode="append", **options):
@@ -30,11 +31,11 @@ class Nowhere:
     url, user, password = "stomp://127.0.0.1:1", "u", "p"
 
 
-def once(broker, write_id=None):
+def once(broker, this=None):
     if not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
-    write_id = write_id or uuid.uuid4().hex
-    return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "writeId": write_id}
+    this = this or f"job:{uuid.uuid4().hex}/1"
+    return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "writeId": this}
 
 
 def rows(spark, count, partitions=2):
@@ -118,7 +119,8 @@ def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spar
 
 @pytest.mark.releases
 def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
-    this, other = once(broker, "job:2026-11-21T00:00+00:00"), once(broker)
+    job = f"job:{queue}"
+    this, other = once(broker, f"{job}/2026-11-21T00:00+00:00"), once(broker, f"{job}/2")
     for options in (this, this, other, this):
         write(rows(spark, 10), broker, queue=queue, **options)
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
@@ -155,7 +157,9 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
 def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once(broker)
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
-    ledger = AMQP_SINK.commit_ledger(SinkOptions.parse(access(broker) | this).connection, WRITES)
+    ledger = AMQP_SINK.commit_ledger(
+        SinkOptions.parse(access(broker) | this).connection, identity_of(this["writeId"]).owner
+    )
     (finished,) = ledger.find_for_write(this["writeId"])
     assert (is_finished(finished), finished.rows) == (True, 5)
 
@@ -172,11 +176,11 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
     def send(batch, number):
         queries.add(spark.sparkContext.getLocalProperty("sql.streaming.queryId"))
         for _ in range(2):
-            write(batch.selectExpr("value text"), broker, queue=queue, **once(broker, f"{queue}-{number}"))
+            write(batch.selectExpr("value text"), broker, queue=queue, **once(broker, write_id(batch, number)))
 
     run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
-    await_value(lambda: [broker.message_count(f"{ledger_queue(query)}.token") for query in queries], [1])
+    await_value(lambda: [broker.message_count(f"{LEDGER_PREFIX}{query}.token") for query in queries], [1])
 
 
 def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):
@@ -193,6 +197,34 @@ def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(s
     with pytest.raises(StreamingQueryException, match=reason):
         run_available_for_each(stream, send, tmp_path / "checkpoint")
     assert texts(broker, queue) == ["the same"]
+
+
+def test_for_each_batch_in_another_thread_a_write_has_an_identity_or_is_refused(spark, broker, queue, tmp_path):
+    """Two queries with the same rows and the same names of their writes: both send. Spark tells the thread no query."""
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0.txt").write_text("the same")
+    stream = spark.readStream.format("text").load(str(tmp_path / "rows"))
+
+    def in_a_thread(identify):
+        def send(batch, number):
+            options = once(broker, identify(batch, number))
+            with ThreadPoolExecutor(1, initializer=lambda: spark.createDataFrame([], "ready int")) as pool:
+                pool.submit(write, batch.selectExpr("value text"), broker, queue=queue, **options).result()
+
+        return send
+
+    for query in ("a", "b"):
+        run_available_for_each(stream, in_a_thread(lambda *of: write_id(*of, "dead")), tmp_path / query)
+    await_count(broker, queue, 2)
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_WRITE_IDENTITY\] .* writeId dead-0 .*Nothing was sent"):
+        run_available_for_each(stream, in_a_thread(lambda _, number: f"dead-{number}"), tmp_path / "c")
+    assert texts(broker, queue) == ["the same"] * 2
+
+
+def test_a_write_of_a_job_that_does_not_say_which_is_refused(spark, broker, queue):
+    with pytest.raises(PythonException, match=r"\[JMS_WRITE_IDENTITY\] .* writeId monday .*job:NAME/RUN"):
+        write(rows(spark, 1), broker, queue=queue, **once(broker, "monday"))
+    assert not broker.has_queue(queue)
 
 
 def run_available_for_each(stream, function, checkpoint):

@@ -10,8 +10,8 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 
 from pyspark_jms.columns.schema import DDL
-from pyspark_jms.errors import JMSError, MessageEOFError, MessageFormatError
-from pyspark_jms.functions import jms_map, jms_property, jms_stream, jms_text
+from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
+from pyspark_jms.functions import jms_map, jms_property, jms_stream, jms_text, write_id
 from pyspark_jms.jms.conversions import ValueType, convert, render
 
 TYPES = [*ValueType]
@@ -325,3 +325,35 @@ def test_json_is_read_from_bytes_and_texts_alike(spark):
     df = spark.createDataFrame([row for row, _ in BODIES[:3]], BODY)
     parsed = df.select(F.from_json(jms_text(), "n string").n).collect()
     assert sorted(row[0] for row in parsed if row[0]) == ["1", "ä😀"]
+
+
+# --- writes of a batch ------------------------------------------------------------------------------------
+
+
+def test_an_id_with_a_name_of_the_query_needs_no_spark():
+    assert write_id(None, 17, query="orders") == "query:orders/17"
+    assert write_id(None, 17, "dead", query="orders") == "query:orders/17/dead"
+
+
+@pytest.mark.parametrize(("number", "query"), [(-1, "orders"), ("x", "orders"), (1, ""), (1, "a b"), (1, "a/b")])
+def test_an_id_that_no_write_can_have(number, query):
+    with pytest.raises(InvalidOptionError, match=r"write_id was called with query"):
+        write_id(None, number, query=query)
+
+
+def test_outside_of_a_batch_the_query_must_be_named(spark):
+    with pytest.raises(WriteIdentityError, match=r"\[JMS_WRITE_IDENTITY\] .*Spark Connect.*query=NAME"):
+        write_id(spark.range(1), 0)
+
+
+def test_the_batch_is_the_one_that_the_thread_processes(spark):
+    names, context = ("sql.streaming.queryId", "streaming.sql.batchId"), spark.sparkContext
+    for name, text in zip(names, ("0f-a", "7"), strict=True):
+        context.setLocalProperty(name, text)
+    try:
+        assert write_id(spark.range(1), 7, "dead") == "query:0f-a/7/dead"
+        with pytest.raises(WriteIdentityError, match="batch 8, and this thread processes batch 7"):
+            write_id(spark.range(1), 8)
+    finally:
+        for name in names:
+            context.setLocalProperty(name, None)

@@ -7,6 +7,7 @@ from streaming import access
 from waiting import await_count
 
 from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.options.sink import SinkOptions
@@ -68,4 +69,4 @@ def test_a_dialect_says_what_its_broker_confirms(broker):
 
 def test_there_is_no_commit_ledger():
     with pytest.raises(UnsupportedError, match=r"amqp://"):
-        STOMP_SINK.commit_ledger(None, "l")
+        STOMP_SINK.commit_ledger(None, LedgerOwner("query", "q"))

@@ -15,7 +15,8 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.register import Register, Token, register_settings
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import CommitToken, merged
+from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, merged
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     JMSError,
     LinkError,
@@ -23,6 +24,7 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
     TokenMissingError,
     TransactionRolledBackError,
+    WriteIdentityError,
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -61,30 +63,30 @@ def token_address(queue: str) -> str:
     return f"{queue}.token"
 
 
-def find_token(settings: ConnectionSettings, queue: str) -> CommitToken:
+def find_token(settings: ConnectionSettings, owner: LedgerOwner) -> CommitToken:
     """The token; one without entries if there is none."""
-    with _opened(settings, queue) as ledger:
+    with _opened(settings, owner) as ledger:
         return ledger.find()
 
 
-def establish(settings: ConnectionSettings, queue: str) -> None:
+def establish(settings: ConnectionSettings, owner: LedgerOwner) -> None:
     """Create the token, if there is none."""
-    with _opened(settings, queue) as ledger:
+    with _opened(settings, owner) as ledger:
         ledger.establish()
 
 
-def finish_write(settings: ConnectionSettings, queue: str, write: str) -> None:
+def finish_write(settings: ConnectionSettings, owner: LedgerOwner, write: str) -> None:
     """Replace the entries of a write's tasks by one entry."""
-    with _opened(settings, queue) as ledger:
+    with _opened(settings, owner) as ledger:
         ledger.finish(write)
 
 
 @contextmanager
-def _opened(settings: ConnectionSettings, queue: str) -> Iterator["TokenLedger"]:
-    connection = connect(register_settings(settings, queue))
+def _opened(settings: ConnectionSettings, owner: LedgerOwner) -> Iterator["TokenLedger"]:
+    connection = connect(register_settings(settings, owner.queue))
     try:
         require_register(connection.dialect)
-        yield TokenLedger(connection, Transactions(connection), settings, queue)
+        yield TokenLedger(connection, Transactions(connection), settings, owner)
     finally:
         connection.close()
 
@@ -93,20 +95,13 @@ class TokenLedger:
     """On a connection with the container id of the ledger (``register_settings``). Each call locks and releases."""
 
     def __init__(
-        self,
-        connection: Connection,
-        transactions: Transactions,
-        settings: ConnectionSettings,
-        queue: str,
-        *,
-        keep_ms: int | None = None,
+        self, connection: Connection, transactions: Transactions, settings: ConnectionSettings, owner: LedgerOwner
     ) -> None:
-        """``transactions``: those of the rows. ``keep_ms``: how long the ledger of all batch writes keeps an entry."""
-        self._connection, self._transactions, self._queue = connection, transactions, queue
-        self._settings = settings
-        self._register = Register(connection, transactions, token_address(queue))
+        """``transactions``: those of the rows."""
+        self._connection, self._transactions, self._owner = connection, transactions, owner
+        self._settings, self._queue = settings, owner.queue
+        self._register = Register(connection, transactions, token_address(owner.queue))
         self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS
-        self._keep_ms = keep_ms
 
     def find(self) -> CommitToken:
         """By browsing: each attempt that follows a death begins with a look-up, so a token is renewed in time.
@@ -114,13 +109,13 @@ class TokenLedger:
         ``MaxConsumersError``: the queue of the token is no lock. Each run of a query begins with a look-up.
         """
         if not self._register.lock(self._lock_seconds, create=False):
-            return CommitToken()
+            return self._empty()
         with self._released():
             self._register.require_lock(self._queue)
             found = self._register.peek(self._queue) or self._register.read(_ABSENCE_SECONDS)
             if not found:
-                return CommitToken()
-            token = _token(found, self._register.address)
+                return self._empty()
+            token = self._read(found)
             if _is_worn(found):
                 self._register.read(MISSING_SECONDS)
                 self._renew(token)
@@ -151,7 +146,7 @@ class TokenLedger:
     def _lock(self) -> None:
         self._register.attach_sender()
         while not self._register.lock(self._lock_seconds, create=False):
-            with contextlib.suppress(SubscriptionInUseError), _opened(self._settings, self._queue) as other:
+            with contextlib.suppress(SubscriptionInUseError), _opened(self._settings, self._owner) as other:
                 other.begin()
 
     def establish(self) -> None:
@@ -161,7 +156,7 @@ class TokenLedger:
         self._lock()
         with self._released():
             if not self._register.read(MISSING_SECONDS):
-                self._register.create(CommitToken().body())
+                self._register.create(self._empty().body())
 
     def begin(self) -> None:
         """Create the register and its first token. Artemis may end the connection of one of two that do it at the same
@@ -171,7 +166,7 @@ class TokenLedger:
         register.lock(self._lock_seconds)
         with self._released():
             if not (register.existed or register.read(_ABSENCE_SECONDS)):
-                register.create(CommitToken().body())
+                register.create(self._empty().body())
 
     def _prepare(self, entry: LedgerEntry, admit: Admit) -> bool:
         """Everything up to the confirmation of the transaction, which alone leaves a doubt."""
@@ -180,14 +175,15 @@ class TokenLedger:
             raise SinkFencedError(
                 f"Another run of this query has written batch {token.batch}, and {entry.task} is of batch"
                 f" {entry.batch}. Nothing was sent.",
-                "Stop one of the two runs. If the checkpoint was replaced by an older copy, use a new checkpoint.",
+                "Stop one of the two runs. If the checkpoint was replaced by an older copy, use a new checkpoint. With"
+                " a new checkpoint, give write_id another name of the query.",
             )
         if not admit(token.entries if token.batch == entry.batch else ()):
             return False
         if worn:
             self._renew(token)
-        oldest = None if self._keep_ms is None else entry.written_ms - self._keep_ms
-        self._register.replace(token.with_entry(entry, keep_since_ms=oldest).body())
+        kept_runs = KEPT_RUNS if self._owner.kind == "job" else None
+        self._register.replace(token.with_entry(entry, kept_runs=kept_runs).body())
         return True
 
     def finish(self, write: str) -> None:
@@ -196,7 +192,7 @@ class TokenLedger:
         with self._released():
             found = self._register.read(_ABSENCE_SECONDS)
             if found:
-                token = _token(found, self._register.address)
+                token = self._read(found)
                 if (shorter := token.with_finished(write)) != token:
                     self._register.replace(shorter.body())
                     self._transactions.commit()
@@ -209,13 +205,13 @@ class TokenLedger:
         found = register.read(MISSING_SECONDS)
         if not found:
             self._require_new(entry)
-            register.create(CommitToken().body())
+            register.create(self._empty().body())
             found = register.read(MISSING_SECONDS)
-        return _token(found, register.address), _is_worn(found)
+        return self._read(found), _is_worn(found)
 
     def _require_new(self, entry: LedgerEntry) -> None:
         """A lost token must never be taken for a new beginning: committed rows would be sent again."""
-        if entry.batch == 0 and self._keep_ms is None:
+        if entry.batch == 0 and self._owner.kind == "query":
             return
         raise TokenMissingError(
             f"The commit ledger {self._queue} has no token, so it is not known whether {entry.task} was already sent."
@@ -223,6 +219,28 @@ class TokenLedger:
             f"Look for the token in the dead-letter queue of address {self._register.address}, and move it back. If"
             " nothing was ever written exactly once with this ledger, delete the queue of that address.",
         )
+
+    def _empty(self) -> CommitToken:
+        return CommitToken(owner=str(self._owner))
+
+    def _read(self, found: Sequence[Token]) -> CommitToken:
+        try:
+            tokens = [CommitToken.parse(each.body) for each in found]
+        except ValueError:
+            raise TokenMissingError(
+                f"Address {self._register.address} has a message that is not a token of this release."
+                " Nothing was sent.",
+                "Remove the message if another program has sent it. Do not go back to an older release in the middle"
+                " of a batch.",
+            ) from None
+        other = next((each.owner for each in tokens if each.owner != str(self._owner)), None)
+        if other is not None:
+            raise WriteIdentityError(
+                f"Address {self._register.address} has the commit ledger of {other}, and this write is of"
+                f" {self._owner}. Nothing was sent.",
+                f"Move the token back to where it belongs, or delete it if {other} is no more.",
+            )
+        return merged(tokens)
 
     def _renew(self, token: CommitToken) -> None:
         """So that its delivery count is 0 again."""
@@ -243,14 +261,3 @@ class TokenLedger:
 
 def _is_worn(found: Sequence[Token]) -> bool:
     return any(each.delivery_count >= WORN_DELIVERIES for each in found)
-
-
-def _token(found: Sequence[Token], address: str) -> CommitToken:
-    try:
-        return merged(CommitToken.parse(each.body) for each in found)
-    except ValueError:
-        raise TokenMissingError(
-            f"Address {address} has a message that is not a token of this release. Nothing was sent.",
-            "Remove the message if another program has sent it. Do not go back to an older release in the middle of a"
-            " batch.",
-        ) from None

@@ -20,6 +20,7 @@ from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import CommitToken, is_finished
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
@@ -32,21 +33,21 @@ from pyspark_jms.errors import (
 from pyspark_jms.testing import AddressSettings, User
 
 
-def entry(task, batch=0, *, digest="d", written_ms=1, execution="e"):
-    return LedgerEntry(task=task, batch=batch, rows=1, digest=digest, written_ms=written_ms, execution=execution)
+def entry(task, batch=0, *, digest="d", execution="e"):
+    return LedgerEntry(task=task, batch=batch, rows=1, digest=digest, execution=execution)
 
 
 class Committing:
     """A connection with rows in its transaction and the ledger."""
 
-    def __init__(self, settings, name, queue, *texts, keep_ms=None):
-        own = register_settings(settings, name)
-        self.producer = Producer(own, container_id=name)
+    def __init__(self, settings, owner, queue, *texts):
+        own = register_settings(settings, owner.queue)
+        self.producer = Producer(own, container_id=owner.queue)
         self.producer.open(Target(address=queue, capabilities=("queue",)))
         if texts:
             self.producer.send(block_of([section(0x70, list_(TRUE)) + section(0x77, string(text)) for text in texts]))
         self.connection, self.transactions = self.producer.connection, self.producer.transactions
-        self.ledger = TokenLedger(self.connection, self.transactions, settings, name, keep_ms=keep_ms)
+        self.ledger = TokenLedger(self.connection, self.transactions, settings, owner)
 
     def commit(self, entry, admit=lambda known: True):
         committed = self.ledger.commit(entry, admit)
@@ -59,8 +60,14 @@ class Committing:
 
 
 @pytest.fixture
-def name():
-    return f"pyspark-jms.commits.{uuid.uuid4().hex}"
+def owner():
+    return LedgerOwner("query", uuid.uuid4().hex)
+
+
+@pytest.fixture
+def name(owner):
+    """Of the ledger."""
+    return owner.queue
 
 
 @pytest.fixture
@@ -69,30 +76,30 @@ def settings(broker, settings_for):
 
 
 @pytest.fixture
-def committing(settings, name, queue, opened):
-    return lambda *texts, **more: opened(Committing(settings, name, queue, *texts, **more))
+def committing(settings, owner, queue, opened):
+    return lambda *texts, owner=owner: opened(Committing(settings, owner, queue, *texts))
 
 
-def tasks(settings, name):
-    return sorted(each.task for each in find_token(settings, name).entries)
+def tasks(settings, owner):
+    return sorted(each.task for each in find_token(settings, owner).entries)
 
 
-def test_without_a_ledger_there_are_no_entries_and_nothing_is_created(broker, settings, name):
-    assert find_token(settings, name) == CommitToken()
+def test_without_a_ledger_there_are_no_entries_and_nothing_is_created(broker, settings, owner, name):
+    assert find_token(settings, owner) == CommitToken(owner=str(owner))
     assert not broker.has_queue(f"{name}.token")
 
 
-def test_rows_and_token_are_committed_together(broker, queue, settings, name, committing):
+def test_rows_and_token_are_committed_together(broker, queue, settings, owner, committing):
     seen = []
     for number in range(3):
         assert committing("row").commit(entry(f"q/0/{number}"), lambda known: seen.append(known) or True)
     assert [[each.task for each in known] for known in seen] == [[], ["q/0/0"], ["q/0/0", "q/0/1"]]
-    assert tasks(settings, name) == ["q/0/0", "q/0/1", "q/0/2"]
+    assert tasks(settings, owner) == ["q/0/0", "q/0/1", "q/0/2"]
     await_count(broker, queue, 3)
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_what_is_not_admitted_is_not_sent_and_the_token_stays(broker, queue, settings, name, committing, raises):
+def test_what_is_not_admitted_is_not_sent_and_the_token_stays(broker, queue, settings, owner, committing, raises):
     committing("row").commit(entry("q/0/0"))
 
     def admit(_):
@@ -106,21 +113,21 @@ def test_what_is_not_admitted_is_not_sent_and_the_token_stays(broker, queue, set
             refused.commit(entry("q/0/1"), admit)
     else:
         assert not refused.commit(entry("q/0/1"), admit)
-    assert tasks(settings, name) == ["q/0/0"]
+    assert tasks(settings, owner) == ["q/0/0"]
     refused.close()
     await_count(broker, queue, 1)
 
 
-def test_an_earlier_batch_is_fenced(broker, queue, settings, name, committing):
+def test_an_earlier_batch_is_fenced(broker, queue, settings, owner, committing):
     for batch in (4, 5):
         committing("row").commit(entry(f"q/{batch}/0", batch))
     with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\].*written batch 5.*q/4/1 is of batch 4"):
         committing("late").commit(entry("q/4/1", 4))
-    assert tasks(settings, name) == ["q/5/0"]
+    assert tasks(settings, owner) == ["q/5/0"]
     await_count(broker, queue, 2)
 
 
-def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, settings, name, committing):
+def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, settings, committing):
     """The second one waits for the lock, and then reads the token of the first one."""
     committing("row").commit(entry("q/0/0"))
     first, second, seen = committing("1"), committing("2"), []
@@ -141,27 +148,27 @@ def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, 
     await_count(broker, queue, 3)
 
 
-def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, name):
+def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, owner):
     full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
     with fresh_broker(address_settings=[full]) as broker:
         settings = settings_for(broker)
-        many = Committing(settings, name, "full", *map(str, range(20)))
+        many = Committing(settings, owner, "full", *map(str, range(20)))
         with pytest.raises(TransactionRolledBackError, match="is full"):
             many.commit(entry("q/0/0"))
         many.close()
-        assert tasks(settings, name) == []
-        few = Committing(settings, name, "full", "1")
+        assert tasks(settings, owner) == []
+        few = Committing(settings, owner, "full", "1")
         assert few.commit(entry("q/0/0"))
         few.close()
         await_count(broker, "full", 1)
 
 
-def test_without_permission_nothing_is_sent(fresh_broker, settings_for, name):
+def test_without_permission_nothing_is_sent(fresh_broker, settings_for, owner):
     may = {"send", "consume", "createDurableQueue", "createAddress"}
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     with fresh_broker(users=[limited]) as broker:
         settings = settings_for(broker, user="limited", password="pw")
-        task = Committing(settings, name, "q", "row")
+        task = Committing(settings, owner, "q", "row")
         with pytest.raises((TransactionRolledBackError, JMSSecurityError), match="AMQ229"):
             task.commit(entry("q/0/0"))
         task.close()
@@ -186,21 +193,21 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, 
 
 
 def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
-    broker, queue, settings, name, committing, impatient
+    broker, queue, settings, owner, name, committing, impatient
 ):
     die_before_the_token(committing(), name)
     assert committing("row").commit(entry("q/0/0"))
-    assert tasks(settings, name) == ["q/0/0"]
+    assert tasks(settings, owner) == ["q/0/0"]
 
 
-def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, name, committing, impatient):
+def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, owner, name, committing, impatient):
     die_before_the_token(committing(), name)
-    establish(settings, name)
-    establish(settings, name)
-    assert find_token(settings, name) == CommitToken()
+    establish(settings, owner)
+    establish(settings, owner)
+    assert find_token(settings, owner) == CommitToken(owner=str(owner))
     assert committing("row").commit(entry("q/1/0", 1))
-    establish(settings, name)
-    assert tasks(settings, name) == ["q/1/0"]
+    establish(settings, owner)
+    assert tasks(settings, owner) == ["q/1/0"]
 
 
 def die_before_the_token(began, name):
@@ -209,23 +216,30 @@ def die_before_the_token(began, name):
     began.connection.drop()
 
 
-def test_the_ledger_of_all_batch_writes_never_begins_again(broker, queue, settings, name, committing, impatient):
-    committing("row", keep_ms=1_000).commit(entry("w/0"))
-    broker.purge(f"{name}.token")
+@pytest.fixture
+def job():
+    return LedgerOwner("job", uuid.uuid4().hex)
+
+
+def test_the_ledger_of_a_job_never_begins_again(broker, queue, job, committing, impatient):
+    committing("row", owner=job).commit(entry("w/0"))
+    broker.purge(f"{job.queue}.token")
     with pytest.raises(TokenMissingError):
-        committing("row", keep_ms=1_000).commit(entry("w/0"))
+        committing("row", owner=job).commit(entry("w/0"))
     await_count(broker, queue, 1)
 
 
-def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_ledger(broker, settings, name, committing):
+def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_ledger(
+    broker, settings, owner, name, committing
+):
     control = broker.server.getActiveMQServerControl()
     address = token_address(name)
     control.createQueue(address, "MULTICAST", address, None, True, -1, False, True)
     with pytest.raises(MaxConsumersError, match=f"{address}::{address}, so this queue is no lock"):
-        find_token(settings, name)
+        find_token(settings, owner)
 
 
-def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, committing):
+def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, owner, name, committing):
     committing("row").commit(entry("q/0/0"))
     with Producer(settings) as other:
         other.open(Target(address=token_address(name), capabilities=("topic",)))
@@ -234,20 +248,20 @@ def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, name, c
     with pytest.raises(TokenMissingError, match="not a token of this release"):
         committing("row").commit(entry("q/0/1"))
     with pytest.raises(TokenMissingError):
-        find_token(settings, name)
+        find_token(settings, owner)
     await_count(broker, queue, 1)
 
 
-def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, settings_for, name):
+def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, settings_for, owner):
     """The broker's limit of deliveries is 5 here, and every death counts one."""
     limit = AddressSettings(match="#", max_delivery_attempts=5, dead_letter_address="DLQ")
     with fresh_broker(address_settings=[limit]) as broker:
         settings = settings_for(broker)
-        first = Committing(settings, name, "q", "row")
+        first = Committing(settings, owner, "q", "row")
         first.commit(entry("q/0/0"))
         first.close()
         for number in range(12):
-            dying = Committing(settings, name, "q", "lost")
+            dying = Committing(settings, owner, "q", "lost")
 
             def die(known, dying=dying):
                 dying.ledger._register.replace(b"{}")
@@ -257,7 +271,7 @@ def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, setting
             with pytest.raises(JMSError):
                 dying.commit(entry(f"q/0/{number}", digest="other"), die)
             if number % 3 == 2:
-                alive = Committing(settings, name, "q", "row")
+                alive = Committing(settings, owner, "q", "row")
                 assert alive.commit(entry(f"q/0/{number}"))
                 alive.close()
         await_count(broker, "DLQ", 0)
@@ -271,7 +285,9 @@ def close_consumers(broker, queue):
             consumer.disconnect()
 
 
-def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(broker, queue, settings, name, committing):
+def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(
+    broker, queue, settings, owner, name, committing
+):
     """Artemis ignores the acceptance of a token that it has taken back, and would commit the rows."""
     committing("row").commit(entry("q/0/0"))
 
@@ -281,7 +297,7 @@ def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(broker,
 
     with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
         committing("lost").commit(entry("q/0/1"), admit)
-    assert tasks(settings, name) == ["q/0/0"]
+    assert tasks(settings, owner) == ["q/0/0"]
     await_count(broker, queue, 1)
     assert committing("row").commit(entry("q/0/1"))
     await_count(broker, f"{name}.token", 1)
@@ -336,16 +352,16 @@ def die_at(task, point):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["rows sent", "locked", "read", "created", "replaced"])
-def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, name, point, report):
+def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, owner, name, point, report):
     """With the broker's default of ten deliveries."""
     if point != "created":
-        first = Committing(settings, name, queue, "0")
+        first = Committing(settings, owner, queue, "0")
         first.commit(entry("q/0/0"))
         first.close()
     died, most = 0, 0
     for _ in range(25):
-        find_token(settings, name)  # as each attempt does that follows a failed one
-        task = Committing(settings, name, queue, "1")
+        find_token(settings, owner)  # as each attempt does that follows a failed one
+        task = Committing(settings, owner, queue, "1")
         die_at(task, point)
         try:
             task.commit(entry("q/1/0", 1), lambda known: not known)
@@ -354,23 +370,23 @@ def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, name, point, r
         task.close()
         counts = broker.delivery_counts(f"{name}.token") if broker.has_queue(f"{name}.token") else []
         most = max([most, *counts])
-    last = Committing(settings, name, queue, "1")
+    last = Committing(settings, owner, queue, "1")
     last.commit(entry("q/1/0", 1), lambda known: not known)
     last.close()
     report(f"{died} deaths at {point}: at most {most} deliveries of the token")
-    assert tasks(settings, name) == ["q/1/0"]
+    assert tasks(settings, owner) == ["q/1/0"]
     wait_until(lambda: broker.message_count(queue) == (1 if point == "created" else 2))
     assert [letter for letter in broker.dead_letters() if name in str(letter)] == []
     await_count(broker, f"{name}.token", 1)
 
 
 @pytest.mark.slow
-def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, name, report):
+def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, owner, name, report):
     """An attempt may have committed before it dies: the next one finds that out."""
     already = 0
     for number in range(25):
         for point in ("discharge", None):
-            task = Committing(settings, name, queue, str(number))
+            task = Committing(settings, owner, queue, str(number))
             if point:
                 die_at(task, point)
             with contextlib.suppress(DiedError):
@@ -381,17 +397,20 @@ def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, na
     await_count(broker, f"{name}.token", 1)
 
 
-# --- the ledger of all batch writes ---------------------------------------------------------------------
+# --- the ledger of a job --------------------------------------------------------------------------------
 
 
-def test_a_finished_write_keeps_one_entry_and_old_ones_leave(broker, settings, name, committing):
+def test_a_finished_run_keeps_one_entry_and_old_ones_leave_by_their_number(settings, job, committing, monkeypatch):
+    monkeypatch.setattr(commit_ledger, "KEPT_RUNS", 2)
     for number in range(3):
-        committing("row", keep_ms=10 * 3_600_000).commit(entry(f"w/{number}", written_ms=3_600_000))
-    finish_write(settings, name, "w")
-    (only,) = find_token(settings, name).entries
+        committing("row", owner=job).commit(entry(f"w/{number}"))
+    finish_write(settings, job, "w")
+    (only,) = find_token(settings, job).entries
     assert (is_finished(only), only.rows) == (True, 3)
-    committing("row", keep_ms=10 * 3_600_000).commit(entry("x/0", written_ms=12 * 3_600_000))
-    assert tasks(settings, name) == ["x/0"]
+    committing("row", owner=job).commit(entry("x/0"))
+    assert len(tasks(settings, job)) == 2
+    committing("row", owner=job).commit(entry("y/0"))
+    assert tasks(settings, job) == ["x/0", "y/0"]
 
 
 # --- races ---------------------------------------------------------------------------------------------
@@ -402,7 +421,7 @@ class Race:
     """Pairs of attempts of the same task at the same time, of which some die at a random step."""
 
     settings: object
-    name: str
+    owner: LedgerOwner
     queue: str
     seed: int
     counts: Counter = field(default_factory=Counter)
@@ -421,7 +440,7 @@ class Race:
         """Whether the task is known to be committed. ``fate``: below 0.45 the attempt dies."""
         mine = entry(f"q/{number}/0", number, execution=f"{fate}")
         try:
-            task = Committing(self.settings, self.name, self.queue, str(number))
+            task = Committing(self.settings, self.owner, self.queue, str(number))
         except JMSError:
             return False
         killer = None
@@ -451,8 +470,8 @@ class Race:
         return True
 
 
-def run_race(broker, settings, name, queue, pairs, seed):
-    race = Race(settings, name, queue, seed)
+def run_race(broker, settings, owner, queue, pairs, seed):
+    race = Race(settings, owner, queue, seed)
     for number in range(pairs):
         race.pair(number)
     wait_until(lambda: broker.message_count(queue) >= pairs)
@@ -462,13 +481,13 @@ def run_race(broker, settings, name, queue, pairs, seed):
     return race.counts
 
 
-def test_racing_attempts_with_deaths_send_every_row_once(broker, queue, settings, name, report):
-    counts = run_race(broker, settings, name, queue, pairs=40, seed=7)
+def test_racing_attempts_with_deaths_send_every_row_once(broker, queue, settings, owner, report):
+    counts = run_race(broker, settings, owner, queue, pairs=40, seed=7)
     report(f"40 pairs of attempts: {dict(counts)}")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_a_thousand_racing_pairs(broker, queue, settings, name, report):
-    counts = run_race(broker, settings, name, queue, pairs=1_000, seed=random.randrange(10**6))
+def test_a_thousand_racing_pairs(broker, queue, settings, owner, report):
+    counts = run_race(broker, settings, owner, queue, pairs=1_000, seed=random.randrange(10**6))
     report(f"1,000 pairs of attempts: {dict(counts)}")
