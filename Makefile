@@ -6,20 +6,24 @@ READY  := $(VENV)/.ready
 SHARED := $(VENV)/spark.jsa
 # An environment for each release of Spark that `make test-spark` was called with.
 OTHER  := build/spark-$(SPARK)
+# The releases of Spark of `make test-older`.
+OLDER  := 4.0.5 4.1.4 4.2.1
 # Where tests have the marker `releases`: the others may import what an older PySpark does not have.
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
             $(addprefix tests/integration/test_,moving_between_releases.py restarts.py selectors_in_a_query.py staged_reads.py) \
-            tests/selector/targets/column/test_build.py
+            tests/selector/targets/column/test_build.py tests/recipes/test_lakes.py
 # PySpark before 4.2 leaves sockets to the garbage collector. In the environment: also for tests that run again.
 UNCLOSED := ignore:unclosed:ResourceWarning
 # Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
 WORKERS := -n 3 --dist worksteal
+# Two for another release of Spark: its tests wait less, and each worker starts a Spark of its own.
+FEWER   := -n 2 --dist worksteal
 # CI sets another command: tools/retry_failed.py.
 PYTEST := $(BIN)/python -m pytest
 export PYTHONWARNINGS =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-older test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,11 +74,17 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 
 test-spark: $(READY) $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
 	@test -n "$(SPARK)" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
-	NEWEST_PYTHON=$(BIN)/python PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(WORKERS) -m releases $(RELEASES)
+	NEWEST_PYTHON=$(BIN)/python PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(FEWER) -m releases $(RELEASES)
 
-build/spark-%/.ready: pyproject.toml
-	$(PYTHON) -m venv build/spark-$*
-	build/spark-$*/bin/python -m pip install --quiet --editable '.[test]' 'pandas<3' 'pyspark==$*'
+test-older: $(OLDER:%=build/spark-%/.ready) ## run the main tests on three older releases of Spark, one after the other
+	for release in $(OLDER); do $(MAKE) --no-print-directory test-spark SPARK=$$release || exit 1; done
+
+# All but PySpark is what $(VENV) has.
+build/spark-%/.ready: $(READY)
+	$(BIN)/python -m venv --clear --without-pip build/spark-$*
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	    > "$$(build/spark-$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/newest.pth"
+	$(BIN)/python -m pip --python build/spark-$*/bin/python install --quiet --ignore-installed 'pyspark==$*'
 	@touch $@
 
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker

@@ -7,11 +7,18 @@ import uuid
 
 import class_archive
 import pytest
+import used_versions
 from hypothesis import HealthCheck, settings
 from waiting import wait_until
 
 from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--tested", metavar="FILE", help="write the versions that the run used into FILE, if all tests pass"
+    )
 
 
 def pytest_configure():
@@ -62,8 +69,17 @@ def report(request):
     return lambda line: request.node.user_properties.append((_FIGURE, line))
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Print the figures of all workers."""
+@pytest.fixture
+def tested(request):
+    """``tested(name, version)``: what the test used, for the compatibility matrix."""
+    return lambda name, version: request.node.user_properties.append((used_versions.KEY, (name, version)))
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """Print the figures of all workers, and write the versions that they used."""
+    file = config.getoption("--tested")
+    if file and exitstatus == pytest.ExitCode.OK:
+        used_versions.write(file, terminalreporter.stats.get("passed", []))
     for reports in terminalreporter.stats.values():
         for ended in reports:
             if getattr(ended, "when", None) == "teardown":

@@ -38,6 +38,13 @@ def _no_query_is_left(request):
             query.stop()
 
 
+@pytest.fixture(autouse=True)
+def _tested_broker(request, tested):
+    if "stage" in request.fixturenames:
+        stage = request.getfixturevalue("stage")
+        tested(stage.name.partition(" ")[0], stage.version)
+
+
 @pytest.fixture
 def own_stage(request, stage):
     """The same broker a second time: to kill."""

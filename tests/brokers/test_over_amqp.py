@@ -1,5 +1,6 @@
 """What is promised over AMQP, on every broker: reading, writing, a stop, a killed broker, selectors, topics, check."""
 
+import functools
 import json
 import uuid
 from contextlib import closing
@@ -44,6 +45,12 @@ class AmqpStage:
     @property
     def access(self):
         return {"brokerUrl": self.broker.amqp_url, "user": self.broker.user, "password": self.broker.password}
+
+    @functools.cached_property
+    def version(self):
+        options, source = SourceOptions.parse(self.access | {"queue": "none"}), AmqpSource()
+        with closing(source.connect(options.connection, source.arrivals())) as link:
+            return link.server.rpartition("/")[2]
 
     def java(self):
         return JmsClient(self.broker.amqp_url, self.broker.user, self.broker.password)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import releases_job
 from numbered import fill, in_committed_files
+from streaming import uncommit
 from waiting import await_count
 
 NEWEST = os.environ.get("NEWEST_PYTHON")
@@ -32,13 +33,6 @@ def run(python, broker, queue, folder):
             check=False,
         )
     assert done.returncode == 0, (folder / "job.log").read_text(errors="replace")[-4000:]
-
-
-def uncommit(checkpoint):
-    """Make Spark believe that it crashed after the sink committed and before it wrote its commit log."""
-    last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda p: int(p.name))
-    last.unlink()
-    last.with_name(f".{last.name}.crc").unlink()
 
 
 @pytest.mark.skipif(NEWEST is None, reason="needs the Python of another release: make test-spark")

@@ -4,15 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 from collections import Counter
 
 import pytest
 from numbered import fill
-from streaming import access, batches_done, left
+from streaming import access, batches_done, left, read, run_available
 from waiting import await_count, await_value, wait_until
-
-from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -27,31 +24,22 @@ url, user, password, queue, folder, batch = sys.argv[1:]
 spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
          .config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate())
 frame = (spark.readStream.format("jms").options(brokerUrl=url, user=user, password=password, queue=queue)
-         .option("maxMessagesPerTrigger", batch).option("idleTimeout", "1s").options(**JOURNAL).load())
+         .option("maxMessagesPerTrigger", batch).option("idleTimeout", "1s").options(**OPTIONS).load())
 query = (frame.selectExpr("properties.n n", "text").writeStream.format("parquet").option("path", folder + "/out")
-         .option("checkpointLocation", folder + "/checkpoint").trigger(**TRIGGER).start())
-if ENDS:
-    query.processAllAvailable()
-    query.stop()
+         .option("checkpointLocation", folder + "/checkpoint").start())
 query.awaitTermination()
 """
 
 
 @pytest.fixture
 def job(broker, queue, tmp_path):
-    """``job(trigger)`` starts the job in a process of its own, driver and all; ``journal`` makes it exactly once."""
+    """``job(**options)`` starts the job in a process of its own, driver and all."""
     started = []
 
-    def start(trigger, batch=BATCH, *, journal=False):
-        folder = {"journalLocation": str(tmp_path / "journal")} if journal else {}
+    def start(**options):
         script = tmp_path / "job.py"
-        ends = "availableNow" in trigger and not HAS_ADMISSION_CONTROL  # of earlier releases: one batch
-        choices = {"TRIGGER": {} if ends else trigger, "JOURNAL": folder, "ENDS": ends}
-        text = textwrap.dedent(JOB)
-        for name, value in choices.items():
-            text = text.replace(name, repr(value))
-        script.write_text(text)
-        arguments = [*access(broker).values(), queue, str(tmp_path), str(batch)]
+        script.write_text(JOB.replace("OPTIONS", repr(options)))
+        arguments = [*access(broker).values(), queue, str(tmp_path), str(BATCH)]
         log = (tmp_path / "job.log").open("ab")
         started.append(
             subprocess.Popen(
@@ -78,9 +66,11 @@ def rows(spark, folder):
     return Counter(int(row.n) for row in read.select("n").toLocalIterator())
 
 
-def finish(job, broker, queue, **choices):
-    process = job({"availableNow": True}, batch=COUNT, **choices)
-    assert process.wait(250) == 0
+def finish(spark, broker, queue, folder, **options):
+    """Read on from the job's checkpoint, in the session of the tests, until the queue is empty."""
+    frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=COUNT, idleTimeout="1s", **options)
+    rows = frame.selectExpr("properties.n n", "text")
+    run_available(rows, folder / "checkpoint", "parquet", path=str(folder / "out"))
     assert left(broker, queue) == 0
 
 
@@ -88,7 +78,7 @@ def finish(job, broker, queue, **choices):
 def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
     fill(broker, queue, COUNT)
-    process = job({"processingTime": "0 seconds"})
+    process = job()
     wait_until(lambda: batches_done(tmp_path) >= 3, seconds=150, what="the third batch")
     process.send_signal(signal.SIGTERM)
     process.wait(60)
@@ -96,7 +86,7 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
     rest = broker.message_count(queue)
     assert 0 < rest < COUNT
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
-    finish(job, broker, queue)
+    finish(spark, broker, queue, tmp_path)
     found = rows(spark, tmp_path)
     assert set(found) == set(range(COUNT))
     assert sum(count - 1 for count in found.values()) <= BATCH
@@ -108,13 +98,13 @@ def test_a_graceful_stop_repeats_at_most_a_batch_and_costs_no_delivery_attempt(s
 def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path, report):
     dead = broker.message_count("DLQ")
     fill(broker, queue, COUNT)
-    process = job({"processingTime": "0 seconds"})
+    process = job()
     wait_until(lambda: batches_done(tmp_path) >= 3, seconds=150, what="the third batch")
     os.killpg(process.pid, signal.SIGKILL)  # the driver, its JVM and its workers, all at once
     process.wait(30)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
     assert broker.message_count(queue) > 0
-    finish(job, broker, queue)
+    finish(spark, broker, queue, tmp_path)
     found = rows(spark, tmp_path)
     assert set(found) == set(range(COUNT))
     repeated = sum(count - 1 for count in found.values())
@@ -128,11 +118,12 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
 def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
     fill(broker, queue, COUNT)
-    process = job({"processingTime": "0 seconds"}, journal=True)
+    journal = {"journalLocation": str(tmp_path / "journal")}
+    process = job(**journal)
     wait_until(lambda: batches_done(tmp_path) >= 3, seconds=150, what="the third batch")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(30)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
-    finish(job, broker, queue, journal=True)
+    finish(spark, broker, queue, tmp_path, **journal)
     assert rows(spark, tmp_path) == Counter(range(COUNT))
     await_count(broker, "DLQ", dead)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import class_archive
 import pytest
 from session import kill_session
 
@@ -35,7 +36,8 @@ def environment(recipes_broker):
 
     def environment(python=sys.executable, **more):
         own = {key: value for key, value in os.environ.items() if key not in READER}
-        quiet = {"PYSPARK_PYTHON": str(python), "SPARK_SUBMIT_OPTS": "-Dspark.ui.enabled=false"}
+        submit = f"{class_archive.environment()['SPARK_SUBMIT_OPTS']} -Dspark.ui.enabled=false"
+        quiet = {"PYSPARK_PYTHON": str(python), "SPARK_SUBMIT_OPTS": submit}
         urls = {"JMS_BROKER_URL": recipes_broker.url, "JMS_AMQP_URL": recipes_broker.amqp_url}
         return own | quiet | urls | {"PYTHONWARNINGS": "ignore"} | more
 

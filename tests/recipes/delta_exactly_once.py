@@ -1,7 +1,7 @@
 import os
 import sys
 
-from delta import configure_spark_with_delta_pip
+import pyspark
 from pyspark.sql import SparkSession
 
 access = {
@@ -10,13 +10,15 @@ access = {
     "password": "artemis",
 }
 data = os.path.abspath("data")
-builder = (
+release = pyspark.__version__.rpartition(".")[0]
+spark = (
     SparkSession.builder.appName("orders to Delta")
+    .config("spark.jars.packages", f"io.delta:delta-spark_{release}_2.13:4.4.0")
     .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     .config("spark.databricks.delta.snapshotPartitions", 2)  # a small table; the default is 50
+    .getOrCreate()
 )
-spark = configure_spark_with_delta_pip(builder).getOrCreate()
 
 
 def send():
@@ -29,7 +31,9 @@ def read():
     orders = orders.option("journalLocation", f"{data}/journal").load()
     rows = orders.selectExpr("CAST(properties['n'] AS BIGINT) AS n", "text", "JMSTimestamp", "delivery_id")
     table = rows.writeStream.format("delta").option("checkpointLocation", f"{data}/checkpoint")
-    table.trigger(availableNow=True).start(f"{data}/orders").awaitTermination()
+    query = table.start(f"{data}/orders")
+    query.processAllAvailable()
+    query.stop()
 
 
 def count():

@@ -1,5 +1,6 @@
 """A broker under its name, with a STOMP client that spells destinations in its form and shares no code with us."""
 
+import functools
 import itertools
 import os
 import socket
@@ -34,6 +35,11 @@ class Stage:
         """The options of a sink on this broker: the access, and what its dialect needs."""
         return self.access if self.dialect.transactions else self.access | {"transaction": "none"}
 
+    @functools.cached_property
+    def version(self):
+        with self.client() as client:
+            return client.server.rpartition("/")[2]
+
     def client(self):
         return Client(self)
 
@@ -56,6 +62,7 @@ class Client(rawstomp.RawStomp):
         self.write(f"CONNECT\naccept-version:1.2\nhost:/\n{login}heart-beat:0,0\n\n\0".encode())
         answer = self.receive()
         assert answer.command == "CONNECTED", answer
+        self.server = answer.headers["server"]
 
     def _queue(self, name):
         match self._stage.name:

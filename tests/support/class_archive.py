@@ -14,11 +14,17 @@ from pathlib import Path
 
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _FILE = Path(sys.prefix) / "spark.jsa"
+_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Drivers of tests live for minutes, in which Java's second compiler takes half of the CPU time.
+
+Measured without the archive: 10 s instead of 22 s of CPU time for a start, 22 s instead of 37 s for 27 small batches.
+"""
 
 
 def environment():
-    """The environment with which Spark uses the archive, if there is one."""
-    return {"SPARK_SUBMIT_OPTS": f"-XX:SharedArchiveFile={_FILE} {_QUIET}"} if _FILE.exists() else {}
+    """The environment with which Spark needs less CPU time. It has the archive, if there is one."""
+    archive = f" -XX:SharedArchiveFile={_FILE} {_QUIET}" if _FILE.exists() else ""
+    return {"SPARK_SUBMIT_OPTS": _SMALL + archive}
 
 
 def make(file):

@@ -25,7 +25,6 @@ from waiting import wait_until
 HOST = "127.0.0.1"
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 _START_SECONDS = 120
-_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _CLASSES = "org.apache.spark.deploy"
 
 
@@ -167,7 +166,7 @@ def _environment(folder):
 
 def java_options():
     """JVM options for a process of a minute: a quick start."""
-    return f"{_SMALL} {class_archive.environment().get('SPARK_SUBMIT_OPTS', '')}"
+    return class_archive.environment()["SPARK_SUBMIT_OPTS"]
 
 
 def spark_home():

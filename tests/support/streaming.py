@@ -53,3 +53,14 @@ def batches_done(folder):
     """The number of batches in the commit log of ``folder/checkpoint``."""
     commits = folder / "checkpoint" / "commits"
     return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
+
+
+def uncommit(checkpoint):
+    """Make Spark believe that it crashed after the sink committed and before it wrote its commit log.
+
+    Returns the entry of the commit log that Spark writes when it has repeated the batch.
+    """
+    last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda p: int(p.name))
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink()
+    return last

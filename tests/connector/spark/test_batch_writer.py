@@ -47,8 +47,15 @@ def texts(broker, queue):
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
-@pytest.mark.releases
-@pytest.mark.parametrize("options", [{}, {"transaction": "none"}, {"transaction": 7}, None])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, marks=pytest.mark.releases),
+        {"transaction": "none"},
+        {"transaction": 7},
+        pytest.param(None, marks=pytest.mark.releases),
+    ],
+)
 def test_every_row_is_sent(spark, broker, queue, options):
     options = once(broker) if options is None else options
     write(rows(spark, 100), broker, queue=queue, **options)

@@ -38,11 +38,10 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
     assert arrow_type(frame.schema) == pa.struct(ARROW_SCHEMA)
 
 
-@pytest.mark.releases
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"queue": "q"}, r"\[JMS_MISSING_OPTION\] Option brokerUrl"),
+        pytest.param({"queue": "q"}, r"\[JMS_MISSING_OPTION\] Option brokerUrl", marks=pytest.mark.releases),
         ({"brokerUrl": "stomp://h"}, r"\[JMS_MISSING_OPTION\] Neither option queue nor option topic"),
         (NOWHERE | {"topic": "t"}, r"\[JMS_OPTION_CONFLICT\] Options queue and topic"),
         (NOWHERE | {"quue": "q"}, r"\[JMS_UNKNOWN_OPTION\] There is no option quue. Did you mean queue\?"),

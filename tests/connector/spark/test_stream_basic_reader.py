@@ -11,6 +11,7 @@ from pyspark.errors.exceptions.captured import StreamingQueryException
 from streaming import access, last_offset, left, read, run_available
 from waiting import await_value, wait_until
 
+from pyspark_jms import monitoring
 from pyspark_jms.errors import BrokerUnreachableError, UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
@@ -190,6 +191,7 @@ def test_runs_of_one_batch_lose_and_repeat_nothing(spark, broker, queue, tmp_pat
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
     query = run_available(frame.select("text"), tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
     assert last_offset(query)["seq"] == 30
+    assert monitoring.figures_of(query.lastProgress) == (), "these releases ask no Python source for figures"
     assert found_in(spark, tmp_path) == Counter(texts(0, 30))
     assert left(broker, queue) == 0
 

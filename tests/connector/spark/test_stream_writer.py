@@ -14,7 +14,7 @@ import pytest
 from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, run_available
+from streaming import access, run_available, uncommit
 from waiting import await_count, wait_until
 
 from pyspark_jms.options.sink import SinkOptions
@@ -89,11 +89,14 @@ def test_options_are_the_defaults_of_rows(spark, broker, queue, tmp_path):
     assert [(m.headers["priority"], m.headers["persistent"]) for m in found] == [("7", "false")] * 2
 
 
-@pytest.mark.releases
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
-        ("cast(n as int) JMSPriority", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 10.*priorit"),
+        pytest.param(
+            "cast(n as int) JMSPriority",
+            r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 10.*priorit",
+            marks=pytest.mark.releases,
+        ),
         ("map('destination', 'x') properties", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 0.*destination"),
         ("1 JMSPriorty", r"\[JMS_SCHEMA\].*JMSPriorty.*JMSPriority"),
     ],
@@ -186,13 +189,6 @@ def lines(tmp_path, files, count):
 def ledger_of(checkpoint):
     query = json.loads((checkpoint / "metadata").read_text())["id"]
     return f"pyspark-jms.commits.{query}"
-
-
-def uncommit(checkpoint):
-    """Make Spark believe that it crashed after the sink committed and before it wrote its commit log."""
-    last = max((path for path in (checkpoint / "commits").iterdir() if path.name.isdigit()), key=lambda p: int(p.name))
-    last.unlink()
-    last.with_name(f".{last.name}.crc").unlink()
 
 
 def texts(broker, queue):

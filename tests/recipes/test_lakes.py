@@ -1,0 +1,106 @@
+"""Delta and Iceberg: the pages' programs, killed in the middle, on each release that the table format supports.
+
+`make test-spark` runs them: there is neither Delta nor Iceberg for the newest release.
+"""
+
+import contextlib
+import itertools
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pages
+import pyspark
+import pytest
+from session import kill_session
+from waiting import wait_until
+
+from pyspark_jms.testing.jars import ARTEMIS_VERSION
+
+pytestmark = [pytest.mark.slow, pytest.mark.releases, pytest.mark.timeout(1500)]
+
+RELEASE = pyspark.__version__.rpartition(".")[0]
+
+
+class Lake(NamedTuple):
+    name: str
+    page: str
+    program: str
+    releases: dict[str, str]
+    """Release of Spark -> version of the table format, as the page says."""
+    versions: str
+    """The files of which each commit to the table adds one."""
+    protocol: str
+
+
+LAKES = [
+    Lake(
+        "Delta",
+        "delta-exactly-once.md",
+        "delta_exactly_once.py",
+        {"4.0": "4.4.0", "4.1": "4.4.0", "4.2": "4.4.0"},
+        "orders/_delta_log/*.json",
+        "stomp",
+    ),
+    Lake(
+        "Iceberg",
+        "iceberg-exactly-once.md",
+        "iceberg_exactly_once.py",
+        {"4.1": "1.12.0"},
+        "lake/shop/orders/metadata/*.metadata.json",
+        "amqp",
+    ),
+]
+
+
+@pytest.fixture(params=[lake for lake in LAKES if RELEASE in lake.releases], ids=lambda lake: lake.name)
+def lake(request):
+    return request.param
+
+
+@pytest.fixture
+def address(lake, recipes_broker):
+    return {"JMS_BROKER_URL": recipes_broker.amqp_url if lake.protocol == "amqp" else recipes_broker.url}
+
+
+def counted(stdout):
+    return "".join(f"{line}\n" for line in stdout.splitlines() if line.startswith("rows: "))
+
+
+def block_a_commit(commits, first):
+    """Let Spark fail to write the next entry of its commit log: as if it died right after the commit of the table.
+
+    Returns the entry, and the number of batches from ``first`` to its own.
+    """
+    for number in itertools.count(first):
+        entry = commits / str(number)
+        with contextlib.suppress(FileExistsError):
+            entry.mkdir()
+            break
+    return entry, number - first + 1
+
+
+def test_each_message_is_in_the_table_once_whenever_the_process_is_killed(run, start, lake, address, tmp_path, tested):
+    commits = tmp_path / "data/checkpoint/commits"
+
+    def versions():
+        return list((tmp_path / "data").glob(lake.versions))
+
+    pair = f"| {pyspark.__version__} | {lake.releases[RELEASE]} |"
+    assert pair in (pages.FOLDER / lake.page).read_text()
+    first = run(lake.program, "send", "read", "count", "send", **address)
+    assert counted(first) == pages.output(lake.page, lake.program)
+
+    done, before = {path.name for path in commits.iterdir()}, len(versions())
+    reader = start(sys.executable, Path(__file__).with_name(lake.program), "read", **address)
+    wait_until(lambda: {path.name for path in commits.iterdir()} > done, 500, "the first batch")
+    entry, batches = block_a_commit(commits, 1 + max(int(name) for name in done if name.isdigit()))
+    wait_until(lambda: len(versions()) == before + batches, 500, "the commit of the table")
+    kill_session(reader.pid)
+    entry.rmdir()
+
+    assert counted(run(lake.program, "read", "count", **address)) == pages.output(lake.page, "read.after.kill")
+    assert entry.is_file(), "the batch was not repeated"
+    assert len(versions()) > before + batches, "the kill did not come in the middle"
+    tested(lake.name, lake.releases[RELEASE])
+    tested("artemis", ARTEMIS_VERSION)
