@@ -31,6 +31,7 @@ FAULTS = {
     "disk-full": "disk full in the journal",
     "stop": "query.stop()",
     "sigterm": "spark-submit SIGTERM",
+    "broker-full": "broker takes nothing (its disk is full) 20 s",
 }
 STOMP_POINTS = {
     "received": "before durable",
@@ -100,7 +101,9 @@ AMQP_POINTS = {
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
 _BATCH = 200
-_CONNECTION_FAULTS = {"kill-broker", "freeze-broker", "cut", "stall", "kill-worker"}
+_STAGED = {"amqp-once", "amqp-both-once"}
+_BROKER_FAULTS = {"kill-broker", "freeze-broker", "broker-full", "cut", "stall", "kill-worker"}
+"""Neither the driver nor the runner dies."""
 _LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
 """What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
 _IN_RUNNER = {
@@ -135,7 +138,7 @@ class Cell:
         that is at-least-once repeats its rows when their confirmation is lost, and a query repeats its last batch.
         """
         if self.mode in {"plain", "amqp"}:
-            return 0 if self.fault in _CONNECTION_FAULTS else None
+            return 0 if self.fault in _BROKER_FAULTS else None
         if self.mode == "amqp-sink":
             unconfirmed = self.point in {"unconfirmed", "before-ttl"} or (self.fault, self.point) in _LOSE_CONFIRMATION
             return _BATCH * len(endings) + _BATCH // 2 * unconfirmed
@@ -169,11 +172,15 @@ def _rules(mode, fault, point):
         fault == "kill-worker" and mode not in TO_QUEUE and point in {"unconfirmed", "sink-done", "before-ttl"},
         "the runner owns the connection, and the batch is collected: no worker runs a task of the query at this point",
     )
-    yield from _of_disk(fault, point)
+    yield from _of_disk(mode, fault, point)
     yield from _of_time_to_live(mode, fault, point)
 
 
-def _of_disk(fault, point):
+def _of_disk(mode, fault, point):
+    yield (
+        fault == "broker-full" and mode in _STAGED,
+        "not promised: the staging queue, which takes each message that is read, is on the same full broker",
+    )
     yield (
         fault == "disk-full" and point in {"offered", "mid-batch", "sink-done"},
         "the journal writes nothing while a batch runs; its next write is at 'done, not deleted'",
@@ -186,6 +193,7 @@ def _of_time_to_live(mode, fault, point):
         late and fault in {"stop", "sigterm", "disk-full"},
         "the connection is closed cleanly, so the broker does not wait for its time to live",
     )
+    yield late and fault == "broker-full", "a full disk ends no connection"
     yield late and fault == "kill-broker", "the old connection ends with the broker"
     yield (
         late and fault == "freeze-broker",

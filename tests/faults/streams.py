@@ -13,8 +13,22 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.options.source import SourceOptions
 
+COPIES = 2
+"""So many messages, one after the other, are equal to each other: number, text, times, and the id that they have."""
+_NUMBERS_OF_AN_ID = 5
+"""So many numbers have one message-id, where a producer gives the id."""
 _FILE_LINES = 100
 FILES_A_BATCH = 2
+
+
+def number_of(index):
+    """The number of the message that is sent as the ``index``-th: it is what the messages are counted by."""
+    return index // COPIES
+
+
+def expected(sent):
+    """How often each number must come out."""
+    return Counter(map(number_of, range(sent)))
 
 
 class QueueInput:
@@ -25,7 +39,7 @@ class QueueInput:
         self.sent = 0
 
     def send(self, count):
-        numbers = range(self.sent, self.sent + count)
+        numbers = map(number_of, range(self.sent, self.sent + count))
         with RawStomp(self._broker) as client:
             client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
         self.sent += count
@@ -61,13 +75,16 @@ class QueueInput:
 
 
 class AmqpInput(QueueInput):
-    """Every second portion comes from an AMQP client with message-ids, the others from STOMP, without ids."""
+    """Every second portion comes from an AMQP client, the others from STOMP, without ids.
+
+    The AMQP client's ids are not unique: equal messages have the same one, and so have some others.
+    """
 
     _with_ids = False
 
     def send(self, count):
         if self._with_ids:
-            self._send_with_ids(range(self.sent, self.sent + count))
+            self._send_with_ids(map(number_of, range(self.sent, self.sent + count)))
             self.sent += count
         else:
             super().send(count)
@@ -77,7 +94,8 @@ class AmqpInput(QueueInput):
         given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}
         with Producer(SourceOptions.parse(given).connection) as producer:
             producer.open(Target(address=self.queue, capabilities=("queue",)))
-            producer.send(block_of([_message(n, self.queue) for n in numbers]))
+            now_ms = int(time.time() * 1000)
+            producer.send(block_of([_message(n, self.queue, now_ms) for n in numbers]))
             producer.commit()
 
 
@@ -88,10 +106,11 @@ class StagedInput(AmqpInput):
         return super().source(deliveryGuarantee="exactly-once", **options)
 
 
-def _message(number, queue):
+def _message(number, queue, now_ms):
+    shared = string(f"ID:{queue}:{number // _NUMBERS_OF_AN_ID}")
     return (
         section(0x70, list_(TRUE))
-        + properties(message_id=string(f"ID:{queue}:{number}"), creation_time=timestamp(int(time.time() * 1000)))
+        + properties(message_id=shared, creation_time=timestamp(now_ms))
         + application_properties(n=string(str(number)))
         + section(0x77, string(f"message {number} of {queue}"))
     )
@@ -109,7 +128,7 @@ class FilesInput:
     def send(self, count):
         for first in range(self.sent, self.sent + count, _FILE_LINES):
             draft = self._folder / ".draft"
-            draft.write_text("\n".join(map(str, range(first, first + _FILE_LINES))))
+            draft.write_text("\n".join(str(number_of(index)) for index in range(first, first + _FILE_LINES)))
             draft.replace(self._folder / f"{next(self._names):06d}.txt")
             self.sent += _FILE_LINES
 
@@ -145,7 +164,8 @@ class FolderOutput:
         return Counter(int(row["n"]) for path in self.folder.glob("batch-*") for row in json.loads(path.read_text()))
 
     def size(self):
-        return len(self.counted())
+        """How many messages have come out, without those that came twice: no number has more than its copies."""
+        return sum(min(count, COPIES) for count in self.counted().values())
 
 
 class QueueOutput:

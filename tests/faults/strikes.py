@@ -6,7 +6,11 @@ import signal
 import time
 
 import session
+from full_disk import full_disk
 
+FULL_SECONDS = 20
+"""How long the broker takes no message. A query that waits for an hour does the same as in these seconds: it waits for
+credit, or tries again."""
 FROZEN_SECONDS = 20
 """How long the broker's process is stopped (SIGSTOP, then SIGCONT): its sockets stay open, without an answer."""
 STALLED_SECONDS = 6
@@ -66,6 +70,12 @@ def _freeze_broker(stage):
         os.kill(stage.broker.pid, signal.SIGCONT)
 
 
+def _fill_broker(stage):
+    with full_disk(stage.broker):
+        stage.release()
+        time.sleep(FULL_SECONDS)
+
+
 def _cut(stage):
     if stage.quiet_death:
         stage.source.cut_clients()
@@ -122,6 +132,7 @@ _STRIKES = {
     "kill-worker": _kill_worker,
     "kill-broker": _kill_broker,
     "freeze-broker": _freeze_broker,
+    "broker-full": _fill_broker,
     "cut": _cut,
     "stall": _stall,
     "disk-full": _disk_full,
