@@ -29,7 +29,7 @@ from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.model import BodyType, Destination
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.sink import SinkOptions
@@ -339,6 +339,20 @@ def test_a_message_that_is_too_large_goes_to_the_dead_letter_queue(broker, queue
     assert message.body == "x" * 500_000
     assert message.properties["spark_jms_error"].value.endswith("bytes exceed maxMessageBytes (1,024)")
     assert message.properties["spark_jms_message_id"].value == "ID:1"
+
+
+def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, queue, put):
+    with JmsClient(broker) as java:
+        java.send(queue, ["v"] * 5, body_type=BodyType.STREAM)
+    put(broker, queue, "two")
+    dead = f"{queue}.dead"
+    options = {"onBadMessage": "deadLetter", "deadLetterQueue": dead, "maxMessageElements": "4"}
+    with receiving(broker, queue, **options) as receiver:
+        assert read(receiver, 1) == ["two"]
+    with JmsClient(broker) as java:
+        message = java.receive(dead)
+    assert [element.value for element in message.body] == ["v"] * 5
+    assert message.properties["spark_jms_error"].value == "the body has more elements than maxMessageElements (4)"
 
 
 def test_what_needs_stomp_is_refused():

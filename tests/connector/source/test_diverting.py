@@ -55,6 +55,19 @@ def test_only_the_good_ones_are_offered(broker, queue):
     assert sorted(len(letter.body) for letter in read(broker, f"{queue}.dead")) == [7, 7, 7, 7, 200_000]
 
 
+def test_a_message_with_too_many_properties_goes_away_with_all_of_them(broker, queue):
+    many = [(f"p{number}", "v") for number in range(50)]
+    send(broker, queue, ([], "one"), (many, "many"), ([], "two"))
+    with receiving(broker, queue, maxMessageElements="40") as receiver:
+        wait_until(lambda: receiver.progress()["inFlightMessages"] == 3, what="their arrival")
+        end = 0
+        while end < 2:
+            end = receiver.next_batch_end()
+    (letter,) = read(broker, f"{queue}.dead")
+    assert letter.headers["spark_jms_error"] == "the message has more headers than maxMessageElements (40)"
+    assert {name: letter.headers[name] for name, _ in many} == dict(many)
+
+
 def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing_is_acknowledged(fresh_broker):
     reader = User("reader", "pw", permissions={"consume", "browse", "createDurableQueue", "createAddress"})
     with fresh_broker(users=[reader]) as broker:
