@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyspark_jms.cli.access import add_access, source_options
@@ -43,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pyspark_jms.jms.model import Destination, DestinationKind
-    from pyspark_jms.source.moving import move
+    from pyspark_jms.source.moving import look_for_targets, move
     from pyspark_jms.spark.protocols import connect_mover, source_protocol
 
     if options.max is not None and options.max < 1:
@@ -57,6 +58,12 @@ def _run(options: argparse.Namespace) -> int:
     if parsed.connection.addresses[0].protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
+    targets = None
+    if to is None and protocol.browses_whole_queues:
+        targets = look_for_targets(
+            parsed, protocol, connect_mover(parsed), limit=options.max, accept_claims=options.yes
+        )
+        _print_targets(targets, options.queue)
     with Progress("moved") as progress:
         moved = move(
             parsed,
@@ -66,6 +73,7 @@ def _run(options: argparse.Namespace) -> int:
             limit=options.max,
             on_moved=progress.show,
             accept_claims=options.yes,
+            targets=targets,
         )
     _print(moved, options, waiting)
     return int(bool(moved.left))
@@ -124,6 +132,12 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
             f"The broker lists the bodies of {len(messages):,} of the {depth:,} messages of queue {queue}.",
             f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has no maps, streams or objects.",
         )
+
+
+def _print_targets(targets: Counter[str], queue: str) -> None:
+    """Before anything is moved."""
+    for target, count in targets.most_common():
+        print(f"{queue} has {counted(count)} for {target}", file=sys.stderr, flush=True)
 
 
 def _print(moved: "Moved", options: argparse.Namespace, waiting: int | None) -> None:

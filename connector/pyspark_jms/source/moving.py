@@ -11,7 +11,7 @@ A message is decoded and sent as a new message: body, properties, types and head
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -31,7 +31,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.parts import rows_of
 
-__all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "move"]
+__all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "look_for_targets", "move"]
 
 _POLL_SECONDS = 0.05
 _PROBE_SECONDS = 0.25
@@ -41,6 +41,7 @@ _SPARE_MESSAGES = 100
 """Messages that stay occupy the prefetch window, so with a limit it is larger than the limit."""
 _NO_ORIGIN = "neither the broker nor a property names the queue that the message came from: give --to"
 _CAME_BACK = "the message was moved by this command and came back"
+_CAME_LATE = "the message came after the queues were printed: run the command again"
 _UNREADABLE = "the body cannot be read: see column body_error of pyspark-jms peek"
 _EMPTY_TEXT = "the text is empty, so it may be a body that STOMP does not carry: move it over AMQP"
 _OWN_PROPERTIES = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
@@ -106,10 +107,12 @@ def move(
     limit: int | None,
     on_moved: Callable[[int], None],
     accept_claims: bool = False,
+    targets: Collection[str] | None = None,
 ) -> Moved:
     """Move at most ``limit`` messages, or all. ``to`` None: each goes to the queue that it came from.
 
-    ``accept_claims``: where the broker notes no queue, follow the property ``SOURCE_PROPERTY``.
+    ``accept_claims``: where the broker notes no queue, follow the property ``SOURCE_PROPERTY``. ``targets``: the queues
+    that the user has seen; a message for another one stays.
     ``on_moved`` is called with the number of messages that the broker has confirmed.
     """
     arrivals = protocol.arrivals()
@@ -118,7 +121,7 @@ def move(
         if to is not None:
             link.check_target(to.name)
         _subscribe(link, options, limit)
-        mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims)
+        mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims, targets=targets)
         quiet_since = time.monotonic()
         while limit is None or mover.moved.messages < limit:
             blocks = link.take()
@@ -134,13 +137,38 @@ def move(
     return mover.moved
 
 
-def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None) -> None:
+def look_for_targets(
+    options: SourceOptions, protocol: SourceProtocol, connect: ConnectMover, *, limit: int | None, accept_claims: bool
+) -> Counter[str]:
+    """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken."""
+    arrivals = protocol.arrivals()
+    with closing(connect(options.connection, arrivals)) as link:
+        link.require_movable()
+        _subscribe(link, options, limit, browse=True)
+        mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
+        found: Counter[str] = Counter()
+        quiet_since = time.monotonic()
+        while not link.browse_ended and time.monotonic() - quiet_since < options.idle_timeout:
+            for block in link.take():
+                room = len(block) if limit is None else limit - found.total()
+                found.update(target.name for target in mover.movable(block)[:room])
+                if limit is not None and found.total() >= limit:
+                    return found
+                link.shown(len(block))
+                quiet_since = time.monotonic()
+            link.check_messages()
+            arrivals.pause(_POLL_SECONDS)
+    return found
+
+
+def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, browse: bool = False) -> None:
     link.subscribe(
         Subscription(
             destination=options.destinations[0],
             window_bytes=options.window_bytes,
             window_messages=None if limit is None else limit + _SPARE_MESSAGES,
             transform=True,
+            browse=browse,
             selector=options.selector_for(link.dialect),
         )
     )
@@ -162,6 +190,7 @@ class _Mover:
         *,
         to: Destination | None,
         accept_claims: bool,
+        targets: Collection[str] | None = None,
     ) -> None:
         self.moved = Moved(link.guarantee)
         self._link = link
@@ -169,6 +198,7 @@ class _Mover:
         self._protocol = protocol
         self._to = to
         self._accept_claims = accept_claims
+        self._targets = targets
         self._refusals: dict[Destination, str | None] = {}
         """Destination → why no message may go there."""
         self._run = uuid.uuid4().hex
@@ -182,11 +212,22 @@ class _Mover:
             self._move(replace(block.slice(start, end), ids=block.ids[start:end]), left)
             on_moved(self.moved.messages)
 
+    def movable(self, block: MessageBlock) -> list[Destination]:
+        """Where the messages that can be moved go, in their order."""
+        targets = self._targets_of(block, self._rows_of(block))
+        return [target for target in targets if isinstance(target, Destination)]
+
+    def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
+        place = BatchPart(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
+        return rows_of(place, self._options, self._protocol)[0]
+
+    def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:
+        return [self._target(block, row) for row in rows.select(_DECIDING).to_pylist()]
+
     def _move(self, block: MessageBlock, limit: int) -> None:
         """One transaction."""
-        place = BatchPart(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
-        rows = rows_of(place, self._options, self._protocol)[0]
-        targets = [self._target(block, row) for row in rows.select(_DECIDING).to_pylist()]
+        rows = self._rows_of(block)
+        targets = self._targets_of(block, rows)
         chosen = [index for index, target in enumerate(targets) if isinstance(target, Destination)][:limit]
         self.moved.left.update(target for target in targets if isinstance(target, str))
         letters: list[Letter] = []
@@ -234,7 +275,9 @@ class _Mover:
             return _NO_ORIGIN
         if refusal := self._refusal(target):
             return refusal
-        return target if noted or self._accept_claims else _claim_of(target)
+        if not noted and not self._accept_claims:
+            return _claim_of(target)
+        return target if self._targets is None or target.name in self._targets else _CAME_LATE
 
     def _refusal(self, target: Destination) -> str | None:
         if target not in self._refusals:

@@ -93,6 +93,8 @@ def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands
     assert "give --yes" in commands.errors
     assert commands("move", "--queue", queue, "--yes", *certain) == 0
     assert f"  2 to {queue}.a\n  1 to {queue}.b\n" in commands.output
+    seen_before = f"{queue} has 2 messages for {queue}.a\n{queue} has 1 message for {queue}.b\n" in commands.errors
+    assert seen_before is (not certain)
 
 
 @pytest.mark.broker

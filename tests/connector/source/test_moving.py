@@ -16,7 +16,7 @@ from waiting import await_count, await_value, settled, wait_until
 from pyspark_jms.errors import InvalidDestinationError, JMSError, LinkError, TransactionRolledBackError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.moving import move
+from pyspark_jms.source.moving import look_for_targets, move
 from pyspark_jms.spark.protocols import connect_mover, source_protocol
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
@@ -24,12 +24,17 @@ DISCHARGE = b"\x00\x53\x32"
 """Of AMQP, part 4 §4.5.7: the descriptor of a discharge. The first one only shows that the broker has transactions."""
 
 
-def _move(running, queue, to=None, *, limit=None, on_moved=lambda _: None, accept_claims=False, **options):
-    given = access(running) | {"queue": queue, "idleTimeout": "500ms"} | options
-    parsed = SourceOptions.parse(given)
+def _parsed(running, queue, options):
+    return SourceOptions.parse(access(running) | {"queue": queue, "idleTimeout": "500ms"} | options)
+
+
+def _move(
+    running, queue, to=None, *, limit=None, on_moved=lambda _: None, accept_claims=False, targets=None, **options
+):
+    parsed = _parsed(running, queue, options)
     target = None if to is None else Destination.parse(f"queue://{to}")
     connect = connect_mover(parsed)
-    given = {"to": target, "limit": limit, "on_moved": on_moved, "accept_claims": accept_claims}
+    given = {"to": target, "limit": limit, "on_moved": on_moved, "accept_claims": accept_claims, "targets": targets}
     return move(parsed, source_protocol(parsed), connect, **given)
 
 
@@ -159,6 +164,33 @@ def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_na
         broker, "DLQ", accept_claims=True, selector=f"spark_jms_source = 'queue://{queue}.pay'", **protocol[1]
     )
     assert (dict(moved.targets), dict(moved.left)) == ({queue: 1}, {})
+
+
+def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    dead, url = f"{queue}.dead", {"brokerUrl": broker.amqp_url}
+
+    def send(name, count):
+        with RawStomp(broker) as raw:
+            raw.send(dead, [([("spark_jms_source", f"queue://{queue}.{name}")], str(n)) for n in range(count)])
+
+    def found(**given):
+        parsed = _parsed(broker, dead, url)
+        given = {"limit": None, "accept_claims": True} | given
+        return look_for_targets(parsed, source_protocol(parsed), connect_mover(parsed), **given)
+
+    send("a", 1_500)
+    send("b", 2)
+    assert found() == {f"{queue}.a": 1_500, f"{queue}.b": 2}
+    assert found(limit=3) == {f"{queue}.a": 3}
+    assert found(accept_claims=False) == {}
+    assert (broker.message_count(dead), set(broker.delivery_counts(dead))) == (1_502, {0})
+    targets = found()
+    send("late", 3)
+    moved = _move(broker, dead, accept_claims=True, targets=targets, **url)
+    assert (moved.targets, moved.left.total()) == (targets, 3)
+    assert "came after the queues were printed" in next(iter(moved.left))
 
 
 @pytest.mark.parametrize("name", ["pyspark-jms.staging.x.token", "activemq.management", "a::pyspark-jms.commits.x"])
