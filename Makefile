@@ -69,12 +69,12 @@ test: check $(SHARED) ## test every guarantee once, on a real broker and a real 
 	$(PYTEST) $(WORKERS) -m 'not deep and not container and not slow'
 
 test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more crashes, containers
-	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow'
+	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow' --tested tests/tested/newest.json
 	$(PYTEST) -m 'container and not slow'
 
 test-spark: $(READY) $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
 	@test -n "$(SPARK)" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }
-	NEWEST_PYTHON=$(BIN)/python PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(FEWER) -m releases $(RELEASES)
+	NEWEST_PYTHON=$(BIN)/python PYTEST_ADDOPTS="-W $(UNCLOSED)" $(patsubst $(BIN)/%,$(OTHER)/bin/%,$(PYTEST)) $(FEWER) -m releases --tested tests/tested/$(SPARK).json $(RELEASES)
 
 test-older: $(OLDER:%=build/spark-%/.ready) ## run the main tests on three older releases of Spark, one after the other
 	for release in $(OLDER); do $(MAKE) --no-print-directory test-spark SPARK=$$release || exit 1; done

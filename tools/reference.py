@@ -1,15 +1,17 @@
 """The reference pages, written from the code: options from ``OPTIONS``, errors from their tree, commands from argparse,
-symptoms and remedies of errors from errors.toml.
+symptoms and remedies of errors from errors.toml. The compatibility matrix is written from the files in tests/tested.
 
 ``python tools/reference.py`` rewrites them between their markers; ``--check`` only reports what is out of date.
 """
 
 import argparse
+import json
 import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
@@ -211,7 +213,35 @@ def _argument_row(action: argparse.Action) -> tuple[str, ...]:
     return names, "required" if action.required else shown, text[:1].upper() + text[1:]
 
 
+# --- compatibility -------------------------------------------------------------------------------------
+
+TESTED = ROOT / "tests/tested"
+"""What runs of tests used (``pytest --tested``): newest.json, and a file for each older release of Spark."""
+
+_BROKERS = {"artemis": "Artemis", "classic": "Classic", "rabbitmq": "RabbitMQ", "broker-j": "Qpid Broker-J"}
+
+
+def compatibility_table() -> str:
+    runs = [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in TESTED.glob("*.json")]
+    runs.sort(key=lambda run: [int(number) for number in run[1]["PySpark"].split(".")], reverse=True)
+    head = ("pyspark-jms", "PySpark", "Python", "Delta", "Iceberg", "brokers", "tests")
+    return _table(head, [_compatibility_row(*run) for run in runs])
+
+
+def _compatibility_row(name: str, used: dict[str, Any]) -> tuple[str, ...]:
+    brokers = "; ".join(f"{title} {_versions(used, broker)}" for broker, title in _BROKERS.items() if broker in used)
+    tests = "`make test test-deep`" if name == "newest" else f"`make test-spark SPARK={name}`"
+    tables = [_versions(used, table) or "not tried" for table in ("Delta", "Iceberg")]
+    return used["pyspark-jms"], used["PySpark"], used["Python"], *tables, brokers, tests
+
+
+def _versions(used: dict[str, Any], name: str) -> str:
+    return ", ".join(used.get(name, []))
+
+
 PAGES = {
+    "README.md": compatibility_table,
+    "docs/deployment.md": compatibility_table,
     "docs/options.md": options_tables,
     "docs/errors.md": errors_text,
     "docs/brokers.md": brokers_table,

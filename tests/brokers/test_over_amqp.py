@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import uuid
 from contextlib import closing
 
@@ -50,7 +51,7 @@ class AmqpStage:
     def version(self):
         options, source = SourceOptions.parse(self.access | {"queue": "none"}), AmqpSource()
         with closing(source.connect(options.connection, source.arrivals())) as link:
-            return link.server.rpartition("/")[2]
+            return re.search(r"/([\d.]+)", link.server)[1]
 
     def java(self):
         return JmsClient(self.broker.amqp_url, self.broker.user, self.broker.password)

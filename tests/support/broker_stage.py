@@ -3,6 +3,7 @@
 import functools
 import itertools
 import os
+import re
 import socket
 import urllib.parse
 
@@ -38,7 +39,7 @@ class Stage:
     @functools.cached_property
     def version(self):
         with self.client() as client:
-            return client.server.rpartition("/")[2]
+            return re.search(r"/([\d.]+)", client.server)[1]
 
     def client(self):
         return Client(self)

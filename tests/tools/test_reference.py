@@ -117,3 +117,13 @@ def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it(reference):
     by_fact = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
     assert by_fact["one transaction for each task (`transaction=task`)"] == ["yes", "yes", "refused"]
     assert by_fact["`JMSMessageID`"] == ["no", "yes", "if the producer set one"]
+
+
+def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then_those_of_make_test_older(reference):
+    (older,) = re.findall(r"^OLDER +:= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    _, _, newest, *rows = [line.strip("| ").split(" | ") for line in reference.compatibility_table().splitlines()]
+    assert newest[-1] == "`make test test-deep`"
+    assert rows
+    assert {row[1] for row in rows} <= set(older.split())
+    assert [row[-1] for row in rows] == [f"`make test-spark SPARK={row[1]}`" for row in rows]
+    assert all("Artemis" in row[-2] for row in (newest, *rows))
