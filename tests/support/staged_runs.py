@@ -13,11 +13,11 @@ from streaming import access, left
 DRIVER = Path(__file__).with_name("staged_driver.py")
 
 
-def start(broker, queue, folder, kill_at="never", nth=1, **options):
+def start(broker, queue, folder, kill_at="never", nth=1, driver=DRIVER, **options):
     settings_of(broker)  # skips without AMQP
     given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
     given |= {"maxMessagesPerTrigger": "25", "idleTimeout": "200ms", "partitionBytes": "1k"} | options
-    command = [sys.executable, str(DRIVER), str(folder), kill_at, str(nth), json.dumps(given)]
+    command = [sys.executable, str(driver), str(folder), kill_at, str(nth), json.dumps(given)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

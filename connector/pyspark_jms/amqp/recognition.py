@@ -12,7 +12,7 @@ from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.recognition import Recognition
 
-__all__ = ["RECOGNITION", "most_deliveries", "redelivered"]
+__all__ = ["RECOGNITION", "most_deliveries", "redelivered", "suspect"]
 
 _NARROW, _WIDE = (3, 0xC0, 5), (3, 0xD0, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
@@ -40,6 +40,13 @@ def redelivered(block: MessageBlock) -> int:
 def most_deliveries(block: MessageBlock) -> int:
     """The highest delivery count of one message."""
     return max((delivery_count(block.message(int(index))) for index in _may_be_redelivered(block)), default=0)
+
+
+def suspect(block: MessageBlock) -> tuple[int, str]:
+    """The highest delivery count of one message, and that message's fingerprint; (0, "") if none was redelivered."""
+    found = ((delivery_count(block.message(int(index))), int(index)) for index in _may_be_redelivered(block))
+    deliveries, index = max(found, default=(0, -1))
+    return (deliveries, _fingerprint(block, index).hex()) if deliveries else (0, "")
 
 
 def _may_be_redelivered(block: MessageBlock) -> Any:

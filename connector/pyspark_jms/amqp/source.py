@@ -1,6 +1,6 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
@@ -9,7 +9,9 @@ from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.staging_queue import Names
+from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
 from pyspark_jms.amqp.recognition import RECOGNITION
 from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.blocks.block import MessageBlock
@@ -142,3 +144,16 @@ class AmqpSource:
         client_id = durable.client_id if durable is not None and not durable.shared else None
         names = Names(queue, stream, client_id)
         return AmqpStagedLink(settings, names, arrivals, None if durable is None else (topic, durable))
+
+    def connect_reader(
+        self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None
+    ) -> AmqpReaderLink:
+        return AmqpReaderLink(settings, RegisterName(base, reader, client_id), arrivals)
+
+    def connect_probe(
+        self,
+        settings: ConnectionSettings,
+        destinations: Sequence[Destination],
+        selector_for: Callable[[Any], str | None],
+    ) -> AmqpProbe:
+        return AmqpProbe(settings, destinations, selector_for)

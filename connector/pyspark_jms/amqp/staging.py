@@ -8,7 +8,7 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.staging_queue import Names, Outgoing, StagingQueue, block_of
-from pyspark_jms.amqp.recognition import most_deliveries
+from pyspark_jms.amqp.recognition import most_deliveries, suspect
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.staging.tokens import is_token
 from pyspark_jms.errors import JMSError
@@ -28,6 +28,9 @@ _MARGIN_SECONDS = 10.0
 class AmqpStagedLane(Lane, MessageAnswers):
     def most_deliveries(self, block: MessageBlock) -> int:
         return most_deliveries(block)
+
+    def suspect(self, block: MessageBlock) -> tuple[int, str]:
+        return suspect(block)
 
 
 class AmqpStagedLink(StagingQueue):

@@ -33,12 +33,12 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
             f" {values['clientId']}.{staging}.",
             _REMEDY,
         )
-    own = (staging, f"{staging}.token")
+    own = [staging, f"{staging}.token", *(f"{staging}.{reader}" for reader in range(values["readers"] or 0))]
     others = read if dead is None else [*read, ("deadLetterQueue", dead)]
     for option, name in others:
         if any(may_receive(name, each) for each in own):
             raise OptionConflictError(
-                f"Option {option}={name} is also stagingQueue={staging}, or its token {staging}.token.",
+                f"Option {option}={name} is also stagingQueue={staging}, or another queue that begins with this name.",
                 f"{_REMEDY} The messages of a staging queue are the connector's own.",
             )
 

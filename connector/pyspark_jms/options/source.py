@@ -46,6 +46,7 @@ _STREAM_ONLY = frozenset(
         "failondataloss",
         "deliveryguarantee",
         "stagingqueue",
+        "readers",
         "subscriptionname",
         "clientid",
         "sharedsubscription",
@@ -76,6 +77,8 @@ class SourceOptions:
     exactly_once: bool
     """Whether messages are kept in a staging queue of the broker: deliveryGuarantee=exactly-once."""
     staging_queue: str | None
+    readers: int | None
+    """How many tasks of a batch receive; None: the driver receives."""
     fail_on_data_loss: bool
     max_messages: int | None
     max_bytes: int
@@ -112,6 +115,7 @@ class SourceOptions:
             journal=_journal(values),
             exactly_once=_exactly_once(values),
             staging_queue=values["stagingQueue"],
+            readers=_readers(values),
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=values["maxBytesPerTrigger"],
@@ -248,6 +252,24 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
                 "Give subscriptionName and clientId, for a durable subscription.",
             )
     return exactly_once
+
+
+def _readers(values: Mapping[str, Any]) -> int | None:
+    readers: int | None = values["readers"]
+    if readers is None:
+        return None
+    if values["deliveryGuarantee"] != "exactly-once":
+        raise OptionConflictError(
+            "Option readers is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+        )
+    if values["topic"] is not None:
+        raise OptionConflictError("Option readers is given for a topic.", "Leave it out, or read a queue.")
+    if values["minMessagesPerTrigger"] is not None:
+        raise OptionConflictError(
+            "Option readers is given with minMessagesPerTrigger: nobody counts the messages before they are received.",
+            "Leave one of the two out.",
+        )
+    return readers
 
 
 def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:

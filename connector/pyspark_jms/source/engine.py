@@ -1,7 +1,9 @@
 """What Spark's adapter calls of a streaming read, in either way: at least once or with a journal, or staged."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pyspark_jms.source.readers.task import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = ["SourceEngine"]
@@ -17,7 +19,7 @@ class SourceEngine(Protocol):
 
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]: ...
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]: ...
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[TaskInput | ReaderInput]: ...
 
     def commit(self, end: dict[str, Any]) -> None: ...
 

@@ -30,6 +30,9 @@ class TaskInput:
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
+    def __repr__(self) -> str:
+        return f"{len(self)} JMS messages"
+
 
 class TaskInputs:
     """In the runner: of every batch, ``of`` its parts; ``release`` what is done; ``close`` at the end."""

@@ -28,6 +28,8 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        if isinstance(limit, ReadAllAvailable) and self._options.readers is not None:
+            return self._engine().latest_offset(start)  # one batch, which is done when its tasks are
         if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
             raise UnsupportedError(
                 "Trigger.Once runs one batch, and the first batch of an exactly-once read is empty.",

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.engine import SourceEngine
+from pyspark_jms.source.readers.task import ReaderInput, read_reader
 from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.protocols import source_engine, source_protocol
 from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
@@ -17,10 +18,10 @@ __all__ = ["StreamReading"]
 
 @dataclass(repr=False)
 class _TaskPartition(InputPartition):
-    task: TaskInput
+    task: TaskInput | ReaderInput
 
     def __repr__(self) -> str:
-        return f"{len(self.task)} JMS messages"
+        return repr(self.task)
 
 
 class StreamReading(DataSourceStreamReader):
@@ -60,4 +61,7 @@ class StreamReading(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _TaskPartition)
-        return short_traceback_of_rows(read_task(partition.task, self._options, source_protocol(self._options)))
+        protocol: Any = source_protocol(self._options)
+        if isinstance(partition.task, ReaderInput):
+            return short_traceback_of_rows(read_reader(partition.task, self._options, protocol))
+        return short_traceback_of_rows(read_task(partition.task, self._options, protocol))

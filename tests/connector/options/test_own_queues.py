@@ -16,6 +16,7 @@ LETTERS = {"onBadMessage": "deadLetter"}
     [
         ONCE | {"queue": "s", "stagingQueue": "s"},
         ONCE | {"queue": "s.token", "stagingQueue": "s"},
+        ONCE | {"queue": "s.1", "stagingQueue": "s", "readers": "2"},
         ONCE | {"queue": '["a", "s"]', "stagingQueue": "s"},
         ONCE | {"queue": "s::s.owner", "stagingQueue": "s"},
         ONCE | {"queue": "x::s.token", "stagingQueue": "s"},

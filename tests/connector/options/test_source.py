@@ -149,6 +149,7 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
     ("given", "reason"),
     [
         ({"queue": "q", "stagingQueue": "s"}, "without deliveryGuarantee=exactly-once"),
+        ({"queue": "q", "readers": "2"}, "readers is given without deliveryGuarantee=exactly-once"),
         ({"topic": "t", "deliveryGuarantee": "exactly-once"}, "for a plain topic subscription"),
     ],
 )

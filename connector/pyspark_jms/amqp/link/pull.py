@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of, require_echo
+from pyspark_jms.amqp.link.sources import OUTCOMES, require_echo
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
@@ -14,7 +14,7 @@ from pyspark_jms.amqp.wire.transfers import Transfers
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ReceiptTimeoutError
 
-__all__ = ["Pull", "browse", "drain"]
+__all__ = ["Pull", "browse", "drain", "look"]
 
 _CREDIT = 100_000
 """More messages than there are. A drain whose credit is used up exactly is not answered."""
@@ -108,27 +108,37 @@ class Pull:
             for first, last in ranges_of(ids):
                 self.receiver.release(first, last)
 
-    def detach(self, *, closed: bool = True) -> None:
+    def detach(self, *, closed: bool = True, wait: bool = True) -> None:
         """Give back what was not accepted. ``closed`` False: a durable subscription stays."""
         receiver = self.receiver
         if receiver.state is EndpointState.ENDED:
             return
         with self._connection.core():
             receiver.detach(closed=closed)
-        self._connection.await_(lambda: not receiver.is_attached, "its detach")
+        if wait:
+            self._connection.await_(lambda: not receiver.is_attached, "its detach")
 
 
-def browse(connection: Connection, address: str, selector: str | None = None) -> Iterator[bytes]:
-    """The messages of a queue, which stay there; no delivery count rises."""
-    source = Source(
-        address=address,
-        distribution_mode="copy",
-        filter=filter_of(selector),
-        outcomes=OUTCOMES,
-        capabilities=("queue",),
-    )
-    pull = Pull(connection, source)
+def look(connection: Connection, source: Source, most: int, *, head_bytes: int | None = None) -> MessageBlock:
+    """The first messages that a browse shows, at most ``most``: by a new link, and one request.
+
+    A new link has no earlier drain whose late end could answer this one.
+    """
+    pull = Pull(connection, source, head_bytes=head_bytes)
     require_echo(connection.address, source, pull.receiver.remote_source)
+    drain(connection, pull.receiver, most)
+    with connection.changed:
+        block = pull.receiver.transfers.take()
+    pull.detach(wait=False)
+    return block
+
+
+def browse(connection: Connection, address: str) -> Iterator[bytes]:
+    """The messages of a queue, which stay there; no delivery count rises."""
+    pull = Pull(
+        connection,
+        Source(address=address, distribution_mode="copy", outcomes=OUTCOMES, capabilities=("queue",)),
+    )
     seen = -1
     while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
         seen = pull.receiver.received

@@ -12,10 +12,11 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 
-from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.kept import connected, keep
 from pyspark_jms.amqp.link.locks import require_one_consumer
-from pyspark_jms.amqp.link.pull import Pull, browse, drain
-from pyspark_jms.amqp.link.sources import OUTCOMES
+from pyspark_jms.amqp.link.pull import Pull, browse, drain, look
+from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.staged_messages import (
     HEAD_BYTES,
     SeenBlock,
@@ -26,7 +27,6 @@ from pyspark_jms.amqp.link.staged_messages import (
     token_message,
 )
 from pyspark_jms.amqp.link.staging_queue import block_of
-from pyspark_jms.amqp.link.transacted import Transacted
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
@@ -44,6 +44,8 @@ _log = logging.getLogger("pyspark_jms.link")
 _DURABLE = 2
 _TAKE_SECONDS = 5.0
 """A message of the register that no other connection holds arrives at once."""
+_MOST_TOKENS = 1_000
+"""More than there ever are. A drain whose credit is used up exactly is not answered."""
 _KIND, _TOKEN = "kind", "token"
 _TOKENS = f"{_KIND} = '{_TOKEN}'"
 
@@ -82,8 +84,8 @@ class ReadRegister:
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals | None = None) -> None:
         self.name = name
-        self.connection: Connection = connect(dataclasses.replace(settings, client_id=name.container), arrivals)
-        self._transaction = Transacted(self.connection)
+        self._kept_as = dataclasses.replace(settings, client_id=name.container)
+        self.connection, self._transaction = connected(self._kept_as, arrivals)
         self._address = self.connection.dialect.send.address(DestinationKind.TOPIC, name.address)
         self._lock: Pull | None = None
         self._taken: list[bytes] = []
@@ -204,6 +206,22 @@ class ReadRegister:
             _log.debug("= %s did not confirm a detach: %s", self.connection.address, error.fact)
         self.connection.close()
 
+    def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
+        """As ``close``, when every message is accepted or given back: the connection is kept. Never raises.
+
+        ``sources``: their links, and whether the broker shall forget them.
+        """
+        links = [*sources, *([] if self._lock is None else [(self._lock.receiver, False)])]
+        try:
+            with self.connection.core():
+                for receiver, closed in links:
+                    receiver.detach(closed=closed)
+            self.connection.await_(lambda: not any(each.is_attached for each, _ in links), "its detach")
+        except JMSError:
+            self.connection.drop()
+            return
+        keep(self._kept_as, self.connection, self._transaction)
+
     def drop(self) -> None:
         """Close the connection without a word to the broker: it gives everything back."""
         self.connection.drop()
@@ -211,7 +229,15 @@ class ReadRegister:
 
 def tokens_of(connection: Connection, name: RegisterName) -> tuple[Sighting, ...]:
     """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector."""
-    seen = (seen_token(message) for message in browse(connection, name.queue, _TOKENS))
+    source = Source(
+        address=name.queue,
+        distribution_mode="copy",
+        filter=filter_of(_TOKENS),
+        outcomes=OUTCOMES,
+        capabilities=("queue",),
+    )
+    block = look(connection, source, _MOST_TOKENS)
+    seen = (seen_token(block.message(index)) for index in range(len(block)))
     return tuple(Sighting(_parsed(name, each.text), each.deliveries) for each in seen)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.staged.links import StagedLink, StagedProtocol
+from pyspark_jms.source.staged.links import SourcesLink, StagedLink, StagedProtocol
 
 __all__ = ["DEFAULT_PREFIX", "connect_link", "queue_of", "subscriptions_of"]
 
@@ -27,7 +27,7 @@ def connect_link(options: SourceOptions, protocol: StagedProtocol, arrivals: Any
     )
 
 
-def subscriptions_of(options: SourceOptions, link: StagedLink) -> list[Subscription]:
+def subscriptions_of(options: SourceOptions, link: SourcesLink) -> list[Subscription]:
     """The limits of a batch are shared among the sources, so that little is received and given back."""
     lanes = len(options.destinations)
     messages = options.max_messages

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import DeadLetter
-from pyspark_jms.source.staged.links import StagedLink
+from pyspark_jms.source.staged.links import SourcesLink
 
 __all__ = ["divert_oversized", "divert_unmappable"]
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("pyspark_jms.source")
 
 
 def divert_unmappable(
-    link: StagedLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
+    link: SourcesLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
 ) -> dict[int, str]:
     """Returns which of the block's first messages went to the dead-letter queue, and why."""
     if options.on_bad_message != "deadLetter" or not upto:
@@ -31,7 +31,7 @@ def divert_unmappable(
     return bad
 
 
-def divert_oversized(link: StagedLink, number: int, options: SourceOptions) -> tuple[int, int]:
+def divert_oversized(link: SourcesLink, number: int, options: SourceOptions) -> tuple[int, int]:
     """Of the messages above maxMessageBytes, how many went to the dead-letter queue, and how many were skipped."""
     lane, letters, skipped = link.lanes[number], 0, 0
     limit = options.connection.max_message_bytes

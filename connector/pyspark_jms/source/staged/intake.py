@@ -14,11 +14,11 @@ from pyspark_jms.source.lingering import LINGER_SECONDS
 from pyspark_jms.source.links import Arrivals
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.staged.diverting import divert_oversized, divert_unmappable
-from pyspark_jms.source.staged.links import StagedLane, StagedLink
+from pyspark_jms.source.staged.links import SourcesLink, StagedLane
 from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
 
-__all__ = ["Intake"]
+__all__ = ["Intake", "release_spans", "waiting_of"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -39,7 +39,7 @@ class Intake:
         self.dead_letters = 0
         self.skipped = 0
 
-    def receive(self, link: StagedLink, move: Move) -> None:
+    def receive(self, link: SourcesLink, move: Move) -> None:
         """Adds what is moved next. Nothing: too little, or nothing came for a while, or everything is drained."""
         self._admission.begin(link.received_bytes)
         while True:
@@ -47,7 +47,7 @@ class Intake:
             verdict = self._wait(link, lanes, move)
             spans = self._take(link, lanes, move)
             if verdict is Verdict.NONE_YET and 0 < sum(map(len, spans)) < (self._options.min_messages or 0):
-                _release(link, spans)
+                release_spans(link, spans)
                 return
             self._add(link, spans, move)
             if len(move) or self._is_over(link):
@@ -56,7 +56,7 @@ class Intake:
                 return
             self._admission.begin(link.received_bytes)
 
-    def _is_over(self, link: StagedLink) -> bool:
+    def _is_over(self, link: SourcesLink) -> bool:
         """Whether no message is an answer: AvailableNow goes on until each source has proven to be drained."""
         drain = self._drain
         if drain is None:
@@ -66,13 +66,13 @@ class Intake:
                 drain.ended.add(lane)
         return not self._open(link)
 
-    def _open(self, link: StagedLink) -> list[int]:
+    def _open(self, link: SourcesLink) -> list[int]:
         """The lanes that are read: of a drain those that have not ended."""
         return [lane for lane in range(len(link.lanes)) if self._drain is None or lane not in self._drain.ended]
 
     # --- waiting -------------------------------------------------------------------------------
 
-    def _wait(self, link: StagedLink, numbers: list[int], move: Move) -> Verdict:
+    def _wait(self, link: SourcesLink, numbers: list[int], move: Move) -> Verdict:
         lanes = [link.lanes[number] for number in numbers]
         try:
             for lane in lanes:
@@ -83,7 +83,7 @@ class Intake:
                     lane.check()
                 if not self._add_full(link, numbers, move):
                     return Verdict.CUT
-                waiting = _waiting(lanes, move)
+                waiting = waiting_of(lanes, move)
                 verdict = self._admission.verdict(waiting, link.received_bytes)
                 if verdict in {Verdict.CUT, Verdict.NONE_YET} or (
                     verdict is Verdict.NOTHING and self._admission.quiet >= self._patience
@@ -115,7 +115,7 @@ class Intake:
     def _patience(self) -> float:
         return IDLE_SECONDS if self._drain is None else self._drain.idle_timeout
 
-    def _add_full(self, link: StagedLink, numbers: list[int], move: Move) -> bool:
+    def _add_full(self, link: SourcesLink, numbers: list[int], move: Move) -> bool:
         """Add what can be taken without cutting a block short, so that the broker stores it while more is received.
 
         Not below a minimum, which may give everything back. Returns whether there is room for more.
@@ -127,7 +127,7 @@ class Intake:
 
     # --- taking --------------------------------------------------------------------------------
 
-    def _take(self, link: StagedLink, numbers: list[int], move: Move) -> list[Span]:
+    def _take(self, link: SourcesLink, numbers: list[int], move: Move) -> list[Span]:
         spans: list[Span] = []
         for number in numbers:
             link.lanes[number].check()
@@ -135,7 +135,7 @@ class Intake:
             spans += self._spans(link, [(number, block) for block in link.lanes[number].take()], move)
         return spans
 
-    def _spans(self, link: StagedLink, blocks: list[tuple[int, MessageBlock]], move: Move) -> list[Span]:
+    def _spans(self, link: SourcesLink, blocks: list[tuple[int, MessageBlock]], move: Move) -> list[Span]:
         spans: list[Span] = []
         for number, block in blocks:
             lane = link.lanes[number]
@@ -144,7 +144,7 @@ class Intake:
             spans += self._of_block(link, number, block)
         return spans
 
-    def _of_block(self, link: StagedLink, number: int, block: MessageBlock) -> list[Span]:
+    def _of_block(self, link: SourcesLink, number: int, block: MessageBlock) -> list[Span]:
         """The messages of a block that become rows, in runs between those that do not."""
         lane, drain = link.lanes[number], self._drain
         upto = drain.sent_before_start(number, lane, block, now_ms=time.time() * 1000) if drain else len(block)
@@ -156,12 +156,12 @@ class Intake:
         spans = [Span(number, block, a + 1, b) for a, b in pairwise(edges)]
         return [span for span in spans if len(span)]
 
-    def _divert_oversized(self, link: StagedLink, number: int) -> None:
+    def _divert_oversized(self, link: SourcesLink, number: int) -> None:
         letters, skipped = divert_oversized(link, number, self._options)
         self.dead_letters += letters
         self.skipped += skipped
 
-    def _add(self, link: StagedLink, spans: list[Span], move: Move) -> bool:
+    def _add(self, link: SourcesLink, spans: list[Span], move: Move) -> bool:
         """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
         for at, span in enumerate(spans):
             size, most = self._options.max_bytes - move.size, self._options.max_messages
@@ -170,18 +170,18 @@ class Intake:
             if len(taken):
                 move.add(taken)
             if len(rest):
-                _release(link, [rest, *spans[at + 1 :]])
+                release_spans(link, [rest, *spans[at + 1 :]])
                 return False
         return True
 
 
-def _waiting(lanes: Sequence[StagedLane], move: Move) -> Waiting:
+def waiting_of(lanes: Sequence[StagedLane], move: Move) -> Waiting:
     figures = [(len(move), move.size), *(lane.waiting() for lane in lanes)]
     size = sum(size for _, size in figures)
     return Waiting(sum(messages for messages, _ in figures), size, size, no_room=False)
 
 
-def _release(link: StagedLink, spans: list[Span]) -> None:
+def release_spans(link: SourcesLink, spans: list[Span]) -> None:
     """Give messages back: they return to the head of their queue, in their order."""
     for span in spans:
         link.lanes[span.lane].release([each for each in span.ids if each is not None])

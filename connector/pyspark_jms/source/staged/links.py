@@ -11,7 +11,7 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol, Timestamped, Unmappable
 
-__all__ = ["StagedLane", "StagedLink", "StagedProtocol", "StagedToken", "Stretch"]
+__all__ = ["SourcesLink", "StagedLane", "StagedLink", "StagedProtocol", "StagedToken", "Stretch"]
 
 
 class StagedToken(Protocol):
@@ -53,6 +53,9 @@ class StagedLane(Unmappable, Timestamped, Protocol):
     def most_deliveries(self, block: MessageBlock) -> int:
         """The highest number of earlier deliveries of one message."""
 
+    def suspect(self, block: MessageBlock) -> tuple[int, str]:
+        """The highest number of earlier deliveries of one message, and what identifies that message."""
+
     def resume(self) -> None: ...
 
     def pause(self) -> None:
@@ -73,17 +76,14 @@ class StagedLane(Unmappable, Timestamped, Protocol):
         """Give messages back; their delivery counts stay."""
 
 
-class StagedLink(Protocol):
-    """One connection with the lock, the tokens and blocks, and the sources of one stream."""
+class SourcesLink(Protocol):
+    """One connection with a lock and the sources: what the intake needs of it."""
 
     @property
     def dialect(self) -> BrokerDialect: ...
 
     @property
     def address(self) -> Address: ...
-
-    @property
-    def server(self) -> str | None: ...
 
     @property
     def received_bytes(self) -> int: ...
@@ -99,6 +99,26 @@ class StagedLink(Protocol):
         """``SubscriptionInUseError``: another connection has the lock."""
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None: ...
+
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:
+        """First numbers, counts and messages, in the transaction of the next ``move``.
+
+        ``finished``: ``take_finished`` of this number will follow, so the broker may send its blocks meanwhile.
+        """
+
+    def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
+        """One transaction: accept messages that are not staged, and send dead letters for them."""
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class StagedLink(SourcesLink, Protocol):
+    """The tokens and blocks of one stream, on the same connection."""
+
+    @property
+    def server(self) -> str | None: ...
 
     def check(self) -> None: ...
 
@@ -116,21 +136,8 @@ class StagedLink(Protocol):
 
     def blocks(self) -> Sequence[Stretch]: ...
 
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:
-        """First numbers, counts and messages, in the transaction of the next ``move``.
-
-        ``finished``: ``take_finished`` of this number will follow, so the broker may send its blocks meanwhile.
-        """
-
     def move(self, token: str, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
         """Ends the transaction. ``accepted``: numbers of lanes, and ids of their messages."""
-
-    def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
-        """One transaction: accept messages that are not staged, and send dead letters for them."""
-
-    def close(self) -> None: ...
-
-    def drop(self) -> None: ...
 
 
 class StagedProtocol(SourceProtocol, Protocol):

@@ -4,7 +4,7 @@ import time
 
 from pyspark_jms.blocks.staged import pack_all
 from pyspark_jms.delivery.span import Span
-from pyspark_jms.source.staged.links import StagedLink
+from pyspark_jms.source.staged.links import SourcesLink
 from pyspark_jms.source.staged.memory import Run
 
 __all__ = ["Move"]
@@ -13,7 +13,7 @@ __all__ = ["Move"]
 class Move:
     """``len`` is the number of its messages. They are not accepted, and nothing is visible before the commit."""
 
-    def __init__(self, link: StagedLink, first: int, finished: int = 0) -> None:
+    def __init__(self, link: SourcesLink, first: int, finished: int = 0) -> None:
         """``first``: the number of the first message. ``finished``: the blocks below are deleted with the move."""
         self.first = self.end = first
         self.size = 0

@@ -2,7 +2,7 @@ import pytest
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.pull import Pull, browse, drain
+from pyspark_jms.amqp.link.pull import Pull, browse, drain, look
 from pyspark_jms.amqp.link.sources import OUTCOMES
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.sections import delivery_count
@@ -66,3 +66,12 @@ def test_a_drain_of_a_lost_link_ends(broker, queue, connection):
     connection.drop()
     with pytest.raises((JMSSecurityError, ReceiptTimeoutError, Exception), match="JMS_CONNECTION_LOST"):
         drain(connection, pull.receiver, 5)
+
+
+def test_a_look_shows_the_first_messages_and_takes_none(broker, queue, put, connection):
+    put(broker, queue, "a", "b", "c")
+    shown = Source(address=queue, distribution_mode="copy", outcomes=OUTCOMES, capabilities=("queue",))
+    for _ in range(3):
+        assert len(look(connection, shown, 2)) == 2
+        assert len(look(connection, shown, 9)) == 3
+    assert len(Pull(connection, source(queue)).everything()) == 3

@@ -1,0 +1,161 @@
+"""A reader over AMQP for the engine of reading: the Protocols of ``source.readers.links``."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
+from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.dialects.refusals import require_staging
+from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.pull import look
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, tokens_of
+from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
+from pyspark_jms.amqp.link.staging_queue import block_of
+from pyspark_jms.amqp.link.transacted import Transacted
+from pyspark_jms.amqp.staging import AmqpStagedLane
+from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.blocks.staged import Packed
+from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["AmqpProbe", "AmqpReaderLink"]
+
+_IDLE_SECONDS = 30.0
+"""After this time without a frame a broker asks; after twice the time it ends the connection."""
+_MARGIN_SECONDS = 10.0
+
+
+class AmqpReaderLink(ReadRegister):
+    """The register of a reader, and its sources, on one connection."""
+
+    def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals) -> None:
+        super().__init__(settings, name, arrivals)
+        self._settings = settings
+        self._diverted = Transacted(self.connection)
+        """Messages that are not in the value. Their transaction ends while that of the value is open."""
+        self._value: tuple[str, int] = ("", 0)
+        self.sent = 0
+        self.lanes: list[AmqpStagedLane] = []
+        try:
+            require_staging(self.dialect)
+        except JMSError:
+            super().close()
+            raise
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.connection.dialect
+
+    @property
+    def address(self) -> Address:
+        return self.connection.address
+
+    @property
+    def received_bytes(self) -> int:
+        return self.connection.received_bytes
+
+    @property
+    def patience_seconds(self) -> float:
+        return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
+
+    def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
+        self.lanes = [AmqpStagedLane(self.connection, each, self._settings) for each in subscriptions]
+        with self.connection.core():
+            self.connection.on_received = self._grant
+
+    def _grant(self) -> None:
+        for lane in self.lanes:
+            lane.grant()
+
+    def begin_value(self, stream: str, batch: int) -> None:
+        """What ``send_blocks`` sends is of this value."""
+        self._value, self.sent = (stream, batch), 0
+
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:  # noqa: ARG002
+        self.sent += self.send_value(*self._value, blocks)
+
+    def move(self, token: Token, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
+        """``replace`` with the numbers of lanes."""
+        self.replace(token, [(self.lanes[lane].receiver, ids) for lane, ids in accepted])
+        for lane, ids in accepted:
+            self.lanes[lane].released(len(ids))
+
+    def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[AmqpDeadLetter]) -> None:
+        """One transaction: accept messages that are not in the value, and send dead letters for them."""
+        if queue is not None and letters:
+            address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
+            self._diverted.send(address, "queue", block_of(*map(message_of, letters)))
+        self._diverted.accept([(self.lanes[lane].receiver, ids)])
+        self._diverted.discharge()
+        self.lanes[lane].released(len(ids))
+
+    def leave_sources(self) -> None:
+        """Give their messages back, which costs no delivery."""
+        self.connection.on_received = None
+        for lane in self.lanes:
+            lane.detach()
+        self.lanes = []
+
+    def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
+        self.connection.on_received = None
+        self._diverted.roll_back()
+        lanes = [(lane.receiver, lane.subscription.durable is None) for lane in self.lanes]
+        super().finish([*sources, *lanes])
+
+    def close(self, *, delete: bool = False) -> None:
+        """The sources first: whoever gets the lock then finds their messages."""
+        self.leave_sources()
+        self._diverted.roll_back()
+        super().close(delete=delete)
+
+
+class AmqpProbe:
+    """Asks whether queues have messages, and what tokens there are, without receiving anything."""
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        destinations: Sequence[Destination],
+        selector_for: Callable[[Dialect], str | None],
+    ) -> None:
+        self._connection = connect(settings)
+        selector = selector_for(self.dialect)
+        self._sources = [self._source(destination, selector) for destination in destinations]
+
+    def _source(self, destination: Destination, selector: str | None) -> Source:
+        return Source(
+            address=self.dialect.send.source_address(destination.kind, destination.name),
+            distribution_mode="copy",
+            filter=filter_of(selector),
+            outcomes=OUTCOMES,
+            capabilities=(str(destination.kind),),
+        )
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
+
+    @property
+    def server(self) -> str | None:
+        return self._connection.server
+
+    def has_messages(self) -> bool:
+        """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis)."""
+        return any(map(self._has_message, self._sources))
+
+    def _has_message(self, source: Source) -> bool:
+        return len(look(self._connection, source, 1, head_bytes=1)) > 0
+
+    def peek(self, base: str, reader: int) -> tuple[Sighting, ...]:
+        return tokens_of(self._connection, RegisterName(base, reader))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def drop(self) -> None:
+        self._connection.drop()

@@ -1,0 +1,1 @@
+"""A read whose tasks receive: exactly once over AMQP, with no message on the driver."""

@@ -1,0 +1,216 @@
+"""Carries out at the broker what a machine of ``delivery.register`` decides, until its answer. For a task or a plan."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyspark_jms.delivery.register import steps
+from pyspark_jms.delivery.register.holder import RegisterHolder
+from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
+from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.errors import (
+    BrokerError,
+    JMSError,
+    SourceFencedError,
+    SubscriptionInUseError,
+    TransactionRolledBackError,
+)
+from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.source.readers.links import ReaderLink
+from pyspark_jms.source.staged.links import Stretch
+from pyspark_jms.source.staged.memory import Run, joined
+
+__all__ = ["Attempt", "Receipt"]
+
+_log = logging.getLogger("pyspark_jms.source")
+_LOCK_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.2
+_LOOK_PAUSE_SECONDS = 0.05
+
+
+class Receipt:
+    """What ``Receive`` got: the runs of the value, and the ids of its messages."""
+
+    def __init__(self) -> None:
+        self.runs: Sequence[Run] = ()
+        self.accepted: Sequence[tuple[int, list[bytes]]] = ()
+
+
+class Attempt:
+    """``run`` a request. Afterwards the lock is given back, and ``runs`` has the messages of an ``Answer``."""
+
+    def __init__(
+        self,
+        machine: RegisterHolder,
+        connect: Callable[[], ReaderLink],
+        receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Receipt]] | None = None,
+        peek: Callable[[], Sequence[Sighting]] | None = None,
+        *,
+        pause: Callable[[float], None] = time.sleep,
+        timeout: float,
+    ) -> None:
+        """``peek``: on another connection, for a look without the lock."""
+        self._machine = machine
+        self._connect = connect
+        self._receive = receive
+        self._peek = peek
+        self._pause = pause
+        self._timeout = timeout
+        self._link: ReaderLink | None = None
+        self._event: object = None
+        self._receipt = Receipt()
+        self._locked_at = 0.0
+        self._waits_since: float | None = None
+        self.runs: Sequence[Run] = ()
+
+    def run(self, request: Read | Keep) -> Answer | Kept:
+        self._event = request
+        try:
+            answer = keep_trying(self._run, "reading exactly once", timeout=self._timeout, pause=self._pause)
+            link, self._link = self._link, None
+            if link is not None:
+                link.finish()
+            return answer
+        finally:
+            self._leave(politely=True)
+
+    def _run(self) -> Answer | Kept:
+        """L6: after any doubt the connection is closed, and the next attempt locks and looks again."""
+        try:
+            while True:
+                command = self._machine.next(self._event)
+                if isinstance(command, Answer | Kept):
+                    return command
+                if isinstance(command, Stop):
+                    raise command.reason.error()
+                self._event = self._carry_out(command)
+        except JMSError as error:
+            self._leave(politely=True)
+            if error.transient:
+                self._event = steps.Lost()
+            raise
+
+    def _carry_out(self, command: Any) -> object:
+        match command:
+            case steps.Lock():
+                return self._lock()
+            case steps.Peek():
+                return self._look(command)
+            case steps.ProveLink():
+                self._held.prove()
+                return steps.Proven()
+            case steps.Open():
+                self._held.open()
+                return steps.Opened()
+            case steps.TakeValue():
+                return steps.ValueTaken(*self._held.take(command.expected))
+            case steps.AcceptValue():
+                self._held.accept()
+                return steps.ValueAccepted()
+            case steps.Receive():
+                assert self._receive is not None
+                received, self._receipt = self._receive(self._held, command)
+                return received
+            case steps.Browse():
+                return self._browse(command)
+            case _:
+                return self._change(command)
+
+    def _change(self, command: Any) -> object:
+        match command:
+            case steps.Renew():
+                self._held.replace(command.token)
+                return steps.Renewed()
+            case steps.Replace():
+                return self._replace(command.token)
+            case steps.Create():
+                self._held.require_lock()
+                self._held.create(command.token)
+                return steps.Created()
+            case steps.GiveBack():
+                self._leave(politely=True)
+                return steps.GivenBack()
+            case steps.Drop():
+                self._leave(politely=False)
+                return steps.Dropped()
+        raise AssertionError(command)
+
+    # --- the connection ------------------------------------------------------------------------
+
+    @property
+    def _held(self) -> ReaderLink:
+        assert self._link is not None
+        return self._link
+
+    def _leave(self, *, politely: bool) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close() if politely else link.drop()
+
+    def _lock(self) -> steps.Locked:
+        """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
+        if self._link is None:
+            self._link = self._connect()
+        pause, since = _LOCK_PAUSE_SECONDS, time.monotonic()
+        while True:
+            try:
+                self._link.lock()
+                self._locked_at = time.monotonic()
+                return steps.Locked()
+            except SubscriptionInUseError as error:
+                if time.monotonic() - since > self._link.patience_seconds:
+                    raise SourceFencedError(
+                        f"Another connection has the register for {self._link.patience_seconds:,.0f} s, and goes on."
+                        " Nothing was read.",
+                        "Another run of this query is active: stop one of the two.",
+                    ) from None
+                _log.debug("= waiting for the lock of a reader: %s", error.fact)
+            self._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def _look(self, command: steps.Peek) -> steps.Peeked:
+        while True:
+            seen = tuple(self._peek() if self._link is None and self._peek is not None else self._held.peek())
+            is_there = any(command.name in {None, each.token.name} for each in seen)
+            if is_there or not command.patient or not self._may_still_come("the token of a reader is not there"):
+                return steps.Peeked(seen)
+
+    def _browse(self, command: steps.Browse) -> steps.BlocksSeen:
+        while True:
+            found = self._held.browse(command.stream, command.batch)
+            is_whole = command.blocks is not None and len(found) >= command.blocks
+            if is_whole or not self._may_still_come("blocks of a reader are missing"):
+                break
+        self.runs = list(joined(map(_run_of, found)))
+        return steps.BlocksSeen(len(found))
+
+    def _may_still_come(self, what: str) -> bool:
+        """Pauses, and returns False when the patience is over."""
+        waited, limit = time.monotonic() - self._locked_at, self._held.patience_seconds
+        if waited >= limit:
+            return False
+        if waited < 2 * _LOOK_PAUSE_SECONDS:
+            _log.warning("= %s: waiting up to %.0f s for a transaction of an earlier attempt to end", what, limit)
+        self._pause(_LOOK_PAUSE_SECONDS)
+        return True
+
+    # --- the transaction -----------------------------------------------------------------------
+
+    def _replace(self, token: Token) -> steps.Replaced:
+        try:
+            self._held.move(token, self._receipt.accepted)
+        except TransactionRolledBackError as error:
+            raise BrokerError(
+                f"The broker refused to move messages to the staging queue: {error.fact} The messages stay where they"
+                " were.",
+                error.remedy,
+            ) from None
+        self.runs = self._receipt.runs
+        return steps.Replaced()
+
+
+def _run_of(stretch: Stretch) -> Run:
+    block = stretch.block
+    return Run(stretch.first, block.source, block.dialect, block.messages, stretch.moved_ms)

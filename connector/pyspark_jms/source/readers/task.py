@@ -1,0 +1,115 @@
+"""A task of a read: its register → the rows of its reader for this batch. On an executor."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.delivery.register import steps
+from pyspark_jms.delivery.register.outcomes import Answer, Read
+from pyspark_jms.delivery.register.reader import ReaderTask
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.parts import rows_of
+from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.readers.attempt import Attempt, Receipt
+from pyspark_jms.source.readers.intake import TaskIntake
+from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
+from pyspark_jms.source.staged.connecting import subscriptions_of
+from pyspark_jms.source.staged.move import Move
+from pyspark_jms.source.stopping import StopRequest
+
+__all__ = ["ReaderInput", "read_reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderInput:
+    """What a task gets: nothing of the messages."""
+
+    read: Read
+    base: str
+    """The address of the registers."""
+    readers: int
+    """How many share the limits of the batch."""
+    drain_since_ms: float | None = None
+    """With AvailableNow: what was sent later is not received."""
+
+    def __repr__(self) -> str:
+        return f"reader {self.read.reader} of batch {self.read.batch}"
+
+
+def read_reader(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Iterator[Any]:
+    """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
+    attempt = _attempt(task, _share(options, task.readers), protocol)
+    answer = attempt.run(task.read)
+    assert isinstance(answer, Answer)
+    for run in attempt.runs if answer.token.blocks else ():
+        part = BatchPart(run.source, run.dialect, run.first, run.messages)
+        yield rows_of(part, options, protocol)[0]
+
+
+def _share(options: SourceOptions, readers: int) -> SourceOptions:
+    """The options with the limits of one reader."""
+    most = options.max_messages
+    return replace(
+        options,
+        max_bytes=max(1, options.max_bytes // readers),
+        max_messages=None if most is None else max(1, most // readers),
+    )
+
+
+def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Attempt:
+    arrivals, durable = protocol.arrivals(), options.durable
+
+    def connect() -> ReaderLink:
+        return protocol.connect_reader(
+            options.connection,
+            arrivals,
+            base=task.base,
+            reader=task.read.reader,
+            client_id=durable.client_id if durable and not durable.shared else None,
+        )
+
+    def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Receipt]:
+        since, counts = task.drain_since_ms, Counts()
+        drain = None if since is None else Drain(since, options.idle_timeout)
+        intake = TaskIntake(options, stop=StopRequest(), arrivals=arrivals, counts=counts, drain=drain)
+        intake.alone = command.most is not None
+        link.subscribe(subscriptions_of(options, link))
+        link.begin_value(task.read.stream, command.batch)
+        move = Move(link, command.first)
+        intake.receive(link, move)
+        return _received(link, move, intake, counts, drain)
+
+    return Attempt(
+        ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
+        connect,
+        receive,
+        timeout=options.connection.reconnect_timeout,
+    )
+
+
+def _received(
+    link: ReaderLink, move: Move, intake: TaskIntake, counts: Counts, drain: Drain | None
+) -> tuple[steps.Received, Receipt]:
+    receipt = Receipt()
+    receipt.runs, receipt.accepted = move.runs, move.accepted
+    has_ended = drain is not None and len(drain.ended) == len(link.lanes)
+    figures = {
+        "messages": len(move),
+        "bytes": move.size,
+        "redelivered": counts.redelivered,
+        "deadLetters": intake.dead_letters,
+        "skippedTooLarge": intake.skipped,
+        "movedMs": int(time.time() * 1000),
+    }
+    received = steps.Received(
+        messages=len(move),
+        blocks=link.sent,
+        deliveries=move.deliveries,
+        suspect=intake.suspect,
+        drained=not intake.is_cut and (has_ended or all(lane.was_empty for lane in link.lanes)),
+        figures=tuple((name, value) for name, value in figures.items() if value),
+    )
+    return received, receipt
