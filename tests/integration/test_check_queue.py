@@ -70,5 +70,4 @@ def test_a_user_who_may_not_manage():
         assert code == 0
         assert reported["management"]["verdict"] == reported["queue"]["verdict"] == "note"
         assert reported["management"]["value"] == f"User worker may not use the management of {broker.url}."
-        assert reported["duplicate detection"]["verdict"] == "fine"
         await_value(lambda: broker.delivery_counts("orders"), [0] * 7)

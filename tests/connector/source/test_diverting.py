@@ -7,7 +7,7 @@ from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from streaming import left
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import LinkError
 from pyspark_jms.options.source import SourceOptions
@@ -72,8 +72,10 @@ def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing
     reader = User("reader", "pw", permissions={"consume", "browse", "createDurableQueue", "createAddress"})
     with fresh_broker(users=[reader]) as broker:
         send(broker, "q", ([], "one"), BAD)
-        with receiving(broker, "q", user="reader", password="pw") as receiver, pytest.raises(LinkError):
-            receiver.next_batch_end()
+        with receiving(broker, "q", user="reader", password="pw") as receiver:
+            wait_until(lambda: receiver.progress()["inFlightMessages"] == 2, what="their arrival")
+            with pytest.raises(LinkError):
+                receiver.next_batch_end()
         await_count(broker, "q", 2)
 
 
@@ -83,6 +85,9 @@ def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_an
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"ACK\n")
         with receiving(broker, queue, brokerUrl=proxy.url) as receiver:
+            kept = 2 if message is BAD else 1  # one that is too large is not counted
+            wait_until(lambda: receiver.progress()["inFlightMessages"] == kept, what="their arrival")
+            await_value(lambda: broker.delivering_count(queue), 2)
             end = 0
             while not end:
                 end = receiver.next_batch_end()

@@ -117,7 +117,7 @@ def test_a_dialect_that_reserves_nothing_still_keeps_its_own_headers():
 
 @pytest.mark.parametrize("maps", [[[("a", "1")], [("a", "1"), ("", "2")]], [[("a", "1")], [("", "2")], [("", "3")]]])
 def test_a_property_without_a_name_is_refused(maps):
-    with pytest.raises(MessageFormatError, match=r"Row 6 .*property ''"):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property number \d: its name is empty"):
         lines_of(maps)
 
 
@@ -132,7 +132,7 @@ def test_a_property_without_a_name_is_refused(maps):
 def test_what_is_not_utf8_is_refused(names, values, fact, bounds):
     children = (pa.array(part, pa.binary()).view(pa.string()) for part in (names, values))
     maps = pa.MapArray.from_arrays(pa.array(bounds, pa.int32()), *children)
-    with pytest.raises(MessageFormatError, match=f"Row 6 .*property 'b.?': {fact}"):
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*property ('b'|number \\d): {fact}"):
         lines_of(maps)
 
 
@@ -168,8 +168,9 @@ NO_IDENTIFIERS = [
 @pytest.mark.parametrize("name", [*NO_IDENTIFIERS, "spark_jms_body", "spark_jms_types", "spark_jms_other"])
 def test_a_name_that_jms_does_not_allow_is_refused_with_its_rule(name):
     rule = property_name_problem(name)
+    label = repr(name) if re.fullmatch(r"JMSX?Foo|spark_jms_\w+|a-b", name) else "number 2"
     with pytest.raises(
-        MessageFormatError, match=re.escape(f"Row 6 of the task has a property {name!r}: its name {rule}")
+        MessageFormatError, match=re.escape(f"Row 6 of the task has a property {label}: its name {rule}")
     ):
         lines_of([[("a", "1")], [("a", "1"), (name, "2")]])
     with pytest.raises(MessageFormatError, match="Row 5 "):
