@@ -169,8 +169,11 @@ SENT = ("body_type", "text", "bytes", "map", "stream", "JMSType", "JMSCorrelatio
 
 
 def what_was_sent(row):
-    """What the producer set: a broker adds a delivery count over AMQP, and STOMP has no types."""
-    properties = {name: value for name, value in row.get("properties", {}).items() if name != "JMSXDeliveryCount"}
+    """What the producer set. A broker adds a delivery count over AMQP, and STOMP has no types. Classic adds the property
+    transformation to a message that a STOMP consumer had.
+    """
+    added = {"JMSXDeliveryCount", "transformation"}
+    properties = {name: value for name, value in row.get("properties", {}).items() if name not in added}
     return {name: row.get(name) for name in SENT} | {"properties": properties}
 
 

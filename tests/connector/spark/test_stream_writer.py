@@ -17,6 +17,7 @@ from rawstomp import RawStomp
 from streaming import access, run_available, uncommit
 from waiting import await_count, wait_until
 
+from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.results import Sent, TaskResult
 from pyspark_jms.spark.protocols import sink_protocol
@@ -395,9 +396,9 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()
     options = SinkOptions.parse(access(broker) | once(broker, queue))
-    query = ledger_of(tmp_path / "checkpoint")
-    ledger = sink_protocol(options).commit_ledger(options.connection, query)
-    assert len(ledger.find_for_write(f"{query.removeprefix('pyspark-jms.commits.')}/0")) == 4
+    owner = LedgerOwner("query", ledger_of(tmp_path / "checkpoint").removeprefix(LEDGER_PREFIX))
+    ledger = sink_protocol(options).commit_ledger(options.connection, owner)
+    assert len(ledger.find_for_write(f"{owner.name}/0")) == 4
 
 
 @pytest.mark.deep
