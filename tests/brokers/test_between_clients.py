@@ -169,7 +169,7 @@ SENT = ("body_type", "text", "bytes", "map", "stream", "JMSType", "JMSCorrelatio
 
 
 def what_was_sent(row):
-    """What the producer set. A broker adds a delivery count over AMQP, and STOMP has no types. Classic adds the property
+    """What the producer set. A broker adds a delivery count over AMQP, and STOMP has no types. Classic adds property
     transformation to a message that a STOMP consumer had.
     """
     added = {"JMSXDeliveryCount", "transformation"}
