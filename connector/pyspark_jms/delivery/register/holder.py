@@ -4,7 +4,7 @@ L1 and so on name the rules of ``tests/support/register_worlds.py``, which has a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark_jms.delivery.register.machine import Machine
@@ -86,9 +86,6 @@ class RegisterHolder(Machine[State, Command]):
     def __init__(self, *, fail_on_data_loss: bool = True) -> None:
         super().__init__(State())
         self._fail_on_data_loss = fail_on_data_loss
-
-    def _set(self, **changes: object) -> None:
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
 
     def _stop(self, reason: Reason) -> Stop:
         self._set(phase=Phase.ENDED)

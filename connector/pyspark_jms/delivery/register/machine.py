@@ -1,6 +1,7 @@
 """A machine whose every move is checked against its table, and whose state is one frozen value."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -36,3 +37,6 @@ class Machine(Generic[S, C]):
 
     def _handlers(self) -> Mapping[type, Callable[..., C]]:
         raise NotImplementedError
+
+    def _set(self, **changes: object) -> None:
+        self.state = replace(self.state, **changes)  # type: ignore[type-var]

@@ -1,7 +1,7 @@
 """The state of the owner of a staged stream, and the steps that the rules of ``owner.py`` are made of. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark_jms.delivery.register.machine import Machine
@@ -155,6 +155,3 @@ class OwnerSteps(Machine[OwnerState, OwnerCommand]):
     def _token(self) -> SourceToken:
         assert self.state.token is not None
         return self.state.token
-
-    def _set(self, **changes: object) -> None:
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
+from pyspark_jms.delivery.register.steps import Drop, Dropped, Locked, LockHeld, Lost, Renewed
 from pyspark_jms.delivery.staging.tokens import Sighting
 
 __all__ = [
@@ -143,22 +144,7 @@ class BrowseBlocks:
     end: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Close the connection without waiting for the broker → ``Dropped``."""
-
-
 # --- events -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Locked:
-    """The connection has the lock."""
-
-
-@dataclass(frozen=True, slots=True)
-class LockHeld:
-    """Another connection has the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +155,6 @@ class TokensSeen(Generic[T]):
 @dataclass(frozen=True, slots=True)
 class TokenCreated:
     """The broker has confirmed the token."""
-
-
-@dataclass(frozen=True, slots=True)
-class Renewed:
-    """The broker has confirmed the transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +187,3 @@ class BlocksSeen:
     """The blocks from the start asked for on, in order: [first, end) of each."""
 
     spans: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """The connection is closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """The connection is closed, or no answer came. What was asked for may have happened, or may still happen."""
