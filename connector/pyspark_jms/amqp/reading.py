@@ -11,26 +11,20 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, toke
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.staging_queue import block_of
 from pyspark_jms.amqp.link.transacted import Transacted
-from pyspark_jms.amqp.staging import AmqpStagedLane
+from pyspark_jms.amqp.staging import Accepted, AmqpStagedLane, Sources
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["AmqpProbe", "AmqpReaderLink"]
 
-_IDLE_SECONDS = 30.0
-"""After this time without a frame a broker asks; after twice the time it ends the connection."""
-_MARGIN_SECONDS = 10.0
 
-
-class AmqpReaderLink(ReadRegister):
+class AmqpReaderLink(Sources, ReadRegister):
     """The register of a reader, and its sources, on one connection."""
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals) -> None:
@@ -47,31 +41,6 @@ class AmqpReaderLink(ReadRegister):
             super().close()
             raise
 
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
-
-    @property
-    def address(self) -> Address:
-        return self.connection.address
-
-    @property
-    def received_bytes(self) -> int:
-        return self.connection.received_bytes
-
-    @property
-    def patience_seconds(self) -> float:
-        return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
-
-    def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        self.lanes = [AmqpStagedLane(self.connection, each, self._settings) for each in subscriptions]
-        with self.connection.core():
-            self.connection.on_received = self._grant
-
-    def _grant(self) -> None:
-        for lane in self.lanes:
-            lane.grant()
-
     def begin_value(self, stream: str, batch: int) -> None:
         """What ``send_blocks`` sends is of this value."""
         self._value, self.sent = (stream, batch), 0
@@ -79,27 +48,19 @@ class AmqpReaderLink(ReadRegister):
     def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:  # noqa: ARG002
         self.sent += self.send_value(*self._value, blocks)
 
-    def move(self, token: Token, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
+    def move(self, token: Token, accepted: Accepted) -> None:
         """``replace`` with the numbers of lanes."""
-        self.replace(token, [(self.lanes[lane].receiver, ids) for lane, ids in accepted])
-        for lane, ids in accepted:
-            self.lanes[lane].released(len(ids))
+        self.replace(token, self._receivers(accepted))
+        self._released(accepted)
 
     def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[AmqpDeadLetter]) -> None:
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
         if queue is not None and letters:
             address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
             self._diverted.send(address, "queue", block_of(*map(message_of, letters)))
-        self._diverted.accept([(self.lanes[lane].receiver, ids)])
+        self._diverted.accept(self._receivers([(lane, ids)]))
         self._diverted.discharge()
-        self.lanes[lane].released(len(ids))
-
-    def leave_sources(self) -> None:
-        """Give their messages back, which costs no delivery."""
-        self.connection.on_received = None
-        for lane in self.lanes:
-            lane.detach()
-        self.lanes = []
+        self._released([(lane, ids)])
 
     def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
         self.connection.on_received = None
