@@ -146,7 +146,7 @@ def _properties(message: Buffer, section: Section) -> bytes:
 
 
 def _annotations(letter: AmqpDeadLetter, section: Section) -> bytes:
-    kept = _without(letter.message, section, lambda name: name.startswith(letter.dialect.added_annotations or "\0"))
+    kept = _without(letter.message, section, lambda name: name.startswith(letter.dialect.added_annotations))
     return b"\x00\x53" + bytes((MESSAGE_ANNOTATIONS,)) + encode_map(kept)
 
 

@@ -57,12 +57,11 @@ class Connection:
         self._limits = limits or Limits()
         self._container_id = container_id
         self._hostname = hostname
-        self._login = login
         self._idle_seconds = idle_seconds
         self._pending = bytearray()
         self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
-        self._exchange = SaslExchange(login, (), hostname)
+        self._exchange = SaslExchange(login, hostname)
         self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
             CONNECTION, ConnectionState.START, "connection"
         )
@@ -177,8 +176,7 @@ class Connection:
     def _log_in(self, performative: Performative) -> None:
         match performative:
             case SaslMechanisms():
-                self._exchange = SaslExchange(self._login, tuple(performative.sasl_server_mechanisms), self._hostname)
-                self._send_secret(self._exchange.init())
+                self._send_secret(self._exchange.init(tuple(performative.sasl_server_mechanisms)))
             case SaslChallenge():
                 self._send_secret(SaslResponse(response=self._exchange.response(performative.challenge)))
             case SaslOutcome(code=0):

@@ -47,19 +47,20 @@ class LoginRefusedError(Exception):
 class SaslExchange:
     """One login: ``init`` first, then ``response`` for each challenge, ``finish`` at the outcome that accepts it."""
 
-    def __init__(self, login: Login, offered: Sequence[str], hostname: str | None) -> None:
+    def __init__(self, login: Login, hostname: str | None) -> None:
         self._login = login
-        self._offered = offered
         self._hostname = hostname
+        self._offered: Sequence[str] = ()
         self._scram: Any = None
         self._waits_for_proof = False
         """The server has not yet proven that it knows the password."""
 
-    def init(self) -> SaslInit:
+    def init(self, offered: Sequence[str]) -> SaslInit:
         """The first frame to the server. ``LoginRefusedError``: it offers no mechanism that this login can use."""
-        mechanism = next((each for each in self._login.mechanisms if each in self._offered), None)
+        self._offered = offered
+        mechanism = next((each for each in self._login.mechanisms if each in offered), None)
         if mechanism is None:
-            kerberos = " (Kerberos is not supported)" if "GSSAPI" in self._offered else ""
+            kerberos = " (Kerberos is not supported)" if "GSSAPI" in offered else ""
             raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self.told}")
         return SaslInit(mechanism=mechanism, initial_response=self._first(mechanism), hostname=self._hostname)
 

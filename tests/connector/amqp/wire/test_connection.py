@@ -24,7 +24,7 @@ from pyspark_jms.amqp.wire.performatives import (
     Transfer,
 )
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sasl import Login
+from pyspark_jms.amqp.wire.sasl import Login, SaslExchange
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.transactions import Coordinator
@@ -85,7 +85,7 @@ def test_a_refused_login(mechanisms, code):
 
 def test_a_login_without_a_password_and_a_server_with_many_mechanisms():
     peer = Peer()
-    peer.core._login = Login(external=True)
+    peer.core._exchange = SaslExchange(Login(external=True), "host")
     peer.core.start()
     offered = tuple(f"SCRAM-{n}" for n in range(100))
     peer.send(SaslMechanisms(sasl_server_mechanisms=offered), sasl=True, before=SASL_HEADER)
@@ -164,7 +164,7 @@ class Proton:
         self.connection = proton.Connection()
         self.connection.container = "proton"
         self.transport.bind(self.connection)
-        self.core._login = type(self.core._login)()
+        self.core._exchange = SaslExchange(Login(), "host")
         self.core.start()
 
     def pump(self):
