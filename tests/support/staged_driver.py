@@ -8,25 +8,22 @@ FENCED or OVERTAKEN when another driver of the same logs has gone on, and POISON
 becomes a dead letter.
 """
 
-import json
-import os
-import signal
 import sys
-import time
-from pathlib import Path
 
-from pyspark_jms.amqp.link.connection import Connection
+from dying_driver import FENCED, OVERTAKEN, Driver
+
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.staging import AmqpStagedLink
-from pyspark_jms.errors import PoisonLoopError, SourceFencedError
-from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.errors import PoisonLoopError
 from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.source.task_inputs import read_task
 
-FENCED, OVERTAKEN, POISON = 3, 4, 5
+__all__ = ["FENCED", "OVERTAKEN", "POINTS", "POISON", "RENEWAL"]
+
+POISON = 5
+CALLS = ("lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks")
 POINTS = (
-    "lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks", "before discharge",
-    "at discharge", "after discharge", "latest", "planned", "rows", "sunk", "committed",
+    *CALLS, "before discharge", "at discharge", "after discharge", "latest", "planned", "rows", "sunk", "committed",
 )  # fmt: skip
 
 
@@ -34,128 +31,37 @@ RENEWAL = "renew_token"
 """A worn token is received, and not replaced yet: reached only after some deaths with the token."""
 
 
-class Driver:
-    def __init__(self, folder, kill_at, nth, options):
-        self.folder, self._left, self._renews = Path(folder), nth, False
-        self._signal = signal.SIGSTOP if kill_at.startswith("freeze:") else signal.SIGKILL
-        self._kill_at = kill_at.removeprefix("freeze:")
-        for name in ("offsets", "commits", "sink"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        self.options = SourceOptions.parse(options)
-        self._wrap()
-        self.source = StagedSource(self.options, AmqpSource())
-        self.source.drain()
+class StagedDriver(Driver):
+    link, calls = AmqpStagedLink, CALLS
+    renews = False
 
-    def at(self, point):
-        if point == self._kill_at:
-            self._left -= 1
-            if not self._left:
-                os.kill(os.getpid(), self._signal)
-
-    def _wrap(self):
-        for name in ("lock", "tokens", "create_token", "subscribe", "take_tokens", "take_finished", "blocks"):
-            self._wrap_call(name)
+    def start(self):
         self._wrap_renewal()
-        awaits = Connection.await_
+        return StagedSource(self.options, AmqpSource())
 
-        def await_(connection, ready, what, timeout=None):
-            if what == "the confirmation of the transaction":
-                time.sleep(0.01 if self._kill_at == "at discharge" else 0)
-                self.at("at discharge")
-            return awaits(connection, ready, what, timeout)
+    def read(self, tasks, _batch):
+        rows = [
+            [row["text"] for part in read_task(task, self.options, AmqpSource()) for row in part.to_pylist()]
+            for task in tasks
+        ]
+        return rows, rows
 
-        Connection.await_ = await_
-        move = AmqpStagedLink.move
-
-        def moved(link, *given):
-            self.at("before discharge")
-            move(link, *given)
-            self.at("after discharge")
-
-        AmqpStagedLink.move = moved
-
-    def _wrap_call(self, name):
-        original = getattr(AmqpStagedLink, name)
-
-        def call(link, *given):
-            answer = original(link, *given)
-            self.at(RENEWAL if name == "take_tokens" and self._renews else name)
-            return answer
-
-        setattr(AmqpStagedLink, name, call)
+    def point_of(self, name):
+        return RENEWAL if name == "take_tokens" and self.renews else name
 
     def _wrap_renewal(self):
         renew = AmqpStagedLink.renew_token
 
         def renewed(link, *given):
-            self._renews = True
+            self.renews = True
             renew(link, *given)
-            self._renews = False
+            self.renews = False
 
         AmqpStagedLink.renew_token = renewed
-
-    # --- as Spark ------------------------------------------------------------------------------
-
-    def _last(self, log):
-        return max((int(path.name) for path in (self.folder / log).iterdir() if path.name.isdigit()), default=-1)
-
-    def _write(self, log, batch, value):
-        path = self.folder / log / str(batch)
-        draft = path.with_name(f".{batch}.{os.getpid()}")
-        draft.write_text(json.dumps(value))
-        if log != "offsets":
-            draft.replace(path)
-            return
-        try:
-            os.link(draft, path)  # as Spark's log: only one of two drivers writes an entry
-        except FileExistsError:
-            sys.exit(OVERTAKEN)
-        finally:
-            draft.unlink()
-
-    def _offset(self, batch):
-        if batch < 0:
-            return self.source.initial_offset()
-        return json.loads((self.folder / "offsets" / str(batch)).read_text())
-
-    def run(self):
-        batch = self._last("offsets")
-        if batch > self._last("commits"):
-            self._batch(batch)
-        while True:
-            start = self._offset(batch)
-            end = self.source.latest_offset(start)
-            self.at("latest")
-            if end == start:
-                break
-            batch += 1
-            self._write("offsets", batch, end)
-            self.at("planned")
-            if batch:
-                self.source.commit(start)
-            self._batch(batch)
-        self.source.stop()
-
-    def _batch(self, batch):
-        tasks = self.source.partitions(self._offset(batch - 1), self._offset(batch))
-        rows = [
-            [row["text"] for part in read_task(task, self.options, AmqpSource()) for row in part.to_pylist()]
-            for task in tasks
-        ]
-        self.at("rows")
-        earlier = self.folder / "sink" / str(batch)
-        if earlier.exists() and json.loads(earlier.read_text()) != rows:
-            (self.folder / f"different-{batch}").touch()
-        self._write("sink", batch, rows)
-        self.at("sunk")
-        self._write("commits", batch, {})
-        self.at("committed")
 
 
 if __name__ == "__main__":
     try:
-        Driver(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])).run()
-    except SourceFencedError:
-        sys.exit(FENCED)
+        StagedDriver.main()
     except PoisonLoopError:
         sys.exit(POISON)

@@ -1,0 +1,140 @@
+"""A process that runs an engine of exactly-once reads as Spark does, with its logs in files, and dies where it is told.
+
+``staged_driver.py`` and ``reader_driver.py`` are the programs.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.errors import SourceFencedError
+from pyspark_jms.options.source import SourceOptions
+
+FENCED, OVERTAKEN = 3, 4
+
+
+class Driver:
+    """``link``: the class whose ``calls`` are points, and its ``move``."""
+
+    link, calls = None, ()
+
+    def __init__(self, folder, kill_at, nth, options):
+        self.folder, self._left = Path(folder), nth
+        self._signal = signal.SIGSTOP if kill_at.startswith("freeze:") else signal.SIGKILL
+        self._kill_at = kill_at.removeprefix("freeze:")
+        for name in ("offsets", "commits", "sink"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.options = SourceOptions.parse(options)
+        self._wrap()
+        self.source = self.start()
+        self.source.drain()
+
+    def start(self):
+        """The engine."""
+        raise NotImplementedError
+
+    def read(self, tasks, batch):
+        """The texts of each task, and those of a second action."""
+        raise NotImplementedError
+
+    def at(self, point):
+        if point == self._kill_at:
+            self._left -= 1
+            if not self._left:
+                os.kill(os.getpid(), self._signal)
+
+    def point_of(self, name):
+        return name
+
+    def _wrap(self):
+        for name in self.calls:
+            self._wrap_call(name)
+        awaits, move = Connection.await_, self.link.move
+
+        def await_(connection, ready, what, timeout=None):
+            if what == "the confirmation of the transaction":
+                time.sleep(0.01 if self._kill_at == "at discharge" else 0)
+                self.at("at discharge")
+            return awaits(connection, ready, what, timeout)
+
+        def moved(link, *given):
+            self.at("before discharge")
+            move(link, *given)
+            self.at("after discharge")
+
+        Connection.await_, self.link.move = await_, moved
+
+    def _wrap_call(self, name):
+        original = getattr(self.link, name)
+
+        def call(link, *given):
+            answer = original(link, *given)
+            self.at(self.point_of(name))
+            return answer
+
+        setattr(self.link, name, call)
+
+    # --- as Spark ------------------------------------------------------------------------------
+
+    def _last(self, log):
+        return max((int(path.name) for path in (self.folder / log).iterdir() if path.name.isdigit()), default=-1)
+
+    def _write(self, log, batch, value):
+        path = self.folder / log / str(batch)
+        draft = path.with_name(f".{batch}.{os.getpid()}")
+        draft.write_text(json.dumps(value))
+        if log != "offsets":
+            draft.replace(path)
+            return
+        try:
+            os.link(draft, path)  # as Spark's log: only one of two drivers writes an entry
+        except FileExistsError:
+            sys.exit(OVERTAKEN)
+        finally:
+            draft.unlink()
+
+    def _offset(self, batch):
+        if batch < 0:
+            return self.source.initial_offset()
+        return json.loads((self.folder / "offsets" / str(batch)).read_text())
+
+    def run(self):
+        batch = self._last("offsets")
+        if batch > self._last("commits"):
+            self._batch(batch)
+        while True:
+            start = self._offset(batch)
+            end = self.source.latest_offset(start)
+            self.at("latest")
+            if end == start:
+                break
+            batch += 1
+            self._write("offsets", batch, end)
+            self.at("planned")
+            if batch:
+                self.source.commit(start)
+            self._batch(batch)
+        self.source.stop()
+
+    def _batch(self, batch):
+        tasks = self.source.partitions(self._offset(batch - 1), self._offset(batch))
+        rows, again = self.read(tasks, batch)
+        self.at("rows")
+        earlier = self.folder / "sink" / str(batch)
+        if again != rows or (earlier.exists() and json.loads(earlier.read_text()) != rows):
+            (self.folder / f"different-{batch}").touch()
+        self._write("sink", batch, rows)
+        self.at("sunk")
+        self._write("commits", batch, {})
+        self.at("committed")
+
+    @classmethod
+    def main(cls):
+        try:
+            cls(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])).run()
+        except SourceFencedError:
+            sys.exit(FENCED)
