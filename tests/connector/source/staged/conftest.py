@@ -1,10 +1,10 @@
 """Staged reads without Spark: the engine over AMQP, and what tasks would read."""
 
 import contextlib
-import pickle
 
 import amqp_sending
 import pytest
+from bare_query import BareQuery
 from streaming import access
 
 from pyspark_jms.amqp.source import AmqpSource
@@ -13,16 +13,12 @@ from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.source.task_inputs import read_task
 
 
-class Query:
-    """A streaming query: it keeps an offset log and a commit log as Spark does."""
-
+class Query(BareQuery):
     def __init__(self, broker, **options):
         given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
-        self.options = SourceOptions.parse(
-            given | {key: str(each) for key, each in options.items() if each is not None}
+        super().__init__(
+            SourceOptions.parse(given | {key: str(each) for key, each in options.items() if each is not None})
         )
-        self.source = None
-        self.log = []
         self.committed = 0
         self.drains = False
 
@@ -43,40 +39,12 @@ class Query:
             self.source.stop()
             self.source = None
 
-    @property
-    def planned(self):
-        return self.log[-1] if self.log else self.source.initial_offset()
-
-    def plan(self):
-        """Ask for the next batch once; whether there is one."""
-        end = self.source.latest_offset(self.planned)
-        if end == self.planned:
-            return False
-        self.log.append(end)
-        return True
-
-    def rows(self):
-        """Of the batch that was planned last."""
-        start = self.log[-2] if len(self.log) > 1 else self.source.initial_offset()
-        tasks = pickle.loads(pickle.dumps(self.source.partitions(start, self.log[-1])))
-        return [
-            [row for part in read_task(task, self.options, AmqpSource()) for row in part.to_pylist()] for task in tasks
-        ]
+    def read(self, task):
+        return [row for part in read_task(task, self.options, AmqpSource()) for row in part.to_pylist()]
 
     def commit(self):
-        self.source.commit(self.log[-1])
+        super().commit()
         self.committed = len(self.log)
-
-    def texts(self, wanted):
-        """Batches until so many rows were read, each committed."""
-        found = []
-        for _ in range(200):
-            if len(found) >= wanted:
-                break
-            if self.plan():
-                found += [row["text"] for task in self.rows() for row in task]
-                self.commit()
-        return found
 
 
 @pytest.fixture
