@@ -41,7 +41,7 @@
     ├── TokenMissingError             [JMS_TOKEN_MISSING]       the commit ledger of an AMQP sink is empty
     ├── MaxConsumersError             [JMS_MAX_CONSUMERS]       a queue of an administrator's is no lock
     ├── PoisonLoopError               [JMS_POISON_LOOP]         a message is near the broker's limit of deliveries
-    ├── OtherBrokerError              [JMS_OTHER_BROKER]        a known message id has other content
+    ├── OtherBrokerError              [JMS_OTHER_BROKER]        the broker is not that of the checkpoint
     ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
     │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
     │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]     a file is incomplete, changed or missing
@@ -315,7 +315,10 @@ class PoisonLoopError(JMSError):
 
 
 class OtherBrokerError(JMSError):
-    """A known message id has other content, so the broker or its store is another one. It is not acknowledged."""
+    """The broker or its store is another one. Nothing is acknowledged.
+
+    A known message id has other content, or the checkpoint names the id of another broker.
+    """
 
     code = "JMS_OTHER_BROKER"
 

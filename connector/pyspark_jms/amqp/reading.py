@@ -18,6 +18,7 @@ from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -100,6 +101,10 @@ class AmqpProbe:
     @property
     def dialect(self) -> Dialect:
         return self._connection.dialect
+
+    @property
+    def address(self) -> Address:
+        return self._connection.address
 
     @property
     def server(self) -> str | None:

@@ -140,6 +140,9 @@ class Management:
     queue_separator: str = "::"
     """What separates address and queue in the fully qualified name of a queue."""
 
+    identity: str | None = None
+    """The attribute of the broker with its id, which belongs to its store. None: it has none."""
+
     clock: str | None = None
     """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
 
@@ -214,6 +217,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     paging="paging",
     address_routing_types="routingTypes",
     version="version",
+    identity="nodeID",
     clock="currentTimeMillis",
     queue=QueueAttributes(
         messages="messageCount",

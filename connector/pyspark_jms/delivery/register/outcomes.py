@@ -188,12 +188,18 @@ class Elsewhere:
     here: str
 
     def error(self) -> JMSError:
-        fact = f"The checkpoint has its registers at {self.what} {self.named}, and this is {self.here}."
         if self.what == "address":
-            return DataLossError(fact, "Use the stagingQueue that the query had, or a new checkpoint.")
+            return DataLossError(
+                f"The checkpoint has its staging queues below the address {self.named}, and this is {self.here}."
+                " Nothing was read.",
+                "Use the stagingQueue that the query had, or a new checkpoint. failOnDataLoss=false goes on"
+                " without what is in the staging queues of the checkpoint.",
+            )
         return OtherBrokerError(
-            fact,
-            "Brokers of a failover list must share a store. Use the broker of the checkpoint, or a new checkpoint.",
+            f"The checkpoint is of the broker {self.named}, and {self.here} has answered, which has another store."
+            " Nothing was read.",
+            "brokerUrl must list addresses of brokers that share a store. Use the broker of the checkpoint, or a new"
+            " checkpoint. failOnDataLoss=false goes on without what the other broker has in its staging queues.",
         )
 
 

@@ -45,15 +45,20 @@ class Attempt:
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Receipt]] | None = None,
         peek: Callable[[], Sequence[Sighting]] | None = None,
+        missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
         timeout: float,
     ) -> None:
-        """``peek``: on another connection, for a look without the lock."""
+        """``peek``: on another connection, for a look without the lock.
+
+        ``missing``: is called once when the token is not there, and raises if this is another broker.
+        """
         self._machine = machine
         self._connect = connect
         self._receive = receive
         self._peek = peek
+        self._missing = missing
         self._pause = pause
         self._timeout = timeout
         self._link: ReaderLink | None = None
@@ -174,6 +179,9 @@ class Attempt:
         while True:
             seen = tuple(self._peek() if self._link is None and self._peek is not None else self._held.peek())
             is_there = any(command.name in {None, each.token.name} for each in seen)
+            if not is_there and self._link is not None and self._missing is not None:
+                self._missing(self._link)
+                self._missing = None
             if is_there or not command.patient or not self._may_still_come("the token of a reader is not there"):
                 return steps.Peeked(seen)
 

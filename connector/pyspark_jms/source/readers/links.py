@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol
 from pyspark_jms.source.staged.links import SourcesLink, Stretch
@@ -54,6 +55,9 @@ class Probe(Protocol):
 
     @property
     def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
 
     @property
     def server(self) -> str | None: ...

@@ -15,10 +15,12 @@ from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
 from pyspark_jms.delivery.register.token import Offset, Sighting, Token
 from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
+from pyspark_jms.network.address import Address
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
+from pyspark_jms.source.readers.place import require_broker
 from pyspark_jms.source.readers.task import ReaderInput
 from pyspark_jms.source.staged.connecting import queue_of
 from pyspark_jms.source.stopping import StopRequest
@@ -49,7 +51,10 @@ class ReaderSource:
         """Of this run."""
         self._tokens: dict[int, Token] = {}
         self._totals: dict[str, int] = {}
-        self._batch = 0
+        self._start = Offset()
+        """What was committed last."""
+        self._broker: str | None = None
+        """The identity of the broker that the planner is connected to, if it tells one."""
         self._order = CommitOrder(
             "A task of an exactly-once read deletes the value of the batch before.",
             "or leave deliveryGuarantee out (at-least-once)",
@@ -68,11 +73,10 @@ class ReaderSource:
         begin = _parsed(start)
         self._order.requested(begin.batch)
         self._first_batch = begin.batch if self._first_batch is None else self._first_batch
-        self._batch = begin.batch
+        self._start = begin
         stream = begin.stream or self._new_stream
         base = queue_of(self._options, stream)
-        if stop := require_place(begin, base, None):
-            raise stop.reason.error()
+        self._require_address(begin, base)
         if not self._has_messages():
             return start
         kept = {keep.reader: self._kept(base, keep) for keep in keeps(begin, stream, self._readers)}
@@ -80,8 +84,12 @@ class ReaderSource:
         if self._has_ended(begin, kept):
             return start
         names = {reader: each.token.name for reader, each in kept.items()}
-        begin = replace(begin, address=base)
+        begin = replace(begin, address=base, broker=self._broker or begin.broker)
         return _logged(planned(begin, names, self._readers, stream=stream))
+
+    def _require_address(self, offset: Offset, base: str) -> None:
+        if self._options.fail_on_data_loss and (stop := require_place(offset, base, None)):
+            raise stop.reason.error()
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away has no messages for now."""
@@ -101,16 +109,22 @@ class ReaderSource:
             return self._open_probe().has_messages()
         except JMSError as error:
             self._drop_probe()
-            if is_new and (self._first_batch == self._batch or not error.transient):
+            if is_new and (self._first_batch == self._start.batch or not error.transient):
                 raise
             _log.warning("= the connection of the planner ended: %s", error.fact)
             return self._open_probe().has_messages()
 
     def _open_probe(self) -> Probe:
+        """On each new connection the broker may be another one."""
         if self._probe is None:
             options = self._options
             self._probe = self._protocol.connect_probe(options.connection, options.destinations, options.selector_for)
+            named = self._start.broker if options.fail_on_data_loss else None
+            self._broker = self._require_broker(self._probe.address, named)
         return self._probe
+
+    def _require_broker(self, address: Address, named: str | None) -> str | None:
+        return require_broker(self._protocol, self._options.connection, address, named)
 
     def _drop_probe(self) -> None:
         probe, self._probe = self._probe, None
@@ -134,6 +148,7 @@ class ReaderSource:
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),
             connect,
             peek=lambda: self._peek(base, keep.reader),
+            missing=lambda link: self._require_broker(link.address, self._broker),
             pause=self._stop.pause,
             timeout=self._options.connection.reconnect_timeout if keep.batch else 0.0,
         )
@@ -168,16 +183,16 @@ class ReaderSource:
             return []
         self._order.require(begin.batch)
         base = queue_of(self._options, last.stream)
-        if stop := require_place(last, base, None):
-            raise stop.reason.error()
-        return [ReaderInput(read, base, len(last.readers), self._drain_since_ms) for read in reads(begin, last)]
+        self._require_address(last, base)
+        count, broker, since = len(last.readers), last.broker, self._drain_since_ms
+        return [ReaderInput(read, base, count, broker, since) for read in reads(begin, last)]
 
     def commit(self, end: dict[str, Any]) -> None:
         self._order.committed(_parsed(end).batch)
 
     def progress(self) -> dict[str, object]:
         return {
-            "batch": self._batch,
+            "batch": self._start.batch,
             "readers": self._readers,
             "seq": sum(token.next for token in self._tokens.values()),
             "staged": sum(token.next - token.first for token in self._tokens.values() if token.blocks),

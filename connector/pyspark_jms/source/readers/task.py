@@ -16,6 +16,7 @@ from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt, Receipt
 from pyspark_jms.source.readers.intake import TaskIntake
 from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
+from pyspark_jms.source.readers.place import require_broker
 from pyspark_jms.source.staged.connecting import subscriptions_of
 from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
@@ -32,6 +33,8 @@ class ReaderInput:
     """The address of the registers."""
     readers: int
     """How many share the limits of the batch."""
+    broker: str | None = None
+    """The identity of the broker that has the register, if it is known."""
     drain_since_ms: float | None = None
     """With AvailableNow: what was sent later is not received."""
 
@@ -71,6 +74,11 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
             client_id=durable.client_id if durable and not durable.shared else None,
         )
 
+    def missing(link: ReaderLink) -> None:
+        """Another broker of the list, which has a store of its own, does not have the token."""
+        if task.broker is not None and options.fail_on_data_loss:
+            require_broker(protocol, options.connection, link.address, task.broker)
+
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Receipt]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
@@ -86,6 +94,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
         connect,
         receive,
+        missing=missing,
         timeout=options.connection.reconnect_timeout,
     )
 

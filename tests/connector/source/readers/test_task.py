@@ -1,8 +1,17 @@
+import contextlib
 import pickle
 
+import pytest
+from amqp_messages import NULL, TRUE, list_, section, string, uint
+from amqp_sending import put_encoded
+from full_disk import full_disk
 from streaming import left
+from waiting import wait_until
 
+from pyspark_jms.amqp.link import kept
+from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.delivery.register.outcomes import Read
+from pyspark_jms.errors import JMSError, PoisonLoopError
 from pyspark_jms.source.readers.task import ReaderInput
 
 
@@ -40,3 +49,81 @@ def test_an_unmappable_message_is_a_dead_letter_once(broker, queue, put, query):
     running = query(onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead")
     assert running.texts(1) == ["one"]
     assert running.source.progress()["deadLetters"] == 0
+
+
+# --- delivery attempts --------------------------------------------------------------------------------
+
+
+def dead_letters(broker):
+    return broker.message_count("DLQ") if broker.has_queue("DLQ") else 0
+
+
+@pytest.mark.parametrize("attempts", [2, pytest.param(12, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_broker_whose_disk_is_full_costs_no_delivery_attempt(broker, queue, put, query, attempts, keeps):
+    """However often the task is repeated, with a connection that was kept, whose link has credit, and with new ones."""
+    put(broker, queue, "begin")
+    running = query(receiptTimeout="300ms", reconnectTimeout="1s", maxBytesPerTrigger=10_000_000)
+    running.texts(1)
+    put(broker, queue, *("x" * 50_000 for _ in range(30)))
+    before = dead_letters(broker)
+    running.plan()
+    [task] = running.tasks()
+    with full_disk(broker):
+        for _ in range(attempts):
+            if not keeps:
+                kept._kept.clear()
+            with contextlib.suppress(JMSError):
+                running.read(task)
+            wait_until(lambda: broker.delivering_count(queue) == 0)
+            assert set(broker.delivery_counts(queue)) <= {0}
+    assert len(running.read(task)) == 30
+    assert left(broker, queue) == 0
+    assert dead_letters(broker) == before
+
+
+def counted(number, deliveries):
+    """A message whose producer has written a delivery-count."""
+    header = section(0x70, list_(TRUE, NULL, NULL, NULL, uint(deliveries)))
+    return header + section(0x77, string(f"text {number}"))
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_l13_a_count_that_a_producer_wrote_stops_nothing(broker, queue, query, readers):
+    put_encoded(broker, queue, [counted(number, 7 * (number % 3 == 1)) for number in range(9)])
+    running = query(readers=readers)
+    assert sorted(running.texts(9)) == [f"text {number}" for number in range(9)]
+    assert left(broker, queue) == 0
+
+
+class DeathError(Exception):
+    pass
+
+
+def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_moves_it(
+    broker, queue, put, query, monkeypatch
+):
+    put(broker, queue, "deadly")
+    running = query()
+    running.plan()
+    [task] = running.tasks()
+    before = dead_letters(broker)
+
+    def dies(link, *_):
+        link.drop()
+        raise DeathError
+
+    deaths = 0
+    with monkeypatch.context() as dying:
+        dying.setattr(AmqpReaderLink, "move", dies)
+        while deaths < 60:
+            try:
+                running.read(task)
+            except DeathError:
+                deaths += 1
+            except PoisonLoopError:
+                break
+    assert 2 <= deaths < 60
+    assert left(broker, queue, 1) == 1
+    assert max(broker.delivery_counts(queue)) < 10
+    assert dead_letters(broker) == before
