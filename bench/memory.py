@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-__all__ = ["Sampler", "Trend", "resident_bytes", "trend"]
+__all__ = ["Sampler", "Trend", "peak_bytes", "resident_bytes", "trend"]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -21,6 +21,15 @@ def resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (FileNotFoundError, ProcessLookupError):
         return 0
+
+
+def peak_bytes(pid: int) -> int:
+    """The most resident bytes that a process has had so far."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bench import raw, raw_amqp
 from bench.job import Job
 from bench.latency import percentile
+from bench.memory import peak_bytes
 from bench.processes import Meter
 from bench.spark_read import start_query
 from bench.spark_session import Progress, SparkSide, began, ended, progress_since, until
@@ -83,6 +84,10 @@ class Running:
             time.sleep(IDLE_SECONDS)
         return {role: 100 * spent / meter.seconds for role, spent in meter.cpu.items()}
 
+    def peak(self) -> float:
+        """The most memory that the process of the source ever had, in MB."""
+        return max(peak_bytes(pid) for pid, role in self.side.roles().items() if role == "runner") / 1e6
+
     def stop(self) -> None:
         self.query.stop()
         self.side.broker.purge(self.job.queue)
@@ -109,7 +114,13 @@ def main(messages: int, rounds: int) -> None:
                 meter, batches = running.read(messages)
                 busy = sum(ended(batch) - max(began(batch), meter.began) for batch in batches)
                 cpu = {role: 1e6 * spent / messages for role, spent in meter.cpu.items()}
-                line = {"rate": messages / busy, "batches": len(batches), **cpu, "all": sum(cpu.values())}
+                line = {
+                    "rate": messages / busy,
+                    "batches": len(batches),
+                    **cpu,
+                    "all": sum(cpu.values()),
+                    "runner_mb": running.peak(),
+                }
                 if number == rounds:
                     line["p50_ms"], line["p99_ms"] = running.latency()
                     idle = running.idle()
