@@ -113,7 +113,7 @@ class SelectorResidualError(OptionError):
 
 
 class SchemaError(OptionError):
-    """The sink does not have the column, or the column has another type, or readStream was given a schema."""
+    """The source or the sink does not have the column, or the column has another type."""
 
     code = "JMS_SCHEMA"
 

@@ -8,6 +8,7 @@ from pyspark_jms.amqp.recognition import redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.jms.subscription import BodyChoice, Subscription
 
 __all__ = ["MessageAnswers", "decode_block", "open_envelopes"]
@@ -33,7 +34,12 @@ class MessageAnswers:
         return redelivered(block)
 
     def unmappable(
-        self: _Link, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int
+        self: _Link,
+        block: MessageBlock,
+        upto: int,
+        body_type: BodyChoice,
+        max_elements: int,
+        columns: ReadColumns | None = None,
     ) -> dict[int, str]:
         from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
 
@@ -46,7 +52,7 @@ class MessageAnswers:
             body_type=body_type,
             max_elements=max_elements,
         )
-        return body_errors(open_envelopes(rows, body_type, max_elements))
+        return body_errors(open_envelopes(rows, body_type, max_elements), columns)
 
     def dead_letter(self: _Link, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
         message = block.message(index)

@@ -20,6 +20,7 @@ from pyspark_jms.sentences import with_article
 __all__ = [
     "AMQP_TYPES",
     "CONVERSION_PREFIX",
+    "JMSX_PROPERTIES",
     "MARKER_PREFIX",
     "NATIVE_ID",
     "PROPERTY_TYPES",
@@ -81,6 +82,8 @@ SET_BY_PROVIDER = frozenset(
 row can be written as it was read.
 """
 
+JMSX_PROPERTIES: frozenset[str] = _SET_BY_CLIENT | SET_BY_PROVIDER
+"""JMS 3.1 §3.5.9: the only properties whose names begin with JMSX."""
 
 CONVERSION_PREFIX = "JMS_AMQP_"
 """The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
@@ -109,8 +112,11 @@ def property_name_problem(name: str | None) -> str | None:
     if name.startswith(MARKER_PREFIX) and name not in _MARKERS_OF_ROWS:
         return f"begins with {MARKER_PREFIX}, which this connector reserves"
     if name.startswith("JMSX"):
-        known = name in _SET_BY_CLIENT or name in SET_BY_PROVIDER
-        return None if known else "begins with JMSX and is not a property that JMS defines: JMS 3.1 §3.5.9"
+        return (
+            None
+            if name in JMSX_PROPERTIES
+            else "begins with JMSX and is not a property that JMS defines: JMS 3.1 §3.5.9"
+        )
     if name.startswith("JMS") and not name.startswith("JMS_"):
         return "begins with JMS, which is reserved for headers: JMS 3.1 §3.8.1.1"
     return None

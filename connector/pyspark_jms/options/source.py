@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.errors import (
     JMSError,
@@ -94,6 +95,8 @@ class SourceOptions:
     on_bad_message: Literal["keep", "fail", "deadLetter"]
     dead_letter_queue: str | None
     idle_timeout: float
+    columns: ReadColumns | None = None
+    """The columns of the user's schema, which is not an option. None: all columns."""
 
     @classmethod
     def parse(cls, raw: Mapping[str, str], reading: Literal["stream", "batch"] | None = None) -> "SourceOptions":

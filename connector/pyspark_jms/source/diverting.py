@@ -34,7 +34,7 @@ class Diverter:
         """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
         if self._options.on_bad_message != "deadLetter" or not upto:
             return {}
-        return link.unmappable(block, upto, self._options.body_type, self._options.max_elements)
+        return link.unmappable(block, upto, self._options.body_type, self._options.max_elements, self._options.columns)
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""

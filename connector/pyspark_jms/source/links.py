@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -111,8 +112,15 @@ class Connected(Protocol):
 class Unmappable(Protocol):
     """Messages that will not become rows."""
 
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int) -> dict[int, str]:
-        """Of the block's first messages, those that decoding cannot map, and why."""
+    def unmappable(
+        self,
+        block: MessageBlock,
+        upto: int,
+        body_type: BodyChoice,
+        max_elements: int,
+        columns: ReadColumns | None = None,
+    ) -> dict[int, str]:
+        """Of the block's first messages, those that cannot be mapped, or not to ``columns``, and why."""
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.jms.model import Destination
@@ -14,9 +15,10 @@ __all__ = ["may_drop", "rows_of"]
 
 
 def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
-    """One RecordBatch, and how many messages the selector dropped.
+    """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
 
-    With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``.
+    With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
+    asked for.
     """
     freeze_gc()
     source = Destination.parse(part.source)
@@ -31,9 +33,12 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
     chosen = _selection(options, protocol, part.dialect)
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
     rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
+    errors = rows.column("body_error")
+    if options.columns is not None:
+        rows, errors = _asked(options.columns, rows)
     if options.on_bad_message == "fail":
-        _require_good(batch)
-        _require_good(rows)
+        _require_good(batch.column("body_error"))
+        _require_good(errors)
     return rows, batch.num_rows - kept.num_rows
 
 
@@ -49,10 +54,16 @@ def _selection(options: SourceOptions, protocol: SourceProtocol, dialect: str) -
     return selection(options.selector, dialect, protocol.selector_dialect(dialect))
 
 
-def _require_good(batch: Any) -> None:
-    reasons = batch.column("body_error").drop_null()
+def _asked(columns: ReadColumns, rows: Any) -> tuple[Any, Any]:
+    from pyspark_jms.columns.read_properties import asked_rows  # with pyarrow's kernels, as decode
+
+    return asked_rows(columns, rows)
+
+
+def _require_good(errors: Any) -> None:
+    reasons = errors.drop_null()
     if len(reasons):
         raise BadMessageError(
-            f"{len(reasons)} of {batch.num_rows} messages cannot be mapped, the first because: {reasons[0].as_py()}",
+            f"{len(reasons)} of {len(errors)} messages cannot be mapped, the first because: {reasons[0].as_py()}",
             "They stay on the broker, or in the journal. onBadMessage=keep makes rows with body_error and the bytes.",
         )

@@ -1,12 +1,12 @@
 """``format("jms")``: the entry point that Spark finds, and the readers and writers that it makes."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     CharType,
@@ -18,7 +18,8 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL
+from pyspark_jms.columns.read_columns import read_columns
+from pyspark_jms.columns.schema import DDL
 from pyspark_jms.errors import MissingOptionError, SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -48,7 +49,10 @@ class JmsDataSource(DataSource):
         return "jms"
 
     def schema(self) -> str:
-        """The fixed schema. Called by ``load()``, so the options are checked here, before anything connects."""
+        """The fixed schema. Called by ``load()``, so the options are checked here, before anything connects.
+
+        Spark does not call it for a read with a schema of the user: ``reader`` and ``streamReader`` check then.
+        """
         if _OF_TABLE in {key.lower() for key in self.options}:
             raise UnsupportedError(
                 "CREATE TABLE cannot use format jms: Spark does not pass the options of a table to a Python data source"
@@ -59,9 +63,7 @@ class JmsDataSource(DataSource):
         return DDL
 
     def streamReader(self, schema: StructType) -> Any:
-        _require_options(self.options)
-        _require_ours(schema)
-        options = SourceOptions.parse(self.options, "stream")
+        options = _source_options(self.options, "stream", schema)
         if HAS_ADMISSION_CONTROL:
             from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -83,14 +85,19 @@ class JmsDataSource(DataSource):
         """A peek: a batch read has no commit after which messages could be acknowledged."""
         from pyspark_jms.spark.batch_reader import JmsPeek
 
-        _require_options(self.options)
-        _require_ours(schema)
-        return JmsPeek(SourceOptions.parse(self.options, "batch"))
+        return JmsPeek(_source_options(self.options, "batch", schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.batch_writer import JmsBatchWriter
 
         return JmsBatchWriter(_sink_options(self.options, schema), overwrite=overwrite)
+
+
+def _source_options(raw: Mapping[str, str], reading: Literal["stream", "batch"], schema: StructType) -> SourceOptions:
+    _require_options(raw)
+    options = SourceOptions.parse(raw, reading)
+    fields = [_arrow_field(field).with_nullable(field.nullable) for field in schema]
+    return replace(options, columns=read_columns(fields, [field.dataType.simpleString() for field in schema]))
 
 
 def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
@@ -138,8 +145,3 @@ def _of_any_length(found: DataType) -> DataType:
         case StructType():
             return StructType([StructField(field.name, _of_any_length(field.dataType)) for field in found])
     return found
-
-
-def _require_ours(schema: StructType) -> None:
-    if schema != from_arrow_schema(ARROW_SCHEMA):
-        raise SchemaError("A schema was given to readStream.", "Leave schema() out: format jms has one fixed schema.")

@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -92,7 +93,14 @@ class StompSourceLink(Consumer):
 
     # --- messages that will not become rows -----------------------------------------------------
 
-    def unmappable(self, block: MessageBlock, upto: int, body_type: BodyChoice, max_elements: int) -> dict[int, str]:
+    def unmappable(
+        self,
+        block: MessageBlock,
+        upto: int,
+        body_type: BodyChoice,
+        max_elements: int,
+        columns: ReadColumns | None = None,
+    ) -> dict[int, str]:
         from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
 
         source = self.subscription.destination
@@ -104,7 +112,7 @@ class StompSourceLink(Consumer):
             body_type=body_type,
             max_elements=max_elements,
         )
-        return body_errors(rows)
+        return body_errors(rows, columns)
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
         frame, head = block.message(index), block.heads[index] - block.start(index)

@@ -1,8 +1,11 @@
 import pickle
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.columns.read_columns import read_columns
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.parts import rows_of
@@ -51,3 +54,42 @@ def test_counts_the_messages_that_the_selector_drops():
     part = part_of(b"one", b"two", source="topic://t")
     kept, dropped = rows(part, selector="JMSPriority = 4")
     assert (kept.num_rows, dropped) == (0, 2)
+
+
+def asked(*fields):
+    made = [pa.field(*field) for field in fields]
+    return read_columns(made, [str(field.type) for field in made])
+
+
+def asked_rows(part, columns, **more):
+    return rows_of(part, replace(options(**more), columns=columns), StompSource())[0]
+
+
+def test_rows_have_the_columns_of_the_users_schema():
+    columns = asked(("Text", pa.string()), ("n", pa.int32()), ("sequence", pa.int64()))
+    batch = asked_rows(typed_part("7", "x"), columns)
+    assert batch.to_pylist() == [{"Text": "a", "n": 7, "sequence": 0}, {"Text": "a", "n": None, "sequence": 1}]
+
+
+@pytest.mark.parametrize("columns", [[("n", pa.int32())], [("n", pa.int32()), ("body_error", pa.string())]])
+def test_a_property_of_another_type_is_a_fault_of_its_message(columns):
+    """``onBadMessage`` decides about it, whether or not column body_error is asked for."""
+    batch = asked_rows(typed_part("7", "x"), asked(*columns))
+    assert batch.column("n").to_pylist() == [7, None]
+    if "body_error" in batch.schema.names:
+        assert batch.column("body_error").to_pylist() == [None, "property 'n' is not an int"]
+    with pytest.raises(BadMessageError, match=r"1 of 2 messages .* property 'n' is not an int"):
+        asked_rows(typed_part("7", "x"), asked(*columns), onBadMessage="fail")
+    assert asked_rows(typed_part("7", "x"), asked(("n", pa.string())), onBadMessage="fail").num_rows == 2
+
+
+def test_a_bad_message_is_an_error_also_if_body_error_is_not_asked_for():
+    with pytest.raises(BadMessageError):
+        asked_rows(part_of(b"\xff"), asked(("JMSType", pa.string())), onBadMessage="fail")
+
+
+def typed_part(*values):
+    scanner = FrameScanner(max_body_bytes=1000)
+    for n, value in enumerate(values):
+        scanner.feed(f"MESSAGE\nsubscription:1\nmessage-id:9,{n}\ndestination:q\nn:{value}\n\na\0\n".encode())
+    return BatchPart("queue://q", "artemis", 0, scanner.take())

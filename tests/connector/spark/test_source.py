@@ -6,11 +6,13 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import StreamingQueryException
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     CalendarIntervalType,
     CharType,
     DayTimeIntervalType,
+    DecimalType,
     MapType,
     StringType,
     StructType,
@@ -66,10 +68,24 @@ def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
     assert secret not in capfd.readouterr().out
 
 
-def test_a_schema_of_the_users_own_is_refused(spark, tmp_path):
-    frame = spark.readStream.format("jms").options(**NOWHERE).schema("text string").load()
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),
+        (
+            "orderId DATE",
+            r"\[JMS_SCHEMA\] Column orderId is not of the fixed schema.* as date\. Declare one of boolean",
+        ),
+        ("text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"),
+        ("properties ARRAY<STRING>", r"Column properties has the type map<string,string>, and .* array<string>"),
+    ],
+)
+def test_a_wrong_schema_is_an_error_before_anything_connects(spark, tmp_path, schema, reason):
+    with pytest.raises(AnalysisException, match=reason):
+        spark.read.format("jms").options(**NOWHERE).schema(schema).load().collect()
+    frame = spark.readStream.format("jms").options(**NOWHERE).schema(schema).load()
     query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    with pytest.raises(StreamingQueryException, match=r"JMS_SCHEMA"):
+    with pytest.raises(StreamingQueryException, match=reason):
         query.awaitTermination(60)
 
 
@@ -85,6 +101,9 @@ def test_a_table_of_the_catalog_is_refused_with_the_view_to_use_instead(spark):
     spark.sql(f"DROP TABLE {name}")
     spark.sql(f"CREATE TEMPORARY VIEW {name} USING jms {options}")
     assert tuple(spark.table(name).columns) == COLUMNS
+    spark.catalog.dropTempView(name)
+    spark.sql(f"CREATE TEMPORARY VIEW {name} (orderId INT, text STRING) USING jms {options}")
+    assert spark.table(name).dtypes == [("orderId", "int"), ("text", "string")]
     spark.catalog.dropTempView(name)
 
 
@@ -102,9 +121,19 @@ def test_complete_mode_is_refused():
         source.streamWriter(None, True)
 
 
-def test_the_schema_is_compared_whole():
-    with pytest.raises(SchemaError):
-        JmsDataSource(NOWHERE).streamReader(StructType().add("text", StringType()))
+def test_the_fixed_schema_asks_for_all_columns_and_another_one_for_its_own():
+    whole = from_arrow_schema(ARROW_SCHEMA)
+    assert JmsDataSource(NOWHERE).streamReader(whole)._options.columns is None
+    columns = (
+        JmsDataSource(NOWHERE)
+        .reader(StructType().add("Text", StringType()).add("n", DecimalType(9, 2)))
+        ._options.columns
+    )
+    assert (columns.fixed, columns.properties) == (("text", None), ("n",))
+    with pytest.raises(SchemaError, match="no column"):
+        JmsDataSource(NOWHERE).reader(StructType())
+    with pytest.raises(SchemaError, match="Arrow does not have"):
+        JmsDataSource(NOWHERE).reader(StructType().add("n", CalendarIntervalType()))
 
 
 # --- the sink ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def divert_unmappable(
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
     lane = link.lanes[number]
-    bad = lane.unmappable(block, upto, options.body_type, options.max_elements)
+    bad = lane.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
     if bad:
         letters = [lane.dead_letter(block, index, reason) for index, reason in bad.items()]
         link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)

@@ -1,0 +1,216 @@
+"""Properties as columns of a type: the conversions of JMS, and rows with the columns that are asked for."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from generated import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyspark_jms.columns.read_columns import read_columns
+from pyspark_jms.columns.read_properties import MAX_FAULTS_SHOWN, asked_rows, read_property
+from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.errors import MessageError
+from pyspark_jms.jms.conversions import READABLE_AS, ValueType, convert
+
+TIMESTAMP = ARROW_SCHEMA.field("JMSTimestamp").type
+TARGETS = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+}
+USUAL = ["0", "7", "-3", "127", "128", "-32769", "2147483648", "9223372036854775807", "9223372036854775808", "true"]
+UNUSUAL = [
+    "+5",
+    "007",
+    "-0",
+    "",
+    " 7",
+    "7 ",
+    "x",
+    "1e2",
+    "1E10",
+    "1.5",
+    "-1.50",
+    "NaN",
+    "Infinity",
+    "0x1p3",
+    "1.5f",
+    "TRUE",
+]
+UNUSUAL += ["faLse", "٣", "1_0", "3.4028236e38", "1e-400", "16777217", "0.1", "a\nb", "1\n", "\x00"]
+TEXTS = st.one_of(
+    st.none(),
+    st.sampled_from(USUAL + UNUSUAL),
+    st.integers(-(1 << 65), 1 << 65).map(str),
+    st.floats().map(repr),
+    st.text(),
+)
+AMQP_ONLY = ["uint", "timestamp", "decimal32", "uuid"]
+
+
+def read(texts, types, wanted):
+    return read_property("n", pa.array(texts, pa.string()), pa.array(types, pa.string()), wanted)
+
+
+def by_the_table(text, written, target):
+    """What ``convert`` gives for one value, in the precision of the column."""
+    if text is None:
+        return None
+    try:
+        return convert(text, None if written in AMQP_ONLY else written, target)
+    except MessageError:
+        return MessageError
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(st.tuples(TEXTS, st.sampled_from([None, *TARGETS, *AMQP_ONLY])), max_size=15),
+    st.sampled_from(list(TARGETS)),
+    st.booleans(),
+)
+def test_each_value_is_what_the_conversions_of_jms_give(values, target, alike):
+    if alike:
+        values = [(text, values[0][1]) for text, _ in values]
+    texts, types = [text for text, _ in values], [written for _, written in values]
+    column, reasons = read(texts, types, TARGETS[target])
+    assert column.type == TARGETS[target]
+    column.validate(full=True)
+    wanted = [by_the_table(text, written, target) for text, written in values]
+    assert set(reasons) == {row for row, value in enumerate(wanted) if value is MessageError}
+    given = pa.array([None if value is MessageError else value for value in wanted], TARGETS[target])
+    assert str(column.to_pylist()) == str(given.to_pylist())  # NaN is like NaN, and 0.0 unlike -0.0
+
+
+@pytest.mark.parametrize("written", [None, *TARGETS])
+def test_what_the_table_does_not_allow_names_both_types(written):
+    for target, kind in TARGETS.items():
+        column, reasons = read(["1"], [written], kind)
+        if written is None or ValueType(target) in READABLE_AS[ValueType(written)]:
+            assert (column.null_count, reasons) == (0, {})
+        else:
+            assert reasons == {0: f"property 'n' was written as {written}, which is not readable as {target}"}
+
+
+def test_a_text_that_does_not_fit_is_never_shown():
+    assert read(["s3cret", "5"], [None, None], pa.int32()) == (
+        pa.array([None, 5], pa.int32()),
+        {0: "property 'n' is not an int"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "value"),
+    [
+        ("0", "long", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("1760000000123", None, datetime(2025, 10, 9, 8, 53, 20, 123000, tzinfo=UTC)),
+        ("1760000000123", "timestamp", datetime(2025, 10, 9, 8, 53, 20, 123000, tzinfo=UTC)),
+        ("7", "int", datetime(1970, 1, 1, microsecond=7000, tzinfo=UTC)),
+        ("-62135596800000", "long", datetime(1, 1, 1, tzinfo=UTC)),
+        ("-62135596800001", "long", "property 'n' is not a timestamp"),
+        ("9223372036854775807", "long", "property 'n' is not a timestamp"),
+        ("2025-10-09", None, "property 'n' is not a timestamp"),
+        ("1.5", "double", "property 'n' was written as double, which is not readable as timestamp"),
+    ],
+)
+def test_a_timestamp_is_a_long_of_milliseconds(text, written, value):
+    column, reasons = read([text], [written], TIMESTAMP)
+    assert [reasons.get(0, column[0].as_py())] == [value]
+
+
+NOT_EXACT = "property 'n' is not an exact decimal(5,2)"
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "value"),
+    [
+        ("1.5", None, Decimal("1.50")),
+        ("-999.99", "decimal64", Decimal("-999.99")),
+        ("1E+2", "decimal128", Decimal("100.00")),
+        ("1.50000", None, Decimal("1.50")),
+        (".5", None, Decimal("0.50")),
+        ("007", "long", Decimal("7.00")),
+        ("-0", "int", Decimal("0.00")),
+        ("1.505", None, NOT_EXACT),
+        ("1000", "long", NOT_EXACT),
+        ("1e9999", None, NOT_EXACT),
+        ("NaN", "decimal32", NOT_EXACT),
+        ("", None, NOT_EXACT),
+        ("٣", None, NOT_EXACT),
+        ("1" * 100_000, None, NOT_EXACT),
+        ("x", "long", NOT_EXACT),
+        ("0.5", "double", "property 'n' was written as double, which is not readable as decimal"),
+        ("true", "boolean", "property 'n' was written as boolean, which is not readable as decimal"),
+    ],
+)
+def test_a_decimal_is_exact_or_null(text, written, value):
+    column, reasons = read([text], [written], pa.decimal128(5, 2))
+    assert [reasons.get(0, column[0].as_py())] == [value]
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=3), st.integers(1, 38), st.integers(0, 4))
+def test_decimals_of_any_precision(number, precision, scale):
+    wanted = pa.decimal128(precision, min(scale, precision))
+    column, reasons = read([str(number)], [None], wanted)
+    if reasons:
+        assert column.null_count == 1
+        too_long = abs(number) >= Decimal(10) ** (precision - wanted.scale)
+        assert too_long or number != round(number, wanted.scale)
+    else:
+        assert column[0].as_py() == number
+
+
+# --- rows --------------------------------------------------------------------------------------------
+
+
+def rows(*given):
+    return pa.RecordBatch.from_pylist([dict(row) for row in given], schema=ARROW_SCHEMA)
+
+
+def asked(batch, *fields):
+    made = [pa.field(*field) for field in fields]
+    columns = read_columns(made, [str(field.type) for field in made])
+    return asked_rows(columns, batch)
+
+
+def test_rows_have_the_columns_that_are_asked_for_with_their_names():
+    batch = rows(
+        {"text": "a", "JMSPriority": 4, "properties": [("n", "7"), ("region", "EU")]},
+        {"text": "b", "properties": [("region", "US")]},
+        {"text": "c", "properties": [("n", "9")]},
+        {"properties": [("n", "")], "property_types": [("n", "string")]},
+        {"properties": [("n", None)], "property_types": [("n", "list")]},
+    )
+    found, errors = asked(
+        batch, ("TEXT", pa.string()), ("n", pa.int32()), ("jmspriority", pa.int32()), ("N", pa.int32())
+    )
+    assert found.schema.names == ["TEXT", "n", "jmspriority", "N"]
+    assert found.column("TEXT").to_pylist() == ["a", "b", "c", None, None]
+    assert found.column("n").to_pylist() == [7, None, 9, None, None]
+    assert found.column("jmspriority").to_pylist() == [4, None, None, None, None]
+    assert found.column("N").null_count == 5
+    assert errors.to_pylist() == [None, None, None, "property 'n' is not an int", None]
+    for start, length in ((1, 3), (0, 0), (3, 1)):
+        cut, _ = asked(batch.slice(start, length), ("n", pa.int32()), ("text", pa.string()))
+        assert cut.to_pydict() == found.select(["n"]).slice(start, length).to_pydict() | {
+            "text": found.column("TEXT").to_pylist()[start : start + length]
+        }
+
+
+def test_reasons_follow_those_of_the_message():
+    properties = [(f"p{n:02}", "x") for n in range(12)]
+    batch = rows({"properties": properties, "body_error": "text is not valid UTF-8"}, {"properties": properties[:1]})
+    found, errors = asked(batch, ("body_error", pa.string()), *((name, pa.int64()) for name, _ in properties))
+    assert found.column("body_error").equals(errors)
+    first, second = errors.to_pylist()
+    assert first.startswith("text is not valid UTF-8; property 'p00' is not a long; ")
+    assert first.count("property") == MAX_FAULTS_SHOWN
+    assert first.endswith("; and more")
+    assert second == "property 'p00' is not a long"

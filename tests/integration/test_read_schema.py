@@ -1,0 +1,131 @@
+"""Reads with a schema of the user: columns that are asked for, properties as columns, by Spark and by every engine."""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from amqp_sending import put
+from pyspark.errors.exceptions.captured import StreamingQueryException
+from rawstomp import RawStomp
+from streaming import access, left, run_available
+
+from pyspark_jms.jms.model import ERROR_PROPERTY
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+SCHEMA = (
+    "text STRING, jmstype STRING, n INT, region STRING, at TIMESTAMP, price DECIMAL(9,2), ok BOOLEAN, body_error STRING"
+)
+AT_MS = 1_760_000_000_123
+AT = datetime.fromtimestamp(AT_MS / 1000, UTC)
+
+
+def fill(broker, queue, count):
+    """Messages of which every third has a property n that is not a number."""
+    headers = [("type", "order"), ("region", "EU"), ("at", str(AT_MS)), ("price", "7.5"), ("ok", "true")]
+    with RawStomp(broker) as client:
+        client.send(queue, [([*headers, ("n", "many" if k % 3 == 2 else str(k))], f"text {k}") for k in range(count)])
+
+
+def wanted(count):
+    rest = ("EU", AT, Decimal("7.50"), True)
+    return [
+        (f"text {k}", "order", None if k % 3 == 2 else k, *rest, "property 'n' is not an int" if k % 3 == 2 else None)
+        for k in range(count)
+    ]
+
+
+def found(rows):
+    utc = [row.asDict() | {"at": row.at.astimezone(UTC)} for row in rows]
+    return sorted((tuple(row.values()) for row in utc), key=lambda row: int(row[0].split()[1]))
+
+
+def options_of(broker, queue, engine, folder):
+    url = broker.url if engine in {"stomp", "journal"} else getattr(broker, "amqp_url", None)
+    if url is None:
+        pytest.skip("needs an embedded broker")
+    return {
+        **(access(broker) | {"brokerUrl": url, "queue": queue}),
+        **({"journalLocation": str(folder / "journal")} if engine == "journal" else {}),
+        **({"deliveryGuarantee": "exactly-once"} if engine in {"staged", "readers"} else {}),
+        **({"readers": "2"} if engine == "readers" else {}),
+    }
+
+
+def deep(*engine):
+    return pytest.param(*engine, marks=pytest.mark.deep)
+
+
+@pytest.mark.parametrize("engine", ["stomp", deep("amqp"), deep("journal"), deep("staged"), "readers"])
+def test_a_stream_has_the_columns_of_its_schema_and_its_checkpoint_takes_another(
+    spark, broker, queue, tmp_path, engine
+):
+    options = options_of(broker, queue, engine, tmp_path)
+    fill(broker, queue, 6)
+    frame = spark.readStream.format("jms").options(**options).schema(SCHEMA).load()
+    out, checkpoint = str(tmp_path / "out"), tmp_path / "checkpoint"
+    run_available(frame, checkpoint, "parquet", path=out)
+    assert found(spark.read.parquet(out).collect()) == wanted(6)
+    fill(broker, queue, 3)
+    frame = spark.readStream.format("jms").options(**options).schema("JMSPriority INT, N INT, text STRING").load()
+    run_available(frame, checkpoint, "json", path=str(tmp_path / "more"))
+    lines = [json.loads(line) for file in (tmp_path / "more").glob("*.json") for line in file.read_text().splitlines()]
+    assert sorted(map(tuple, map(dict.items, lines))) == [(("JMSPriority", 4), ("text", f"text {k}")) for k in range(3)]
+    assert left(broker, queue) == 0
+
+
+def test_a_batch_read_and_a_view_have_the_columns_of_their_schema(spark, broker, queue, tmp_path):
+    fill(broker, queue, 3)
+    for engine in ("stomp", "amqp"):
+        options = options_of(broker, queue, engine, tmp_path) | {"idleTimeout": "300ms"}
+        rows = spark.read.format("jms").options(**options).schema(SCHEMA).load()
+        assert found(rows.collect()) == wanted(3)
+        assert rows.count() == 3
+        given = ", ".join(f"{name} '{value}'" for name, value in options.items())
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW asked (n INT, Text STRING) USING jms OPTIONS ({given})")
+        view = spark.sql("SELECT TEXT, N FROM asked WHERE n IS NOT NULL ORDER BY n")
+        assert [tuple(row) for row in view.collect()] == [("text 0", 0), ("text 1", 1)]
+    assert left(broker, queue, 3) == 3
+
+
+@pytest.mark.parametrize("engine", ["stomp", deep("staged")])
+def test_a_property_of_another_type_goes_to_the_dead_letter_queue(spark, broker, queue, tmp_path, engine):
+    fill(broker, queue, 6)
+    options = options_of(broker, queue, engine, tmp_path) | {
+        "onBadMessage": "deadLetter",
+        "deadLetterQueue": f"{queue}.bad",
+    }
+    frame = spark.readStream.format("jms").options(**options).schema("n INT, text STRING").load()
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.n for row in rows) == [0, 1, 3, 4]
+    bad = spark.read.format("jms").options(**access(broker), queue=f"{queue}.bad", idleTimeout="300ms").load().collect()
+    assert sorted(row.text or row.bytes.decode() for row in bad) == ["text 2", "text 5"]
+    assert {row.properties[ERROR_PROPERTY] for row in bad} == {"property 'n' is not an int"}
+
+
+def test_a_property_of_another_type_fails_the_query_that_wants_it(spark, broker, queue, tmp_path):
+    fill(broker, queue, 3)
+    options = options_of(broker, queue, "stomp", tmp_path) | {"onBadMessage": "fail"}
+    frame = spark.readStream.format("jms").options(**options).schema("n INT").load()
+    with pytest.raises(
+        StreamingQueryException, match=r"\[JMS_BAD_MESSAGE\] 1 of 3 messages .*property 'n' is not an int"
+    ):
+        run_available(frame, tmp_path / "checkpoint", "noop")
+    assert left(broker, queue, 3) == 3
+
+
+def test_the_types_of_amqp_are_those_of_the_message(spark, broker, queue, tmp_path):
+    """A long is no int by JMS, and a string is what its text is."""
+    put(broker, queue, "text 0")
+    options = options_of(broker, queue, "amqp", tmp_path)
+    properties = "map('n', '7', 's', '7', 'd', '0.1')", "map('n', 'long', 's', 'string', 'd', 'double')"
+    row = spark.sql(f"SELECT 'text 1' AS text, {properties[0]} AS properties, {properties[1]} AS property_types")
+    row.write.format("jms").options(**options).mode("append").save()
+    schema = "text STRING, n INT, s INT, d DOUBLE, body_error STRING, JMSXDeliveryCount INT"
+    rows = spark.read.format("jms").options(**options, idleTimeout="300ms").schema(schema).load().collect()
+    assert sorted(map(tuple, rows)) == [
+        ("text 0", None, None, None, None, 1),
+        ("text 1", None, 7, 0.1, "property 'n' was written as long, which is not readable as int", 1),
+    ]
