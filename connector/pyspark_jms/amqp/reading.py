@@ -6,7 +6,7 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.pull import look
+from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, tokens_of
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.staging_queue import block_of
@@ -115,7 +115,7 @@ class AmqpProbe:
         return any(map(self._has_message, self._sources))
 
     def _has_message(self, source: Source) -> bool:
-        return len(look(self._connection, source, 1, head_bytes=1)) > 0
+        return has_message(self._connection, source)
 
     def peek(self, base: str, reader: int) -> tuple[Sighting, ...]:
         return tokens_of(self._connection, RegisterName(base, reader))

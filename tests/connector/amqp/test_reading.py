@@ -3,6 +3,7 @@ import pytest
 from waiting import wait_until
 
 from pyspark_jms.amqp.reading import AmqpProbe
+from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.jms.model import Destination
 
 
@@ -23,6 +24,20 @@ def test_a_probe_sees_whether_there_is_a_message_and_takes_none(broker, queue, p
         wait_until(looking.has_messages)
     amqp_sending.put(broker, queue, "two")
     wait_until(lambda: broker.message_count(queue) == 2)
+
+
+@pytest.mark.parametrize("megabytes", [3, pytest.param(100, marks=pytest.mark.deep)])
+def test_a_probe_receives_one_frame_of_a_large_message(broker, queue, probe, megabytes):
+    amqp_sending.put(broker, queue, "x" * (megabytes << 20))
+    looking = probe()
+    connection = looking._connection
+    for _ in range(3):
+        before = connection.received_bytes
+        wait_until(looking.has_messages)
+        assert connection.received_bytes - before < MAX_FRAME_BYTES + 1_000
+    assert not connection.is_down, "the next question needs no new connection"
+    assert broker.delivery_counts(queue) == [0]
+    assert broker.delivering_count(queue) == 0
 
 
 def test_a_probe_has_the_selector_of_the_query(broker, queue, probe):

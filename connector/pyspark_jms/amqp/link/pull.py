@@ -2,7 +2,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
@@ -14,7 +14,7 @@ from pyspark_jms.amqp.wire.transfers import Transfers
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ReceiptTimeoutError
 
-__all__ = ["Pull", "browse", "drain", "look"]
+__all__ = ["Pull", "browse", "drain", "has_message", "look"]
 
 _CREDIT = 100_000
 """More messages than there are. A drain whose credit is used up exactly is not answered."""
@@ -25,10 +25,16 @@ _ANY_SIZE = 1 << 31
 """More than any Java client sends, and what a message of the connector's own may take of the memory."""
 
 
-def drain(connection: Connection, receiver: Receiver, credit: int | None = None) -> None:
+def drain(
+    connection: Connection,
+    receiver: Receiver,
+    credit: int | None = None,
+    *,
+    until: Callable[[], bool] = lambda: False,
+) -> None:
     """Returns when the broker has sent what there is, at most ``credit`` messages, and will send no more.
 
-    Without ``credit`` it is the credit that the link has.
+    Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before.
     """
     for _ in range(_MAX_DRAINS):
         with connection.core():
@@ -37,7 +43,9 @@ def drain(connection: Connection, receiver: Receiver, credit: int | None = None)
                 receiver.drain(asked)
         try:
             connection.await_(
-                lambda: not receiver.is_draining or not receiver.is_attached, "an answer to a drain", _DRAIN_SECONDS
+                lambda: until() or not receiver.is_draining or not receiver.is_attached,
+                "an answer to a drain",
+                _DRAIN_SECONDS,
             )
         except ReceiptTimeoutError:
             continue
@@ -131,6 +139,25 @@ def look(connection: Connection, source: Source, most: int, *, head_bytes: int |
         block = pull.receiver.transfers.take()
     pull.detach(wait=False)
     return block
+
+
+def has_message(connection: Connection, source: Source) -> bool:
+    """Whether a browse shows a message, of which at most the first frame is received.
+
+    The session takes one frame until the broker has confirmed the detach, and has forgotten the rest of the message.
+    With a larger window before, Artemis sends another frame.
+    """
+    with connection.core() as session:
+        session.narrow(1)
+    pull = Pull(connection, source, head_bytes=1)
+    receiver = pull.receiver
+    require_echo(connection.address, source, receiver.remote_source)
+    drain(connection, receiver, 1, until=lambda: receiver.transfers.is_inside_message)
+    is_long = receiver.transfers.is_inside_message
+    pull.detach(wait=is_long)
+    with connection.core() as session:
+        session.narrow(None)
+    return is_long or receiver.received > 0
 
 
 def browse(connection: Connection, address: str) -> Iterator[bytes]:

@@ -31,6 +31,7 @@ class Session:
         self.limits = limits
         self._window = incoming_window
         self._left = incoming_window
+        self._is_narrow = False
         self._next_incoming = 0
         self._next_outgoing = 0
         self._next_delivery = 0
@@ -105,10 +106,11 @@ class Session:
             )
         )
 
-    def _extend(self) -> None:
-        if self._left <= self._window // 2:
-            self._left = self._window
-            self.flow()
+    def narrow(self, frames: int | None) -> None:
+        """While no transfer is on its way: the peer may send so many more. None: as many as before."""
+        self._is_narrow = frames is not None
+        self._left = self._window if frames is None else frames
+        self.flow()
 
     # --- receiving -----------------------------------------------------------------------------
 
@@ -127,7 +129,9 @@ class Session:
     def _count(self, transfers: int) -> None:
         self._next_incoming = (self._next_incoming + transfers) % _SEQUENCE
         self._left -= transfers
-        self._extend()
+        if not self._is_narrow and self._left <= self._window // 2:
+            self._left = self._window
+            self.flow()
 
     def on(self, performative: Performative, payload: bytes | memoryview) -> None:
         """Any performative of this channel."""

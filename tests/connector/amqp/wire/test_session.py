@@ -36,6 +36,20 @@ def test_the_incoming_window_is_extended_at_half(peer):
     assert (flow.incoming_window, flow.next_incoming_id, flow.handle) == (64, 33, None)
 
 
+def test_a_narrow_window_is_not_extended(peer):
+    receiver(peer).grant(1000)
+    peer.sent()
+    peer.core.session.narrow(2)
+    [(flow, _)] = peer.sent()
+    assert (flow.incoming_window, flow.handle) == (2, None)
+    peer.transfer(0, b"x")
+    peer.transfer(1, b"x")
+    assert peer.sent() == []
+    peer.core.session.narrow(None)
+    [(flow, _)] = peer.sent()
+    assert (flow.incoming_window, flow.next_incoming_id) == (64, 3)
+
+
 def test_links_have_handles_of_their_own_and_the_peer_has_others(peer):
     first, second = receiver(peer, "a", handle=7), receiver(peer, "b", handle=3)
     assert (first.handle, second.handle) == (0, 1)
