@@ -27,7 +27,7 @@ _STEP_SECONDS = 5
 _VARIABLES = {"$query": ".*", "$__rate_interval": "30s"}
 _STATES = {0: ("failed", "#c4162a"), 1: ("running", "#37872d")}
 _COLOURS = ("#1f77b4", "#d95f02", "#7570b3", "#1b9e77", "#e7298a", "#66a61e", "#a6761d", "#666666")
-_UNITS = {"s": " s", "cps": "/s", "short": "", "bytes": "B"}
+_UNITS = {"s": " s", "cps": "/s", "short": "", "bytes": "B", "Bps": "B/s"}
 
 Ask = Callable[..., dict[str, Any]]
 """``ask("query_range", query=…, start=…, …)``: the field ``data`` of an answer of Prometheus' HTTP API."""

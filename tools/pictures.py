@@ -187,7 +187,95 @@ def window() -> str:
     )
 
 
-PICTURES = {"docs/flow.svg": flow, "docs/acknowledge.svg": acknowledge, "docs/window.svg": window}
+def register() -> str:
+    return drawn(
+        "The life of a register: each batch replaces the value of the one before in one transaction",
+        330,
+        (
+            Text(20, 34, "Source queue", "title"),
+            Box(20, 50, 150, 60, "orders", ("messages 1 to 9",), "store"),
+            Text(20, 170, "Register of reader 0: one consumer, the lock", "title"),
+            Box(20, 190, 200, 90, "made by the driver", ("token: batch 0", "no blocks"), "store"),
+            Arrow(((220, 235), (330, 235))),
+            Text(232, 226, "task of batch 1"),
+            Box(330, 190, 220, 90, "value of batch 1", ("block: messages 1 to 5", "token: batch 1, 1 block"), "store"),
+            Arrow(((550, 235), (660, 235))),
+            Text(562, 226, "task of batch 2"),
+            Box(660, 190, 240, 90, "value of batch 2", ("block: messages 6 to 9", "token: batch 2, 1 block"), "store"),
+            Arrow(((170, 80), (400, 80), (400, 190))),
+            Arrow(((170, 65), (740, 65), (740, 190))),
+            Text(410, 110, "accepts 1 to 5 in", "note"),
+            Text(410, 128, "the same transaction", "note"),
+            Text(750, 110, "accepts 6 to 9, and", "note"),
+            Text(750, 128, "the value of batch 1", "note"),
+            Text(330, 306, "a second attempt of batch 1 browses", "red"),
+            Text(660, 306, "a late task of batch 1 is fenced", "red"),
+        ),
+    )
+
+
+def who_reads() -> str:
+    return drawn(
+        "Who reads where: the driver receives, or with option readers the tasks do",
+        320,
+        (
+            Text(20, 34, "The driver receives: at-least-once, journal, staging queue", "title"),
+            Box(20, 50, 150, 80, "Broker", ("queue orders",), "store"),
+            Arrow(((170, 90), (290, 90))),
+            Text(182, 82, "all messages"),
+            Box(
+                290,
+                50,
+                190,
+                80,
+                "Driver",
+                ("one receiver,", "one connection"),
+            ),
+            Arrow(((480, 90), (620, 90))),
+            Text(492, 82, "bytes in tasks"),
+            Box(
+                620,
+                50,
+                280,
+                80,
+                "Executors: tasks",
+                ("decode; as many as the batch", "has partitions"),
+            ),
+            Text(20, 184, "The tasks receive: option readers", "title"),
+            Box(20, 200, 150, 100, "Broker", ("queue orders,", "a register for", "each reader"), "store"),
+            Arrow(((170, 225), (290, 225)), "back"),
+            Text(182, 217, "anything there?", "red"),
+            Box(
+                290,
+                200,
+                190,
+                50,
+                "Driver",
+                ("sees no message",),
+            ),
+            Arrow(((480, 225), (620, 225))),
+            Text(492, 217, "a number"),
+            Box(
+                620,
+                200,
+                280,
+                100,
+                "Executors: readers tasks",
+                ("receive, replace the value of their", "register, decode; the number is", "the parallelism"),
+            ),
+            Arrow(((170, 280), (620, 280))),
+            Text(300, 272, "messages, a connection for each reader"),
+        ),
+    )
+
+
+PICTURES = {
+    "docs/flow.svg": flow,
+    "docs/acknowledge.svg": acknowledge,
+    "docs/window.svg": window,
+    "docs/register.svg": register,
+    "docs/who-reads.svg": who_reads,
+}
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from amqp_sending import put
 from pyspark.errors import StreamingQueryException
+from registers import ReaderQuery
 from staged_runs import end, require_each_once, start, texts
 from streaming import left, run_available
 
 from pyspark_jms import cli
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.errors import MaxConsumersError
+from pyspark_jms.errors import JMSSecurityError, MaxConsumersError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.testing import EmbeddedArtemis, User
@@ -24,7 +25,7 @@ SPARK = User(
     "pw",
     permissions=(),
     at={
-        "orders": {"consume"},
+        "orders": {"consume", "browse"},
         "answers": {"send"},
         "orders.staging.#": STATE,
         "pyspark-jms.commits.#": STATE,
@@ -83,6 +84,41 @@ def test_a_read_with_the_queues_of_the_page(prepared, tmp_path):
     put(prepared, "orders", *texts(60, 70))
     assert end(start(prepared, "orders", tmp_path, **LIMITED)) == 0
     require_each_once(prepared, "orders", tmp_path, 70, staging="orders.staging.owner")
+
+
+@pytest.mark.broker
+def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys, monkeypatch):
+    running = ReaderQuery(prepared, queue="orders", readers=2, maxMessagesPerTrigger=20, **LIMITED)
+    for first in (0, 60):
+        put(prepared, "orders", *texts(first, first + 60))
+        assert sorted(running.texts(60)) == sorted(texts(first, first + 60))
+        running.source.stop()
+        running.start()
+    running.source.stop()
+    assert left(prepared, "orders") == 0
+    monkeypatch.setenv("PASSWORD", SPARK.password)
+    access = ["--broker-url", prepared.amqp_url, "--user", SPARK.name, "--password-env", "PASSWORD"]
+    cli.main(["check", *access, "--staging-queue", "orders.staging.1"])
+    assert "orders.staging.1 has the lock of one query, and this user may use it" in capsys.readouterr().out
+    put(prepared, "orders", "one")
+    other = ReaderQuery(prepared, queue="orders", **LIMITED | {"stagingQueue": "orders.staging.other"})
+    named = r"the address orders\.staging\.other\.0 with the multicast queue orders\.staging\.other\.0"
+    with pytest.raises(JMSSecurityError, match=named):
+        other.plan()
+    other.source.stop()
+    cli.main(["check", *access, "--staging-queue", "orders.staging.2"])
+    assert "Create the queue orders.staging.2 with max-consumers 1" in capsys.readouterr().out
+
+
+@pytest.mark.broker
+def test_a_queue_of_a_reader_without_a_limit_of_consumers_is_refused():
+    with Prepared(lambda xml: xml.replace(' max-consumers="1"', "")) as broker:
+        put(broker, "orders", "text")
+        running = ReaderQuery(broker, queue="orders", readers=2, **LIMITED)
+        with pytest.raises(MaxConsumersError, match=r"orders\.staging\.0::orders\.staging\.0"):
+            running.plan()
+        running.source.stop()
+        assert left(broker, "orders", 1) == 1
 
 
 @pytest.mark.broker

@@ -1,13 +1,14 @@
 """A reader over AMQP for the engine of reading: the Protocols of ``source.readers.links``."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import has_message
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, tokens_of
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.staging_queue import block_of
 from pyspark_jms.amqp.link.transacted import Transacted
@@ -69,11 +70,11 @@ class AmqpReaderLink(Sources, ReadRegister):
         lanes = [(lane.receiver, lane.subscription.durable is None) for lane in self.lanes]
         super().finish([*sources, *lanes])
 
-    def close(self, *, delete: bool = False) -> None:
+    def close(self) -> None:
         """The sources first: whoever gets the lock then finds their messages."""
         self.leave_sources()
         self._diverted.roll_back()
-        super().close(delete=delete)
+        super().close()
 
 
 class AmqpProbe:
@@ -84,8 +85,11 @@ class AmqpProbe:
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Dialect], str | None],
+        *,
+        base: str,
     ) -> None:
-        self._connection = connect(settings)
+        """``base``: of the registers whose driver this is."""
+        self._connection = connect(replace(settings, client_id=driver_container(base)))
         selector = selector_for(self.dialect)
         self._sources = [self._source(destination, selector) for destination in destinations]
 

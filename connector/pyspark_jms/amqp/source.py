@@ -155,5 +155,7 @@ class AmqpSource:
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Any], str | None],
+        *,
+        base: str,
     ) -> AmqpProbe:
-        return AmqpProbe(settings, destinations, selector_for)
+        return AmqpProbe(settings, destinations, selector_for, base=base)

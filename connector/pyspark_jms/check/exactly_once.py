@@ -13,10 +13,12 @@ from contextlib import closing
 from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, WORN_DELIVERIES, token_address
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
+from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
@@ -64,7 +66,7 @@ class ExactlyOnce:
         except SubscriptionInUseError:
             return Finding(name=name, value=f"a query uses {address} now: it was not tried", verdict=Verdict.NOTE)
         except JMSSecurityError as error:
-            remedy = f"Create the queues of {address} and {address}.token, and grant consume, browse and send on both."
+            remedy = f"{_needed(address)}, and grant consume, browse and send there."
             return Finding.of_error(name, error, Verdict.PROBLEM, remedy)
         except JMSError as error:
             return Finding.of_error(name, error, Verdict.PROBLEM)
@@ -122,6 +124,9 @@ class ExactlyOnce:
             link.close(delete=locked)
 
     def _look_at_staging(self, address: str) -> None:
+        if (name := _of_reader(address)) is not None:
+            self._look_at_register(name)
+            return
         link = AmqpStagedLink(self._settings, Names(address, ""), Arrivals())
         try:
             kept = _staging_kept("its settings", f"{address}.#", link.patience_seconds)
@@ -129,6 +134,18 @@ class ExactlyOnce:
             link.lock()
             link.tokens()
             link.attach_senders()
+        finally:
+            link.close()
+
+    def _look_at_register(self, name: RegisterName) -> None:
+        link = AmqpReaderLink(self._settings, name, Arrivals())
+        try:
+            kept = _staging_kept("its settings", name.address, link.patience_seconds)
+            self._kept.append((kept, (name.address,)))
+            link.lock()
+            link.require_lock()
+            link.peek()
+            link.open()
         finally:
             link.close()
 
@@ -144,6 +161,18 @@ class ExactlyOnce:
             topic = Destination(DestinationKind.TOPIC, token_address(_LEDGER))
             end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
         return unseen
+
+
+def _of_reader(address: str) -> RegisterName | None:
+    """The queue of a reader ends in its number."""
+    base, _, number = address.rpartition(".")
+    return RegisterName(base, int(number)) if base and number.isdecimal() else None
+
+
+def _needed(address: str) -> str:
+    if _of_reader(address) is not None:
+        return f"Create the queue {address} with max-consumers 1 at the address {address}"
+    return f"Create the queues of {address} and {address}.token"
 
 
 def _replace_token(connection: Connection) -> JMSError | None:

@@ -6,7 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.staging_queue import Names
+from pyspark_jms.amqp.registers import registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.staged_streams import staged_messages
 from pyspark_jms.check.amqp import amqp_findings
@@ -22,6 +24,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.source.staged.connecting import DEFAULT_PREFIX
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -125,20 +128,53 @@ def _staged_findings(management: ManagementLink, request: CheckRequest, queue: s
                 " uses the staging queue (pyspark-jms staging list), start the query again with its checkpoint.",
                 figures={"stagingQueue": address, "staged": staged},
             )
+    for name in _registers(management, request.staging_queue):
+        if (finding := _finding_of_reader(request, name, queue)) is not None:
+            yield finding
+
+
+def _registers(management: ManagementLink, also: str | None) -> list[RegisterName]:
+    """Queues of readers that have more than their token, those of option ``stagingQueue`` too."""
+    words = management.words
+    if words.queue_names is None:
+        return []
+    queues = management.attribute(words.broker_resource, words.queue_names)
+    names = {*registers_in(queues, DEFAULT_PREFIX)}
+    names |= {each for each in registers_in(queues, also or DEFAULT_PREFIX) if each.base == also}
+    counts = {each: management.queue_attribute(each.queue.partition("::")[2], words.queue.messages) for each in names}
+    return sorted((each for each, count in counts.items() if count > 1), key=lambda each: each.queue)
+
+
+def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) -> Finding | None:
+    try:
+        counts, batch = staged_in(request.settings, name)
+    except JMSError as error:
+        return Finding.of_error("staged", error)
+    staged = counts[str(Destination(DestinationKind.QUEUE, queue))]
+    if not staged:
+        return None
+    return Finding(
+        name="staged",
+        value=f"{staged:,} more messages of this queue are in the staging queue {name.address}, of batch {batch}",
+        advice="An exactly-once read with option readers has taken them. If this batch is in the commit log of its"
+        " checkpoint, they are done, and the next batch deletes them. If no query uses the staging queue (pyspark-jms"
+        " staging list), start the query again with its checkpoint.",
+        figures={"stagingQueue": name.address, "staged": staged, "batch": batch, "reader": name.reader},
+    )
 
 
 def _stomp_staged_finding(management: ManagementLink, queue: str) -> Finding | None:
     """Over STOMP nobody can see whose messages a staging queue has."""
-    blocks = staging_queues(management)
+    used = len(staging_queues(management)) + len(_registers(management, None))
     try:
         depth = int(management.queue_attribute(management.queue_name(queue), management.words.queue.messages))
     except InvalidDestinationError:
         depth = 0
-    if not blocks or depth:
+    if not used or depth:
         return None
     return Finding(
         name="staged",
-        value=f"the queue is empty, and {len(blocks)} staging queues of exactly-once reads have messages",
+        value=f"the queue is empty, and {used} staging queues of exactly-once reads have messages",
         verdict=Verdict.NOTE,
         advice="They may be messages of this queue. Check it over AMQP, which shows them: --broker-url amqp://HOST:5672.",
     )

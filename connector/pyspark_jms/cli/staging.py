@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,10 @@ from pyspark_jms.cli.command import Command
 from pyspark_jms.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from pyspark_jms.amqp.link.read_register import RegisterName
     from pyspark_jms.amqp.link.staging_queue import Names
+    from pyspark_jms.amqp.registers import ListedRegister
+    from pyspark_jms.amqp.staged_streams import ListedQueue
     from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["COMMAND"]
@@ -37,7 +40,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
                 help="beginning of the names of staging queues (default: %(default)s)",
             )
         else:
-            own.add_argument("--queue", required=True, metavar="NAME", help="the staging queue, as list names it")
+            own.add_argument(
+                "--queue",
+                required=True,
+                metavar="NAME",
+                help="the staging queue, as list names it; without its number, those of all readers of a query",
+            )
             own.add_argument(
                 "--client-id", metavar="ID", help="the query's option clientId, if it reads a durable subscription"
             )
@@ -66,9 +74,11 @@ def _names(options: argparse.Namespace) -> "Names":
 
 
 def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    from pyspark_jms.amqp.registers import list_registers
     from pyspark_jms.amqp.staged_streams import list_streams
 
-    found = list_streams(settings, options.prefix)
+    found: list[ListedQueue | ListedRegister] = [*list_streams(settings, options.prefix)]
+    found += list_registers(settings, options.prefix)
     if options.json:
         print(json.dumps([asdict(each) for each in found], indent=2))
         return 0
@@ -76,15 +86,32 @@ def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
         print(f"no staging queue begins with {options.prefix}")
     for each in found:
         state = "in use" if each.owned else "no query uses it"
-        print(f"{each.name}  {each.blocks} blocks, {each.tokens} tokens, {state}")
+        print(f"{each.name}  {_reader(asdict(each))}{each.blocks} blocks, {each.tokens} tokens, {state}")
     return 0
 
 
+def _reader(listed: Mapping[str, Any]) -> str:
+    """Of the queue of a reader: what it has."""
+    if "reader" not in listed:
+        return ""
+    return "stream {stream}, reader {reader}, batch {batch}: {messages} messages, ".format_map(listed)
+
+
+def _registers(options: argparse.Namespace, settings: "ConnectionSettings") -> list["RegisterName"]:
+    from pyspark_jms.amqp.registers import names_of_registers
+
+    return names_of_registers(settings, options.queue, options.client_id)
+
+
 def _show(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    from pyspark_jms.amqp.registers import show_register
     from pyspark_jms.amqp.staged_streams import show_stream
 
-    shown = asdict(show_stream(settings, _names(options)))
-    print(json.dumps(shown, indent=2) if options.json else _lines(shown))
+    registers = _registers(options, settings)
+    shown = [asdict(show_register(settings, each)) for each in registers]
+    shown = shown or [asdict(show_stream(settings, _names(options)))]
+    printed = shown if len(shown) > 1 else shown[0]
+    print(json.dumps(printed, indent=2) if options.json else "\n\n".join(map(_lines, shown)))
     return 0
 
 
@@ -102,6 +129,28 @@ def _text(value: object) -> str:
 
 
 def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+    registers = _registers(options, settings)
+    return _drop_registers(options, settings, registers) if registers else _drop_stream(options, settings)
+
+
+def _drop_registers(
+    options: argparse.Namespace, settings: "ConnectionSettings", registers: Sequence["RegisterName"]
+) -> int:
+    from pyspark_jms.amqp.registers import drop_registers, show_register
+
+    shown = [show_register(settings, each) for each in registers]
+    if options.yes:
+        drop_registers(settings, registers)
+    if options.json:
+        print(json.dumps([asdict(each) | {"dropped": options.yes} for each in shown], indent=2))
+        return 0 if options.yes else 1
+    for each in shown:
+        what = f"{each.messages} messages in {each.blocks} blocks"
+        print(f"{each.name}: deleted, with {what}" if options.yes else f"{each.name} has {what}. --yes deletes them")
+    return 0 if options.yes else 1
+
+
+def _drop_stream(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
     from pyspark_jms.amqp.staged_streams import drop_stream, show_stream
 
     names = _names(options)

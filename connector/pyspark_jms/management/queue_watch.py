@@ -34,13 +34,14 @@ class QueueWatch:
         open_link: Callable[[ConnectionSettings], ManagementLink],
         settings: ConnectionSettings,
         queues: Sequence[str],
-        in_flight: Callable[[], int],
+        in_flight: Callable[[], int] | None,
         received: Callable[[], int] | None = None,
         *,
         every: float = _EVERY_SECONDS,
     ) -> None:
-        """``in_flight``: how many messages of these queues this query has received and not acknowledged. ``received``:
-        how many it has received; None: it reads only some of their messages. Both are called in another thread.
+        """``in_flight``: how many messages of these queues this query has received and not acknowledged; None: that is
+        not known here. ``received``: how many it has received; None: it reads only some of their messages. Both are
+        called in another thread.
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
@@ -61,8 +62,9 @@ class QueueWatch:
     def figures(self) -> dict[str, int | str]:
         """``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
 
-        ``stuckInDelivery`` if this query is the only consumer of its queues. ``undelivered`` if it reads all messages:
-        those that were delivered to nobody, without those that it has received since the request.
+        ``stuckInDelivery`` if ``in_flight`` is known and this query is the only consumer of its queues.
+        ``undelivered`` if it reads all messages: those that were delivered to nobody, without those that it has
+        received since the request.
         """
         figures, undelivered = self._figures, self._undelivered
         if not figures or undelivered is None or self._received is None:
@@ -116,6 +118,8 @@ class QueueWatch:
         if self._received is not None:
             scheduled = 0 if words.scheduled is None else self._sum(link, words.scheduled)
             self._undelivered = max(0, depth - delivering - scheduled), self._received()
+        if self._in_flight is None:
+            return figures
         self._excess.append(max(0, delivering - self._in_flight()))
         if consumers == len(self._queues):
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.

@@ -10,6 +10,7 @@ __all__ = [
     "BROKER_J_MANAGEMENT",
     "READ",
     "ArtemisManagement",
+    "ConnectionList",
     "ConsumerList",
     "Management",
     "QueueAttributes",
@@ -73,6 +74,23 @@ class ConsumerList:
 
     stomp: str
     """The protocol of a consumer over STOMP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionList:
+    """The operation that lists connections, and the keys of its JSON reply."""
+
+    operation: str
+    """The operation."""
+
+    of_client: Mapping[str, str]
+    """The filter for the connections of one client id, without its value."""
+
+    value_key: str
+    """The key of the filter's value."""
+
+    rows_key: str
+    """The key of the list of connections in the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +196,9 @@ class ArtemisManagement(Management):
     consumers: ConsumerList
     """The operation of the broker that lists consumers."""
 
+    connections: ConnectionList
+    """The operation of the broker that lists connections."""
+
     delivery_attempts_key: str
     """The key, in the settings of an address, of the maximum number of deliveries of a message."""
 
@@ -243,6 +264,12 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         session_key="session",
         protocol_key="protocol",
         stomp="STOMP",
+    ),
+    connections=ConnectionList(
+        operation="listConnections",
+        of_client={"field": "clientID", "operation": "EQUALS"},
+        value_key="value",
+        rows_key="data",
     ),
     delivery_attempts_key="maxDeliveryAttempts",
     dead_letter_key="deadLetterAddress",

@@ -10,7 +10,7 @@ __all__ = ["DropReports", "report_dropped"]
 _log = logging.getLogger("pyspark_jms.source")
 
 _RECORD = struct.Struct("<qq")
-"""The first sequence of the messages that a task decoded together, and how many of them it dropped."""
+"""What identifies the messages that a task decoded together (their first sequence), and how many it dropped."""
 
 
 class DropReports:
@@ -49,9 +49,9 @@ class DropReports:
         self._mailbox.close()
 
 
-def report_dropped(address: MailAddress | None, first_sequence: int, dropped: int) -> None:
-    """In a task, after it has dropped messages."""
-    if address is None or not post(address, _RECORD.pack(first_sequence, dropped)):
+def report_dropped(address: MailAddress | None, first_sequence: int, dropped: int, key: int | None = None) -> None:
+    """In a task, after it has dropped messages. ``key``: if several tasks count from the same sequence."""
+    if address is None or not post(address, _RECORD.pack(first_sequence if key is None else key, dropped)):
         _log.warning(
             "! %d messages that do not match the selector are dropped (from sequence %d)", dropped, first_sequence
         )

@@ -14,7 +14,7 @@ from pyspark_jms.source.locality import LocalityProbe, answer
 from pyspark_jms.source.mailbox import MailAddress
 from pyspark_jms.source.parts import may_drop, rows_of
 
-__all__ = ["TaskInput", "TaskInputs", "read_task"]
+__all__ = ["TaskInput", "TaskInputs", "TaskReports", "read_task"]
 
 _NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
 
@@ -34,32 +34,28 @@ class TaskInput:
         return f"{len(self)} JMS messages"
 
 
-class TaskInputs:
-    """In the runner: of every batch, ``of`` its parts; ``release`` what is done; ``close`` at the end."""
+class TaskReports:
+    """In the runner: what tasks report to it. ``addresses`` for the tasks of every batch."""
 
     def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
         self._options = options
         self._protocol = protocol
         self._locality = LocalityProbe()
         self._drops = DropReports()
-        self._memory = SharedMemory()
         self._may_have_dropped = False
 
     def are_here(self) -> bool:
         """Whether tasks run on the runner's machine, as far as one has answered."""
         return self._locality.tasks_run_here()
 
-    def memory_for(self, end: int) -> SharedMemory | None:
-        """Memory for the batch that ends there, if the machine has such memory."""
-        return self._memory if self._memory.begin(end) else None
+    def addresses(self, dialects: Collection[str]) -> tuple[MailAddress | None, MailAddress | None]:
+        """Where to answer where a task runs, and where to report what it dropped.
 
-    def of(self, tasks: Iterable[list[BatchPart]], dialects: Collection[str]) -> list[TaskInput]:
-        """``dialects`` of the brokers that the messages came from."""
-        made = list(tasks)
-        question = self._locality.question()
+        ``dialects`` of the brokers that the messages came from.
+        """
         drops = self._drops.address() if self._may_drop(dialects) else None
         self._may_have_dropped = self._may_have_dropped or drops is not None
-        return [TaskInput(task, question, drops) for task in made]
+        return self._locality.question(), drops
 
     def _may_drop(self, dialects: Collection[str]) -> bool:
         """Whether the re-evaluation of the selector may drop messages of this query."""
@@ -75,14 +71,38 @@ class TaskInputs:
         return total if total or not self._may_have_dropped or self._locality.tasks_run_here() else _NOT_REPORTED
 
     def release(self, through: int) -> None:
-        """Every batch below ``through`` is done."""
-        self._memory.release(through)
+        """Every report with a lower number is of a batch that is done."""
         self._drops.release(through)
 
     def close(self) -> None:
-        self._memory.close()
         self._locality.close()
         self._drops.close()
+
+
+class TaskInputs(TaskReports):
+    """In the runner: of every batch, ``of`` its parts; ``release`` what is done; ``close`` at the end."""
+
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
+        super().__init__(options, protocol)
+        self._memory = SharedMemory()
+
+    def memory_for(self, end: int) -> SharedMemory | None:
+        """Memory for the batch that ends there, if the machine has such memory."""
+        return self._memory if self._memory.begin(end) else None
+
+    def of(self, tasks: Iterable[list[BatchPart]], dialects: Collection[str]) -> list[TaskInput]:
+        made = list(tasks)
+        question, drops = self.addresses(dialects)
+        return [TaskInput(task, question, drops) for task in made]
+
+    def release(self, through: int) -> None:
+        """Every batch below ``through`` is done."""
+        self._memory.release(through)
+        super().release(through)
+
+    def close(self) -> None:
+        self._memory.close()
+        super().close()
 
 
 def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:

@@ -38,6 +38,11 @@ class SourceFigures:
     sequence: int
     """The end of the last batch."""
     received: int | None
+    received_bytes: int | None
+    """With option ``readers``."""
+    received_by_reader: tuple[int, ...]
+    """Messages of each reader, in their order; empty without option ``readers``."""
+    received_bytes_by_reader: tuple[int, ...]
     acknowledged: int | None
     redelivered: int | None
     """Received messages that the broker marked as delivered before."""
@@ -125,6 +130,8 @@ def _figures(
         sequence=int(figures["seq"]),
         **{name: _integer(figures, *keys) for name, keys in _COUNTS.items()},
         backlog_age_seconds=_age(figures),
+        received_by_reader=_by_reader(figures.get("movedByReader")),
+        received_bytes_by_reader=_by_reader(figures.get("movedBytesByReader")),
     )
 
 
@@ -136,6 +143,7 @@ def _is_idle(progress: Mapping[str, Any]) -> bool:
 
 _COUNTS = {
     "received": ("received", "moved"),
+    "received_bytes": ("movedBytes",),
     "acknowledged": ("acknowledged", "retired"),
     "redelivered": ("redelivered",),
     "recognised": ("recognised",),
@@ -162,6 +170,10 @@ def _integer(figures: Mapping[str, Any], *names: str) -> int | None:
     """The first that is a number; a text states why a number is not known."""
     values = (figures.get(name) for name in names)
     return next((value for value in values if isinstance(value, int)), None)
+
+
+def _by_reader(values: Any) -> tuple[int, ...]:
+    return tuple(each for each in values if isinstance(each, int)) if isinstance(values, list) else ()
 
 
 def _age(figures: Mapping[str, Any]) -> float | None:

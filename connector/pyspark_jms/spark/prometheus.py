@@ -60,6 +60,11 @@ _METRICS = (
     _Metric("selector_dropped_messages", "Messages dropped by selector", lambda f: f.selector_dropped, is_counter=True),
     _Metric("lost_credit_messages", "Messages counted and not delivered", lambda f: f.lost_credit, is_counter=True),
 )
+_BY_READER: tuple[tuple[str, str, Callable[[SourceFigures], tuple[int, ...]]], ...] = (
+    ("reader_messages", "Messages received by a reader", lambda f: f.received_by_reader),
+    ("reader_bytes", "Bytes of messages received by a reader", lambda f: f.received_bytes_by_reader),
+)
+"""Counters with the label ``reader``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,12 @@ class PrometheusExporter(JmsListener):
         yield self._info(figures)
         for metric in _METRICS:
             yield self._family(metric, batches if metric.of_batch else figures)
+        for name, text, values in _BY_READER:
+            family = self._client.core.CounterMetricFamily(_PREFIX + name, text, labels=[*_LABELS, "reader"])
+            for each in figures:
+                for reader, value in enumerate(values(each)):
+                    family.add_metric([*_label_values(each), str(reader)], value)
+            yield family
 
     def _info(self, figures: list[SourceFigures]) -> Any:
         info = self._client.core.GaugeMetricFamily(

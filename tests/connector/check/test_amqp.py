@@ -3,10 +3,12 @@ import uuid
 import numpy as np
 import pytest
 from proton_broker import ProtonBroker
+from registers import left_registers
 from streaming import access
 from waiting import await_count
 
 from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
+from pyspark_jms.amqp.registers import drop_registers, names_of_registers
 from pyspark_jms.amqp.staged_streams import drop_stream
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
@@ -90,6 +92,18 @@ def staged(broker, queue, settings_of):
     owner.close()
     yield names.address
     drop_stream(settings_of(broker), names)
+
+
+def test_messages_of_the_queue_in_the_queues_of_readers_are_counted(broker, queue, settings_of, named):
+    base = left_registers(broker, queue, "one", "two", "three")
+    findings = run_checks(CheckRequest(settings=settings_of(broker), queue=queue))
+    staged = [each for each in findings if each.name == "staged"]
+    assert sum(each.figures["staged"] for each in staged) == 3
+    assert {each.figures["stagingQueue"] for each in staged} <= {f"{base}.0", f"{base}.1"}
+    assert all(each.value.endswith(", of batch 1") for each in staged)
+    over_stomp = SourceOptions.parse(access(broker) | {"queue": queue}).connection
+    assert named(run_checks(CheckRequest(settings=over_stomp, queue=queue)))["staged"].verdict is Verdict.NOTE
+    drop_registers(settings_of(broker), names_of_registers(settings_of(broker), base, None))
 
 
 def test_messages_of_the_queue_in_a_staging_queue_are_shown(broker, queue, staged, settings_of, named):

@@ -23,6 +23,7 @@ STAGED = {
     "reconnects": 0, "selectorDropped": 0, "deadLetters": 0, "skippedTooLarge": 0,
     "guarantee": "exactly-once into Spark", "broker": None,
 }  # fmt: skip
+READERS = STAGED | {"movedBytes": 5000, "movedByReader": [40, 10], "movedBytesByReader": [4000, 1000], "backlog": 0}
 
 
 def progress(*latest, **more):
@@ -42,7 +43,8 @@ def test_a_read_with_a_journal():
         query_id="i", run_id="r", query_name="orders", source=0, is_idle=False, batch_id=2,
         timestamp=dt.datetime(2026, 11, 24, 7, 20, 35, 188_000, dt.UTC), batch_seconds=0.928, rows=176,
         input_rows_per_second=142.9, processed_rows_per_second=189.7, guarantee="exactly-once into Spark",
-        broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, acknowledged=24, redelivered=3, recognised=2,
+        broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, received_bytes=None,
+        received_by_reader=(), received_bytes_by_reader=(), acknowledged=24, redelivered=3, recognised=2,
         reconnects=1, dead_letters=5, skipped_too_large=6, selector_dropped=None, in_flight_messages=176,
         in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
         delivering=91, consumers=1, undelivered=109, stuck_in_delivery=0,
@@ -56,6 +58,12 @@ def test_a_read_over_amqp_and_one_by_a_staging_queue():
     assert (plain.backlog, plain.journal_bytes) == (None, None)
     assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 7)
     assert (staged.backlog_age_seconds, staged.broker, staged.lag) == (2.0, None, 7)
+
+
+def test_a_read_whose_tasks_receive():
+    (figures,) = figures_of(progress(json.dumps(READERS)))
+    assert (figures.received, figures.received_bytes, figures.lag) == (50, 5000, 0)
+    assert (figures.received_by_reader, figures.received_bytes_by_reader) == ((40, 10), (4000, 1000))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ LATEST = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
     "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
     "selectorDropped": 4, "deadLetters": 5, "skippedTooLarge": 6, "lostCredit": 7, "depth": 200, "delivering": 91,
-    "consumers": 1, "stuckInDelivery": 8, "undelivered": 109, "guarantee": "exactly-once into Spark", "broker": "b",
+    "consumers": 1, "movedByReader": [7], "movedBytesByReader": [21], "stuckInDelivery": 8,
+    "undelivered": 109, "guarantee": "exactly-once into Spark", "broker": "b",
 }  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def test_every_figure_is_a_metric(exporter):
     query = uuid.uuid4()
     exporter.onQueryProgress(batch(query))
     found = samples(exporter._registry)
-    assert len(found) == len(_METRICS) + 2
+    assert len(found) == len(_METRICS) + 4
     expected = {
         "lag_messages": 285, "oldest_age_seconds": 1.5, "journal_bytes": 53721, "received_messages_total": 200,
         "redelivered_messages_total": 3, "duplicate_messages_total": 2, "reconnects_total": 1, "dead_letters_total": 5,
@@ -74,6 +75,7 @@ def test_every_figure_is_a_metric(exporter):
         "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "figures_timestamp_seconds": 100.0,
         "input_rows_per_second": 1, "processed_rows_per_second": 2, "query_up": 1,
         "in_flight_messages": 176, "in_flight_bytes": 43074,
+        "reader_messages_total": 7, "reader_bytes_total": 21,
         "backlog_messages": 176, "acknowledged_messages_total": 24,
     }  # fmt: skip
     assert {key[0]: value for key, value in found.items() if len(key) == 2} == {

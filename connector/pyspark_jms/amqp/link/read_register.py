@@ -32,12 +32,12 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
-from pyspark_jms.errors import DataLossError, JMSError
+from pyspark_jms.errors import DataLossError, JMSError, JMSSecurityError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ReadRegister", "RegisterName", "tokens_of"]
+__all__ = ["ReadRegister", "RegisterName", "driver_container", "tokens_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -79,6 +79,11 @@ class RegisterName:
         return f"{self.address}::{self.container}.{self.link}"
 
 
+def driver_container(base: str) -> str:
+    """The container id of the driver's connection, by which an operator finds out whether a query runs."""
+    return f"{base}.driver"
+
+
 class ReadRegister:
     """Every method raises the ``LinkError`` that ended the connection, once it has ended."""
 
@@ -104,7 +109,16 @@ class ReadRegister:
             outcomes=OUTCOMES,
             capabilities=(str(DestinationKind.TOPIC),),
         )
-        self._lock = Pull(self.connection, source, self.name.link, head_bytes=HEAD_BYTES)
+        try:
+            self._lock = Pull(self.connection, source, self.name.link, head_bytes=HEAD_BYTES)
+        except JMSSecurityError as error:
+            address, _, queue = self.name.queue.partition("::")
+            raise JMSSecurityError(
+                error.fact,
+                f"Grant createAddress, createDurableQueue, consume, browse and send on {address}. Or an administrator"
+                f" creates the address {address} with the multicast queue {queue}, max-consumers 1, and grants consume,"
+                " browse and send there.",
+            ) from None
 
     def require_lock(self) -> None:
         """``MaxConsumersError``: an administrator created the queue without a limit of one consumer."""
@@ -196,12 +210,18 @@ class ReadRegister:
 
     # --- the end -------------------------------------------------------------------------------
 
-    def close(self, *, delete: bool = False) -> None:
-        """Give back what was not accepted, then the lock. Never raises. ``delete``: the register ends."""
+    def delete(self) -> None:
+        """The queue ends, with all its messages."""
+        self._held()
+        assert self._lock is not None
+        self._lock.detach(closed=True)
+
+    def close(self) -> None:
+        """Give back what was not accepted, then the lock. Never raises."""
         try:
             self._transaction.roll_back()
             if self._lock is not None:
-                self._lock.detach(closed=delete)
+                self._lock.detach(closed=False)
         except JMSError as error:
             _log.debug("= %s did not confirm a detach: %s", self.connection.address, error.fact)
         self.connection.close()

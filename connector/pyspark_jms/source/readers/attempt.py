@@ -65,8 +65,9 @@ class Attempt:
         self._event: object = None
         self._receipt = Receipt()
         self._locked_at = 0.0
-        self._waits_since: float | None = None
         self.runs: Sequence[Run] = ()
+        self.reconnects = 0
+        """How often a connection was lost."""
 
     def run(self, request: Read | Keep) -> Answer | Kept:
         self._event = request
@@ -90,6 +91,7 @@ class Attempt:
                     raise command.reason.error()
                 self._event = self._carry_out(command)
         except JMSError as error:
+            self.reconnects += error.transient and self._link is not None
             self._leave(politely=True)
             if error.transient:
                 self._event = steps.Lost()

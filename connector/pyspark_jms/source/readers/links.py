@@ -81,4 +81,6 @@ class ReaderProtocol(SourceProtocol, Protocol):
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Any], str | None],
+        *,
+        base: str,
     ) -> Probe: ...

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +16,22 @@ from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
 from pyspark_jms.delivery.register.token import Offset, Sighting, Token
 from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.commit_order import CommitOrder
+from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
+from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
 from pyspark_jms.source.readers.place import require_broker
-from pyspark_jms.source.readers.task import ReaderInput
+from pyspark_jms.source.readers.task import ReaderInput, report_number
 from pyspark_jms.source.staged.connecting import queue_of
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.task_inputs import TaskReports
 
 __all__ = ["ReaderSource"]
 
@@ -46,15 +54,20 @@ class ReaderSource:
         self._probe: Probe | None = None
         self._pause = _FIRST_PAUSE_SECONDS
         self._new_stream = uuid.uuid4().hex
+        self._base = ""
+        """The address of the registers."""
         self._drain_since_ms: float | None = None
         self._first_batch: int | None = None
         """Of this run."""
-        self._tokens: dict[int, Token] = {}
-        self._totals: dict[str, int] = {}
         self._start = Offset()
         """What was committed last."""
         self._broker: str | None = None
         """The identity of the broker that the planner is connected to, if it tells one."""
+        self._connections = 0
+        """Of the planner."""
+        self._history = BatchHistory(time.monotonic)
+        self._watch: QueueWatch | None = None
+        self._reports = TaskReports(options, protocol)
         self._order = CommitOrder(
             "A task of an exactly-once read deletes the value of the batch before.",
             "or leave deliveryGuarantee out (at-least-once)",
@@ -75,13 +88,18 @@ class ReaderSource:
         self._first_batch = begin.batch if self._first_batch is None else self._first_batch
         self._start = begin
         stream = begin.stream or self._new_stream
-        base = queue_of(self._options, stream)
+        base = self._base = queue_of(self._options, stream)
         self._require_address(begin, base)
         if not self._has_messages():
+            self._note_idle(begin, base)
+            return start
+        if self._waits(begin):
             return start
         kept = {keep.reader: self._kept(base, keep) for keep in keeps(begin, stream, self._readers)}
-        self._note(begin, kept)
-        if self._has_ended(begin, kept):
+        unread = frozenset(reader for reader, each in kept.items() if each.closed)
+        self._history.note(begin, {reader: each.token for reader, each in kept.items()}, unread)
+        self._reports.release(report_number(begin.batch + 1))
+        if self._has_ended(begin, kept) or self._waits(begin):
             return start
         names = {reader: each.token.name for reader, each in kept.items()}
         begin = replace(begin, address=base, broker=self._broker or begin.broker)
@@ -92,7 +110,7 @@ class ReaderSource:
             raise stop.reason.error()
 
     def _has_messages(self) -> bool:
-        """Asks for a while, less often the longer nothing has come. A broker that is away has no messages for now."""
+        """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
         deadline = time.monotonic() + (0.0 if self._drain_since_ms is not None else _IDLE_SECONDS)
         while True:
             if self._ask():
@@ -104,23 +122,50 @@ class ReaderSource:
             self._pause = min(1.3 * self._pause, _LONGEST_PAUSE_SECONDS)
 
     def _ask(self) -> bool:
-        is_new = self._probe is None
+        """The first connection of a new query does not wait for a broker that is away."""
+        has_begun = bool(self._start.batch or self._connections)
+        return keep_trying(
+            self._try_to_ask,
+            "asking for messages",
+            timeout=self._options.connection.reconnect_timeout if has_begun else 0.0,
+            pause=self._stop.pause,
+        )
+
+    def _try_to_ask(self) -> bool:
         try:
             return self._open_probe().has_messages()
         except JMSError as error:
+            if self._probe is not None and error.transient:
+                _log.warning("= the connection of the planner ended: %s", error.fact)
             self._drop_probe()
-            if is_new and (self._first_batch == self._start.batch or not error.transient):
-                raise
-            _log.warning("= the connection of the planner ended: %s", error.fact)
-            return self._open_probe().has_messages()
+            raise
+
+    def _waits(self, begin: Offset) -> bool:
+        """Whether the last batch took nothing, although there are messages: the next one would do the same.
+
+        The first batch of a run does not wait, because a run may have one batch. AvailableNow waits here: a query whose
+        source has no next batch would end.
+        """
+        seconds = 0.0 if begin.batch == self._first_batch else self._history.pause_seconds()
+        if seconds and self._drain_since_ms is None:
+            self._history.warn()
+            self._stop.pause(min(seconds, _IDLE_SECONDS))
+            return True
+        self._stop.pause(seconds)
+        return False
 
     def _open_probe(self) -> Probe:
         """On each new connection the broker may be another one."""
         if self._probe is None:
             options = self._options
-            self._probe = self._protocol.connect_probe(options.connection, options.destinations, options.selector_for)
+            self._probe = self._protocol.connect_probe(
+                options.connection, options.destinations, options.selector_for, base=self._base
+            )
             named = self._start.broker if options.fail_on_data_loss else None
             self._broker = self._require_broker(self._probe.address, named)
+            self._connections += 1
+            if self._connections == 1:
+                self._watch = _watch(options, self._protocol, None if self._drain_since_ms else self._history)
         return self._probe
 
     def _require_broker(self, address: Address, named: str | None) -> str | None:
@@ -156,15 +201,19 @@ class ReaderSource:
         assert isinstance(answer, Kept)
         return answer
 
-    def _note(self, begin: Offset, kept: dict[int, Kept]) -> None:
-        for reader, each in kept.items():
-            if reader in begin.readers and self._tokens.get(reader) != each.token:
-                for name, value in each.token.figures:
-                    self._totals[name] = self._totals.get(name, 0) + value
-            self._tokens[reader] = each.token
+    def _note_idle(self, begin: Offset, base: str) -> None:
+        """The figures of the last batch, without waiting for the next one."""
+        if self._history.has(begin.batch):
+            return
+        try:
+            seen = {reader: _named(self._peek(base, reader), begin.names[reader]) for reader in begin.readers}
+        except JMSError as error:
+            _log.debug("= the figures of batch %d are not known yet: %s", begin.batch, error.fact)
+            return
+        self._history.note(begin, {reader: token for reader, token in seen.items() if token is not None})
 
     def _has_ended(self, begin: Offset, kept: dict[int, Kept]) -> bool:
-        """AvailableNow: every reader of this run's last batch has shown that its sources have no more."""
+        """AvailableNow: each reader of this run's last batch that was read has shown that its sources have no more."""
         if self._drain_since_ms is None or begin.batch == self._first_batch:
             return False
         last = [kept[reader] for reader in begin.readers]
@@ -173,7 +222,7 @@ class ReaderSource:
                 f"No task has read batch {begin.batch}: Spark did not need its rows. Its messages stay in the queue.",
                 "Use the rows of every batch, or trigger(processingTime=…).",
             )
-        return all(each.token.drained for each in last)
+        return all(each.token.drained for each in last if not each.closed)
 
     # --- the batch -----------------------------------------------------------------------------
 
@@ -184,31 +233,49 @@ class ReaderSource:
         self._order.require(begin.batch)
         base = queue_of(self._options, last.stream)
         self._require_address(last, base)
+        self._history.began(last.batch)
+        dialects = set() if self._probe is None else {self._probe.dialect.name}
+        question, drops = self._reports.addresses(dialects)
         count, broker, since = len(last.readers), last.broker, self._drain_since_ms
-        return [ReaderInput(read, base, count, broker, since) for read in reads(begin, last)]
+        return [ReaderInput(read, base, count, broker, since, question, drops) for read in reads(begin, last)]
 
     def commit(self, end: dict[str, Any]) -> None:
         self._order.committed(_parsed(end).batch)
 
     def progress(self) -> dict[str, object]:
+        """The figures of batches that are in Spark's commit log. Asks the broker nothing."""
         return {
             "batch": self._start.batch,
             "readers": self._readers,
-            "seq": sum(token.next for token in self._tokens.values()),
-            "staged": sum(token.next - token.first for token in self._tokens.values() if token.blocks),
-            "moved": self._totals.get("messages", 0),
-            "movedBytes": self._totals.get("bytes", 0),
-            "redelivered": self._totals.get("redelivered", 0),
-            "deadLetters": self._totals.get("deadLetters", 0),
-            "skippedTooLarge": self._totals.get("skippedTooLarge", 0),
+            **self._history.figures(),
+            "reconnects": max(0, self._connections - 1) + self._history.reconnects(),
+            "selectorDropped": self._reports.dropped(),
             "guarantee": "exactly-once into Spark",
             "broker": None if self._probe is None else self._probe.server,
+            **({} if self._watch is None else self._watch.figures()),
         }
 
     def stop(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        self._reports.close()
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.close()
+
+
+def _watch(options: SourceOptions, protocol: ReaderProtocol, history: BatchHistory | None) -> QueueWatch | None:
+    queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+    warn_of_missing_queues(protocol.open_management, options.connection, queues)
+    if not queues or history is None:
+        return None
+    return QueueWatch(protocol.open_management, options.connection, queues, None, compared(options, history.moved))
+
+
+def _named(sightings: Iterable[Sighting], name: str) -> Token | None:
+    return max(
+        (each.token for each in sightings if each.token.name == name), key=lambda token: token.batch, default=None
+    )
 
 
 def _logged(offset: Offset) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.drop_reports import report_dropped
+from pyspark_jms.source.locality import answer as answer_where
+from pyspark_jms.source.mailbox import MailAddress
 from pyspark_jms.source.parts import rows_of
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt, Receipt
@@ -21,7 +24,9 @@ from pyspark_jms.source.staged.connecting import subscriptions_of
 from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
 
-__all__ = ["ReaderInput", "read_reader"]
+__all__ = ["ReaderInput", "read_reader", "report_number"]
+
+_READER_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +43,35 @@ class ReaderInput:
     drain_since_ms: float | None = None
     """With AvailableNow: what was sent later is not received."""
 
+    question: MailAddress | None = None
+    drops: MailAddress | None = None
+    """Where to report that the task runs on the driver's machine, and how many messages the selector dropped."""
+
     def __repr__(self) -> str:
         return f"reader {self.read.reader} of batch {self.read.batch}"
 
 
+def report_number(batch: int, reader: int = 0) -> int:
+    """What identifies the report of a task; the sequences of two readers are the same."""
+    return batch << _READER_BITS | reader
+
+
 def read_reader(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Iterator[Any]:
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
+    if task.question is not None:
+        answer_where(task.question)
     attempt = _attempt(task, _share(options, task.readers), protocol)
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
+    dropped = 0
     for run in attempt.runs if answer.token.blocks else ():
         part = BatchPart(run.source, run.dialect, run.first, run.messages)
-        yield rows_of(part, options, protocol)[0]
+        rows, dropped_here = rows_of(part, options, protocol)
+        dropped += dropped_here
+        yield rows
+    if dropped:
+        number = report_number(task.read.batch, task.read.reader)
+        report_dropped(task.drops, answer.token.first, dropped, number)
 
 
 def _share(options: SourceOptions, readers: int) -> SourceOptions:
@@ -88,19 +110,20 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
         link.begin_value(task.read.stream, command.batch)
         move = Move(link, command.first)
         intake.receive(link, move)
-        return _received(link, move, intake, counts, drain)
+        return _received(link, move, intake, counts, drain, reconnects=attempt.reconnects)
 
-    return Attempt(
+    attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
         connect,
         receive,
         missing=missing,
         timeout=options.connection.reconnect_timeout,
     )
+    return attempt
 
 
 def _received(
-    link: ReaderLink, move: Move, intake: TaskIntake, counts: Counts, drain: Drain | None
+    link: ReaderLink, move: Move, intake: TaskIntake, counts: Counts, drain: Drain | None, *, reconnects: int
 ) -> tuple[steps.Received, Receipt]:
     receipt = Receipt()
     receipt.runs, receipt.accepted = move.runs, move.accepted
@@ -111,6 +134,7 @@ def _received(
         "redelivered": counts.redelivered,
         "deadLetters": intake.dead_letters,
         "skippedTooLarge": intake.skipped,
+        "reconnects": reconnects,
         "movedMs": int(time.time() * 1000),
     }
     received = steps.Received(

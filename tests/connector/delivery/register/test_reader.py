@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 from exploring import explore, walk
@@ -54,6 +55,7 @@ from pyspark_jms.delivery.register.steps import (
 )
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Alone, Sighting, Token
 
+PAGE = Path(__file__).parents[4] / "docs" / "internals-exactly-once.md"
 WALKS, PARTS = 3_000, 10
 
 
@@ -76,6 +78,7 @@ def test_nothing_is_lost_twice_different_or_falsely_reported(name):
     found, _ = explored_world(name)
     assert found.complete
     assert found.violations == {}
+    assert f"| {name} | {found.states:,} | {found.depth} |" in PAGE.read_text()
 
 
 @pytest.mark.slow
@@ -85,12 +88,20 @@ def test_nor_in_larger_worlds(name):
     found = explored(LARGER[name]())
     assert found.complete
     assert found.violations == {}
+    assert f"| {name} | {found.states:,} | {found.depth} |" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("rule", READER_MUTANTS)
 def test_without_a_rule_something_is(rule):
     name, how = READER_MUTANTS[rule]
-    assert explored({**READERS, **LARGER}[name](**how)).violations
+    found = explored({**READERS, **LARGER}[name](**how))
+    what, path = next(iter(found.violations.items()))
+    assert f"| {rule} | {what}, {len(path)} moves |" in PAGE.read_text()
+
+
+@pytest.mark.parametrize("table", [READER, KEEPER], ids=lambda table: table.name)
+def test_the_page_has_the_diagrams(table):
+    assert f"```mermaid\n{table.mermaid()}\n```" in PAGE.read_text()
 
 
 @pytest.mark.slow

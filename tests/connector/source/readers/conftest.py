@@ -4,28 +4,7 @@ import contextlib
 
 import amqp_sending
 import pytest
-from bare_query import BareQuery
-from streaming import access
-
-from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.readers.planner import ReaderSource
-from pyspark_jms.source.readers.task import read_reader
-
-
-class Query(BareQuery):
-    def __init__(self, broker, **options):
-        amqp_sending.settings_of(broker)  # skips without AMQP
-        given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "readers": "1"}
-        super().__init__(SourceOptions.parse(given | {key: str(each) for key, each in options.items()}))
-        self.start()
-
-    def start(self):
-        """A new driver, with the logs of the one before."""
-        self.source = ReaderSource(self.options, AmqpSource())
-
-    def read(self, task):
-        return [row for part in read_reader(task, self.options, AmqpSource()) for row in part.to_pylist()]
+from registers import ReaderQuery
 
 
 @pytest.fixture
@@ -34,7 +13,7 @@ def query(broker, queue):
     with contextlib.ExitStack() as stack:
 
         def start(**options):
-            query = Query(broker, **{"queue": queue} | options)
+            query = ReaderQuery(broker, **{"queue": queue} | options)
             stack.callback(lambda running=query: running.source.stop())
             return query
 

@@ -1,6 +1,10 @@
+import threading
+
 import pytest
 from amqp_sending import settings_of
+from proxy import Proxy
 from streaming import left
+from waiting import wait_until
 
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.errors import DataLossError, IllegalStateError, SourceFencedError, UnsupportedError
@@ -75,9 +79,104 @@ def test_rows_that_nobody_reads_stay_in_the_queue(broker, queue, put, query):
     running.plan()
     [late] = running.tasks()
     running.commit()
-    assert running.plan()
+    assert not running.plan(), "it waits before it plans the same again"
+    wait_until(running.plan)
     assert running.read(late) == [], "it was closed, and receives nothing"
     assert [row["text"] for task in running.rows() for row in task] == ["one"]
+
+
+def test_the_longer_nobody_reads_the_longer_a_query_waits(broker, queue, put, query, caplog):
+    put(broker, queue, "one")
+    running = query()
+    pauses = []
+    for _ in range(4):
+        wait_until(running.plan)
+        running.commit()
+        assert not running.plan()
+        pauses.append(running.source._history._until)
+    assert pauses == sorted(set(pauses))
+    assert [line for line in caplog.messages if "no task has read batch" in line] == [caplog.messages[0]]
+    assert running.texts(1) == ["one"]
+    assert running.source._history.fruitless in {0, 4}
+    assert left(broker, queue) == 0
+
+
+def test_messages_that_no_reader_gets_make_few_empty_batches(broker, queue, put, query, caplog, monkeypatch):
+    put(broker, queue, "one")
+    paused = broker.server.locateQueue(queue)
+    paused.pause()
+    running = query()
+    monkeypatch.setattr("pyspark_jms.source.readers.history._FIRST_PAUSE_SECONDS", 0.05)
+    for batch in range(4):
+        wait_until(running.plan)
+        assert running.rows() == [[]]
+        running.commit()
+        assert not running.plan(), f"batch {batch} took nothing"
+    assert sum("batches in a row got no message" in line for line in caplog.messages) == 1
+    paused.resume()
+    assert running.texts(1) == ["one"]
+    assert running.source._history.fruitless < 5
+
+
+def test_available_now_ends_when_the_readers_that_were_read_have_all(broker, queue, put, query):
+    """As with ``limit`` or ``isEmpty``, which need the rows of the first task only."""
+    put(broker, queue, *numbered(3))
+    running = query(readers=2)
+    running.source.drain()
+    running.plan()
+    first, _ = running.tasks()
+    assert len(running.read(first)) == 3
+    running.commit()
+    put(broker, queue, "later")  # or the planner would not look at the tokens
+    assert not running.plan()
+
+
+def test_the_figures_of_a_run(broker, queue, put, query):
+    put(broker, queue, *numbered(30))
+    running = query(maxMessagesPerTrigger=20, readers=2)
+    names = ("moved", "retired", "staged", "backlog", "seq")
+    assert [running.source.progress()[name] for name in names] == [0, 0, 0, 0, 0]
+    assert len(running.texts(30)) == 30
+    assert not running.plan(), "idle"
+    figures = running.source.progress()
+    assert [figures[name] for name in ("moved", "backlog", "seq")] == [30, 0, 30]
+    assert figures["staged"] + figures["retired"] == 30
+    assert sum(figures["movedByReader"]) == 30
+    assert sum(figures["movedBytesByReader"]) == figures["movedBytes"] > 30 * len("text 1")
+    assert (figures["reconnects"], figures["redelivered"], figures["selectorDropped"]) == (0, 0, 0)
+    wait_until(lambda: running.source.progress().get("depth") == 0)
+    assert "stuckInDelivery" not in running.source.progress()
+    running.source.stop()
+    running.start()
+    assert not running.plan()
+    again = running.source.progress()
+    assert (again["moved"], again["staged"], again["retired"]) == (0, figures["staged"], 0)
+
+
+def test_what_the_selector_drops_is_counted_once(broker, queue, put, query):
+    put(broker, queue, *numbered(5))
+    running = query(selector="JMSXDeliveryCount = 5", selectorResidual="spark")
+    running.plan()
+    assert running.rows() == running.rows() == [[]]
+    running.commit()
+    assert not running.plan()
+    assert running.source.progress()["selectorDropped"] == 5
+    assert running.source.progress()["moved"] == 5
+
+
+def test_a_planner_waits_for_a_broker_that_is_away(broker, queue, put, query, caplog):
+    put(broker, queue, "one")
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        running = query(brokerUrl=proxy.url)
+        assert running.texts(1) == ["one"]
+        proxy.refuse()
+        proxy.cut()
+        threading.Timer(0.5, proxy.accept).start()
+        put(broker, queue, "two")
+        assert running.texts(1) == ["two"]
+        assert any("connection of the planner ended" in line for line in caplog.messages)
+        assert running.source.progress()["reconnects"] == 1
+        running.source.stop()
 
 
 def test_available_now_does_not_go_on_for_ever_when_nobody_reads(broker, queue, put, query):

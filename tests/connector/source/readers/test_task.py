@@ -1,15 +1,20 @@
 import contextlib
 import pickle
+import threading
+import time
+from collections import Counter
 
 import pytest
-from amqp_messages import NULL, TRUE, list_, section, string, uint
-from amqp_sending import put_encoded
+from amqp_messages import NULL, TRUE, application_properties, list_, properties, section, string, timestamp, uint
+from amqp_sending import put_encoded, settings_of
 from full_disk import full_disk
 from streaming import left
 from waiting import wait_until
 
 from pyspark_jms.amqp.link import kept
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.reading import AmqpReaderLink
+from pyspark_jms.amqp.wire.values import Typed, encode
 from pyspark_jms.delivery.register.outcomes import Read
 from pyspark_jms.errors import JMSError, PoisonLoopError
 from pyspark_jms.source.readers.task import ReaderInput
@@ -42,6 +47,40 @@ def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, 
     running.commit()
     assert not running.plan()
     assert left(broker, queue, 1) == 1
+
+
+def test_a_consumer_of_the_staging_queue_makes_a_task_wait(broker, queue, put, query):
+    """The queue has one consumer. A rival that gives all back costs time, and nothing else."""
+    put(broker, queue, "one", "two")
+    running = query(maxMessagesPerTrigger=1)
+    assert running.texts(1) == ["one"]
+    register = ReadRegister(settings_of(broker), RegisterName(running.log[-1]["address"], 0))
+    register.lock()
+    register.take(2)
+    ending = threading.Timer(1.0, register.close)
+    ending.start()
+    assert running.texts(1) == ["two"]
+    ending.join()
+    assert left(broker, queue) == 0
+
+
+def test_messages_that_the_broker_acts_on(broker, queue, query):
+    """Priorities, an expiry, groups, duplicate detection, equal ids and equal bodies: none of it is on the blocks."""
+    in_an_hour = timestamp(int(time.time() * 1000) + 3_600_000)
+    messages = [
+        section(0x70, list_(TRUE, encode(Typed("ubyte", number % 10))))
+        + properties(
+            message_id=string(f"ID:{number % 3}"), absolute_expiry_time=in_an_hour, group_id=string(f"g{number % 2}")
+        )
+        + application_properties(_AMQ_DUPL_ID=string(f"{time.time_ns()}-{number}"))
+        + section(0x77, string(str(number % 5)))
+        for number in range(100)
+    ]
+    put_encoded(broker, queue, messages)
+    running = query(readers=2, maxMessagesPerTrigger=40)
+    assert Counter(running.texts(100)) == Counter(str(number % 5) for number in range(100))
+    assert left(broker, queue) == 0
+    assert not running.plan()
 
 
 def test_an_unmappable_message_is_a_dead_letter_once(broker, queue, put, query):

@@ -1,0 +1,189 @@
+"""The registers of reads whose tasks receive, for an operator: which there are, what they have, and their end."""
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.management import AmqpManagementLink
+from pyspark_jms.amqp.link.pull import browse
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
+from pyspark_jms.amqp.link.staged_messages import SeenBlock, seen_block, stream_of
+from pyspark_jms.delivery.register.token import Token
+from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.words import ArtemisManagement
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = [
+    "ListedRegister",
+    "ShownRegister",
+    "drop_registers",
+    "list_registers",
+    "names_of_registers",
+    "registers_in",
+    "show_register",
+    "staged_in",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRegister:
+    name: str
+    stream: str | None
+    """What the offset log of the query's checkpoint has as ``stream``; None without a token."""
+    reader: int
+    batch: int | None
+    messages: int
+    blocks: int
+    tokens: int
+    owned: bool
+    """Whether the driver of a query, or a task, is connected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRegister:
+    name: str
+    streams: tuple[str, ...]
+    tokens: tuple[str, ...]
+    reader: int
+    batch: int | None
+    """What the messages are the answer for."""
+    next: int | None
+    """The number that the reader's next message gets; None without a token."""
+    blocks: int
+    messages: int
+    bytes: int
+    sources: tuple[str, ...]
+
+
+def registers_in(queues: Iterable[str], prefix: str) -> Iterator[RegisterName]:
+    """Of queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``."""
+    for queue in sorted(queues):
+        base, _, number = queue.rpartition(".")
+        if not number.isdecimal():
+            continue
+        if base.startswith(prefix):
+            yield RegisterName(base, int(number))
+        elif f".{prefix}" in base:
+            client_id, _, rest = base.partition(f".{prefix}")
+            yield RegisterName(prefix + rest, int(number), client_id)
+
+
+def list_registers(settings: ConnectionSettings, prefix: str) -> list[ListedRegister]:
+    """Needs the permissions ``manage`` and ``browse``. A queue that has no token of a reader is of another kind."""
+    with AmqpManagementLink(settings) as link:
+        owned = {name: _is_owned(link, name) for name in registers_in(_queues(link), prefix)}
+    with contextlib.closing(connect(settings)) as connection:
+        seen = [(name, _tokens(connection, name)) for name in owned]
+    return [_listed(name, tokens, is_owned=owned[name]) for name, tokens in seen if tokens]
+
+
+def _queues(link: ManagementLink) -> list[str]:
+    found: list[str] = link.attribute(link.words.broker_resource, link.words.queue_names)
+    return found
+
+
+def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
+    """The driver has a connection while the query runs, and a task has the lock."""
+    words = link.words
+    assert isinstance(words, ArtemisManagement)
+    if int(link.queue_attribute(name.queue.partition("::")[2], words.queue.consumers)):
+        return True
+    listed = words.connections
+    of_driver = json.dumps({**listed.of_client, listed.value_key: driver_container(name.base)})
+    reply = json.loads(link.operation(words.broker_resource, listed.operation, of_driver, 1, 1))
+    return bool(reply[listed.rows_key])
+
+
+def _tokens(connection: Connection, name: RegisterName) -> list[Token]:
+    try:
+        return [sighting.token for sighting in tokens_of(connection, name)]
+    except DataLossError:
+        return []
+
+
+def _listed(name: RegisterName, tokens: Sequence[Token], *, is_owned: bool) -> ListedRegister:
+    last = max(tokens, key=lambda token: token.batch)
+    return ListedRegister(
+        name=name.address,
+        stream=last.stream,
+        reader=name.reader,
+        batch=last.batch,
+        messages=last.next - last.first if last.blocks else 0,
+        blocks=last.blocks,
+        tokens=len(tokens),
+        owned=is_owned,
+    )
+
+
+def names_of_registers(settings: ConnectionSettings, name: str, client_id: str | None) -> list[RegisterName]:
+    """The register of this name, or all registers below it.
+
+    Those below it are found by management. Without the permission only ``BASE.N`` names a register.
+    """
+    base, _, number = name.rpartition(".")
+    try:
+        with AmqpManagementLink(settings) as link:
+            queues = _queues(link)
+    except (JMSSecurityError, UnsupportedError):
+        return [RegisterName(base, int(number), client_id)] if number.isdecimal() else []
+    mine = [each for each in registers_in(queues, base) if each.client_id == client_id]
+    return [each for each in mine if name in {each.address, each.base}]
+
+
+def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegister:
+    """By browsing: nothing changes, and the query may run meanwhile."""
+    with contextlib.closing(connect(settings)) as connection:
+        tokens, blocks = _tokens(connection, name), _blocks(connection, name)
+    last = max(tokens, key=lambda token: token.batch, default=None)
+    return ShownRegister(
+        name=name.address,
+        streams=tuple(sorted({token.stream for token in tokens} | {block.stream for block in blocks})),
+        tokens=tuple(token.text() for token in tokens),
+        reader=name.reader,
+        batch=None if last is None else last.batch,
+        next=None if last is None else last.next,
+        blocks=len(blocks),
+        messages=sum(block.end - block.first for block in blocks),
+        bytes=sum(len(block.block.messages.data) for block in blocks),
+        sources=tuple(sorted({block.block.source for block in blocks})),
+    )
+
+
+def _blocks(connection: Connection, name: RegisterName) -> list[SeenBlock]:
+    return [seen_block(message) for message in browse(connection, name.queue) if stream_of(message) is not None]
+
+
+def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter[str], int | None]:
+    """How many messages a register has of each source, and of which batch."""
+    with contextlib.closing(connect(settings)) as connection:
+        tokens, blocks = _tokens(connection, name), _blocks(connection, name)
+    counts: Counter[str] = Counter()
+    for block in blocks:
+        counts[block.block.source] += block.end - block.first
+    return counts, max((token.batch for token in tokens), default=None)
+
+
+def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) -> None:
+    """``SubscriptionInUseError`` while a query runs. Needs the permission ``manage``: between its batches a query has
+    no lock, and only the connection of its driver shows that it runs.
+    """
+    with AmqpManagementLink(settings) as link:
+        used = [name.address for name in names if _is_owned(link, name)]
+    if used:
+        raise SubscriptionInUseError(
+            f"A query uses {', '.join(used)}. Nothing was deleted.", "Stop the query, and wait until its tasks end."
+        )
+    registers: list[ReadRegister] = []
+    try:
+        for name in names:
+            registers.append(ReadRegister(settings, name))
+            registers[-1].lock()
+        for register in registers:
+            register.delete()
+    finally:
+        for register in registers:
+            register.close()

@@ -1,0 +1,49 @@
+"""The commands are tested in tests/connector/cli/test_staging.py; here are names, and locks that others have."""
+
+import pytest
+from registers import left_registers
+
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
+from pyspark_jms.amqp.registers import (
+    drop_registers,
+    list_registers,
+    names_of_registers,
+    registers_in,
+    show_register,
+    staged_in,
+)
+from pyspark_jms.errors import SubscriptionInUseError
+
+
+def test_queues_are_found_by_their_names():
+    queues = ["a.b.0", "a.b.12", "a.b.token", "a.b.owner", "c1.a.b.3", "other.1", "a.b"]
+    assert list(registers_in(queues, "a.")) == [
+        RegisterName("a.b", 0),
+        RegisterName("a.b", 12),
+        RegisterName("a.b", 3, "c1"),
+    ]
+    assert all(each.queue.partition("::")[2] in queues for each in registers_in(queues, "a."))
+
+
+def test_a_task_that_has_a_lock_keeps_all_queues(broker, queue, settings_for):
+    base, settings = left_registers(broker, queue, "one", "two"), settings_for(broker)
+    names = names_of_registers(settings, base, None)
+    assert names == [RegisterName(base, 0), RegisterName(base, 1)]
+    task = ReadRegister(settings, names[1])
+    task.lock()
+    assert [each.owned for each in list_registers(settings, base)] == [False, True]
+    with pytest.raises(SubscriptionInUseError, match=rf"A query uses {base}\.1\. Nothing was deleted"):
+        drop_registers(settings, names)
+    task.close()
+    counts = [staged_in(settings, each) for each in names]
+    assert sum(count[f"queue://{queue}"] for count, _ in counts) == 2
+    assert {batch for _, batch in counts} == {1}
+    drop_registers(settings, names)
+    assert list_registers(settings, base) == []
+
+
+def test_a_queue_that_is_no_register_is_not_listed(broker, settings_for, queue):
+    broker.create_queue(f"{queue}.5")
+    assert list_registers(settings_for(broker), queue) == []
+    shown = show_register(settings_for(broker), RegisterName(queue, 5))
+    assert (shown.tokens, shown.batch, shown.messages) == ((), None, 0)
