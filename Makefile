@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-SHARED := $(VENV)/spark.jsa
+COMPILED := $(VENV)/.compiled
+SHARED := $(VENV)/spark.jsa $(COMPILED)
 # An environment for each release of Spark that `make test-spark` was called with.
 OTHER  := build/spark-$(SPARK)
 # The releases of Spark of `make test-older`.
@@ -58,8 +59,12 @@ reference: $(READY)
 	env -u JMS_BROKER_USER $(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/pictures.py --check
 
-$(SHARED): $(READY) tests/support/class_archive.py # optional: drivers then start with half the CPU
+$(VENV)/spark.jsa: $(COMPILED) tests/support/class_archive.py # optional: drivers then start with half the CPU
 	-$(BIN)/python tests/support/class_archive.py $@
+
+$(COMPILED): $(READY) tests/support/compiled_zip.py # Spark's Python processes then start with half the CPU
+	$(BIN)/python tests/support/compiled_zip.py
+	@touch $@
 
 format: $(READY) ## format the code
 	$(BIN)/ruff check --fix .
@@ -80,11 +85,12 @@ test-older: $(OLDER:%=build/spark-%/.ready) ## run the main tests on three older
 	for release in $(OLDER); do $(MAKE) --no-print-directory test-spark SPARK=$$release || exit 1; done
 
 # All but PySpark is what $(VENV) has.
-build/spark-%/.ready: $(READY)
+build/spark-%/.ready: $(READY) tests/support/compiled_zip.py
 	$(BIN)/python -m venv --clear --without-pip build/spark-$*
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	    > "$$(build/spark-$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/newest.pth"
 	$(BIN)/python -m pip --python build/spark-$*/bin/python install --quiet --ignore-installed 'pyspark==$*'
+	build/spark-$*/bin/python tests/support/compiled_zip.py
 	@touch $@
 
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker
