@@ -1,11 +1,10 @@
-"""A checkpoint, with its journal or staging queue, moves between the newest release of Spark and another one.
+"""A checkpoint, with its journal, staging queue or registers, moves to the newest release of Spark and back.
 
 `make test-spark` runs this test in the environment of the other release, and names the Python of the newest one.
 """
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -18,34 +17,37 @@ from waiting import await_count
 NEWEST = os.environ.get("NEWEST_PYTHON")
 COUNT = 100
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.releases]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.releases, pytest.mark.slow]
 
 
-def run(python, broker, queue, folder):
-    arguments = [str(folder), broker.url, broker.amqp_url, broker.user, broker.password, queue]
-    with (folder / "job.log").open("ab") as log:
+def run_with_newest(*arguments):
+    python, log = str(Path(NEWEST).absolute()), Path(arguments[0], "job.log")
+    with log.open("ab") as output:
         done = subprocess.run(
             [python, releases_job.__file__, *arguments],
-            stdout=log,
+            stdout=output,
             stderr=subprocess.STDOUT,
             env=os.environ | {"PYSPARK_PYTHON": python},
             timeout=600,
             check=False,
         )
-    assert done.returncode == 0, (folder / "job.log").read_text(errors="replace")[-4000:]
+    assert done.returncode == 0, log.read_text(errors="replace")[-4000:]
 
 
 @pytest.mark.skipif(NEWEST is None, reason="needs the Python of another release: make test-spark")
 @pytest.mark.timeout(2000)
-def test_a_checkpoint_moves_between_releases_and_back(broker, queue, tmp_path):
-    for mode in releases_job.MODES:
-        (tmp_path / mode).mkdir()
-    for run_number, python in enumerate([NEWEST, sys.executable, NEWEST]):
+def test_a_checkpoint_moves_to_the_newest_release_and_back(spark, broker, queue, tmp_path):
+    arguments = [str(tmp_path), broker.url, broker.amqp_url, broker.user, broker.password, queue]
+    for run_number in range(3):
         for mode in releases_job.MODES:
+            (tmp_path / mode).mkdir(exist_ok=True)
             fill(broker, f"{queue}.{mode}", COUNT, first=run_number * COUNT)
-        run(str(Path(python).absolute()), broker, queue, tmp_path)
+        if run_number == 1:
+            run_with_newest(*arguments)
+        else:
+            releases_job.read_all(spark, *arguments)
         for mode in releases_job.MODES:
             await_count(broker, f"{queue}.{mode}", 0)
             found = in_committed_files(tmp_path / mode / "out")
-            assert found == Counter(range((run_number + 1) * COUNT)), (mode, python)
+            assert found == Counter(range((run_number + 1) * COUNT)), (mode, run_number)
             uncommit(tmp_path / mode / "checkpoint")  # so that the next release repeats the last batch

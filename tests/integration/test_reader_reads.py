@@ -21,6 +21,7 @@ def numbers(spark, folder):
     return Counter(int(row.text) for row in spark.read.parquet(str(folder)).collect())
 
 
+@pytest.mark.releases
 def test_available_now_reads_each_message_once_with_any_number_of_readers(spark, broker, queue, tmp_path):
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     for run, readers in enumerate((2, 1, 3)):
@@ -44,6 +45,7 @@ def test_a_stream_that_is_united_with_itself_has_each_message_twice(spark, broke
     assert set(found) == set(range(200))
 
 
+@pytest.mark.releases
 def test_trigger_once_reads_one_batch(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(30)))
     frame = read(spark, broker, queue, readers="1", maxMessagesPerTrigger="20").select("text")

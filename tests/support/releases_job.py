@@ -1,4 +1,4 @@
-"""Reads three queues, each with one guarantee, until they are empty. For tests that change the release of Spark.
+"""Reads four queues, each in one way, until they are empty. For tests that change the release of Spark.
 
     python releases_job.py FOLDER STOMP_URL AMQP_URL USER PASSWORD QUEUE
 
@@ -9,37 +9,30 @@ import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from streaming import run_available
 
-from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
-
-MODES = ("plain", "journal", "staged")
+MODES = ("plain", "journal", "staged", "readers")
 
 
-def main(folder, stomp, amqp, user, password, queue):
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse").getOrCreate()
+def read_all(spark, folder, stomp, amqp, user, password, queue):
     options = {
         "plain": {"brokerUrl": stomp},
         "journal": {"brokerUrl": stomp, "journalLocation": f"{folder}/journal/messages"},
         "staged": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once"},
+        "readers": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once", "readers": 2},
     }
     for mode in MODES:
         access = {"user": user, "password": password, "queue": f"{queue}.{mode}", "maxMessagesPerTrigger": 40}
         frame = spark.readStream.format("jms").options(**access | options[mode]).load().selectExpr("properties.n n")
         place = Path(folder, mode)
-        writer = frame.writeStream.format("parquet").option("path", str(place / "out"))
-        run(writer.option("checkpointLocation", str(place / "checkpoint")))
+        run_available(frame, place / "checkpoint", "parquet", path=str(place / "out"))
+
+
+def main(folder, *more):
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse").getOrCreate()
+    read_all(spark, folder, *more)
     spark.stop()
-
-
-def run(writer):
-    if HAS_ADMISSION_CONTROL:
-        query = writer.trigger(availableNow=True).start()
-    else:
-        query = writer.start()
-        query.processAllAvailable()
-        query.stop()
-    assert query.awaitTermination(300), "the query did not end"
 
 
 if __name__ == "__main__":

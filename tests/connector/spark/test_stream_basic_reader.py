@@ -166,6 +166,8 @@ def test_with_a_journal_runs_of_one_batch_read_each_message_once(broker, queue, 
 
 # --- by Spark ----------------------------------------------------------------------------------------
 
+TRIGGERS = ["availableNow", pytest.param("once", marks=pytest.mark.slow)]
+
 
 def run_once(frame, folder, **trigger):
     """A run with Trigger.AvailableNow or Trigger.Once to the files in ``folder``."""
@@ -180,7 +182,7 @@ def found_in(spark, folder):
 
 
 @single_batch
-@pytest.mark.parametrize("trigger", ["availableNow", "once"])
+@pytest.mark.parametrize("trigger", TRIGGERS)
 def test_runs_of_one_batch_lose_and_repeat_nothing(spark, broker, queue, tmp_path, trigger):
     fill(broker, queue, 30)
     frame = read(spark, broker, queue=queue)
@@ -196,31 +198,31 @@ def test_runs_of_one_batch_lose_and_repeat_nothing(spark, broker, queue, tmp_pat
     assert left(broker, queue) == 0
 
 
-@single_batch
-def test_with_a_journal_runs_of_available_now_read_each_message_once(spark, broker, queue, tmp_path):
-    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"), maxMessagesPerTrigger=20)
-    fill(broker, queue, 50)
-    ends = time.monotonic() + 200
-    while sum(found_in(spark, tmp_path).values() if (tmp_path / "out").exists() else ()) < 50:
-        assert time.monotonic() < ends
-        run_once(frame, tmp_path, availableNow=True)
-    assert found_in(spark, tmp_path) == Counter(texts(0, 50))
-    run_once(frame, tmp_path, availableNow=True)
-    assert found_in(spark, tmp_path) == Counter(texts(0, 50))
-    assert left(broker, queue) == 0
+AMQP = {"deliveryGuarantee": "exactly-once"}
 
 
 @single_batch
-def test_with_a_staging_queue_runs_of_available_now_read_each_message_once(spark, broker, queue, tmp_path):
-    amqp = {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "queue": queue}
-    frame = spark.readStream.format("jms").options(**access(broker) | amqp, maxMessagesPerTrigger=20).load()
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize(
+    "more", [{"journalLocation": "journal"}, AMQP, AMQP | {"readers": "2"}], ids=["journal", "staging queue", "readers"]
+)
+def test_exactly_once_runs_of_one_batch_read_each_message_once(spark, broker, queue, tmp_path, more, trigger):
+    if "journalLocation" in more:
+        given = access(broker) | {"journalLocation": str(tmp_path / "journal")}
+    else:
+        given = access(broker) | more | {"brokerUrl": broker.amqp_url}
+    frame = spark.readStream.format("jms").options(**given, queue=queue, maxMessagesPerTrigger=20).load()
     put(broker, queue, *texts(0, 50))
+    runs = []
     ends = time.monotonic() + 200
-    while sum(found_in(spark, tmp_path).values() if (tmp_path / "out").exists() else ()) < 50:
-        assert time.monotonic() < ends
-        run_once(frame, tmp_path, availableNow=True)
+    while sum(runs) < 50:
+        assert time.monotonic() < ends, runs
+        progress = run_once(frame, tmp_path, **{trigger: True}).recentProgress
+        runs.append(sum(each["numInputRows"] for each in progress))
+        assert runs[-1] <= 20
     assert found_in(spark, tmp_path) == Counter(texts(0, 50))
-    run_once(frame, tmp_path, availableNow=True)
+    assert (runs[0] == 0) == (more == AMQP), "only the mover begins with an empty batch"
+    run_once(frame, tmp_path, **{trigger: True})
     assert found_in(spark, tmp_path) == Counter(texts(0, 50))
     assert left(broker, queue) == 0
 
