@@ -11,7 +11,7 @@ from pyspark_jms.jms.model import Destination
 def probe(broker, queue, settings_for, opened):
     def probe(selector=None):
         destination = Destination.parse(f"queue://{queue}")
-        return opened(AmqpProbe(settings_for(broker), [destination], lambda _: selector))
+        return opened(AmqpProbe(settings_for(broker), [destination], lambda _: selector, base=f"{queue}.base"))
 
     return probe
 
