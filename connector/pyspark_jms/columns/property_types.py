@@ -4,7 +4,10 @@ import pyarrow as pa
 
 from pyspark_jms.jms.model import ValueType
 
-__all__ = ["PROPERTY_COLUMN", "PROPERTY_TYPES", "value_type"]
+__all__ = ["EVERY_OTHER", "PROPERTY_COLUMN", "PROPERTY_TYPES", "value_type"]
+
+EVERY_OTHER = ("*",)
+"""The value of option ``propertyColumns`` for every column that is not of the fixed schema."""
 
 PROPERTY_COLUMN = "properties."
 """The prefix of such a column's key in ``Rows.columns``; no column of the schema begins with it."""
@@ -23,5 +26,7 @@ PROPERTY_TYPES: dict[pa.DataType, ValueType] = {
 
 
 def value_type(found: pa.DataType) -> ValueType | None:
-    """The JMS type of a property from a column of this Arrow type."""
-    return PROPERTY_TYPES.get(found)
+    """The JMS type of a property from a column of this type: a timestamp is sent in milliseconds, a decimal as text."""
+    if pa.types.is_timestamp(found) and found.tz is not None:
+        return ValueType.LONG
+    return ValueType.STRING if pa.types.is_decimal128(found) else PROPERTY_TYPES.get(found)

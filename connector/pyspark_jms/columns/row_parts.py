@@ -3,7 +3,7 @@
 Does not know protocols.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,7 @@ from pyspark_jms.blocks.fit import cuts
 from pyspark_jms.columns.ragged import Int64s, first_true, offsets_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_columns import row_ends, sink_columns
+from pyspark_jms.columns.typed_columns import property_values
 from pyspark_jms.errors import MessageTooLargeError
 
 __all__ = ["block_of", "check_sizes", "parts_of"]
@@ -25,7 +26,7 @@ _FIXED_BYTES = 512
 def parts_of(
     batch: pa.RecordBatch,
     *,
-    property_columns: Collection[str],
+    property_columns: Sequence[str],
     first_row: int,
     numbers: Int64s | None,
     part_bytes: int,
@@ -44,7 +45,7 @@ def parts_of(
         own = None if numbers is None else numbers[start:stop]
         rows = Rows(columns=part, first=first_row + start, count=stop - start, numbers=own)
         check_sizes(rows, ends[stop : stop + 1] - ends[start], max_row_bytes)  # only a row alone can reach it
-        yield rows
+        yield property_values(rows)
 
 
 def check_sizes(rows: Rows, sizes: Int64s, limit: int) -> None:

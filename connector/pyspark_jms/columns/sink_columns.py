@@ -1,6 +1,6 @@
 """The columns of a DataFrame → the columns of the sink, with their names and types checked. Does not know protocols."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,15 @@ _ELEMENT_BYTES = 40
 """The approximate size of an element of a map or a stream in JSON, without its texts."""
 
 
-def sink_columns(batch: pa.RecordBatch, property_columns: Collection[str] = ()) -> dict[str, pa.Array]:
+def sink_columns(batch: pa.RecordBatch, property_columns: Sequence[str] = ()) -> dict[str, pa.Array]:
     """The columns of a batch by the sink's names. Ignored columns and columns of nulls are left out."""
     check_columns(batch.schema, property_columns)
-    names = column_keys(property_columns)
-    named = ((names[name.lower()], batch.column(i)) for i, name in enumerate(batch.schema.names))
-    return {name: array for name, array in named if name not in IGNORED_BY_SINK and array.null_count < len(array)}
+    named = zip(column_keys(batch.schema.names, property_columns), batch.columns, strict=True)
+    return {
+        name: array
+        for name, array in named
+        if name is not None and name not in IGNORED_BY_SINK and array.null_count < len(array)
+    }
 
 
 def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:

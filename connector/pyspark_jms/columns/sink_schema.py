@@ -3,14 +3,15 @@
 No arrays: Spark also plans a write, in a process of its own, see ``columns.schema``.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
 
-from pyspark_jms.columns.property_types import PROPERTY_COLUMN, value_type
+from pyspark_jms.columns.property_types import EVERY_OTHER, PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.rules import is_left_out, property_name_problem
 
 __all__ = ["check_columns", "column_keys", "is_bytes", "is_text"]
 
@@ -80,26 +81,29 @@ _ACCEPTS: dict[str, _Accepts] = {
 _BY_LOWER_NAME = {name.lower(): name for name in (*COLUMNS, *SINK_ONLY)}
 
 
-def check_columns(schema: pa.Schema, property_columns: Collection[str] = ()) -> None:
+def check_columns(schema: pa.Schema, property_columns: Sequence[str] = ()) -> None:
     """Raise ``SchemaError`` for an unknown column or a wrong type. Upper and lower case are the same.
 
-    ``property_columns``: names of columns that are properties, and nothing else; each must exist.
+    ``property_columns``: names of columns that are properties, and nothing else; each must exist. ``EVERY_OTHER``: all
+    that are not of the fixed schema.
     """
-    own = _own_names(property_columns)
     seen: dict[str, str] = {}
-    for field in schema:
-        name = own.get(field.name.lower()) or _known(field.name)
-        if name in seen:
+    for field, key in zip(schema, column_keys(schema.names, property_columns), strict=True):
+        if key is None:
+            continue
+        if key in seen:
             raise SchemaError(
-                f"The columns {seen[name]!r} and {field.name!r} are the same column {name}.",
+                f"The columns {seen[key]!r} and {field.name!r} are the same column {key}.",
                 "Drop or rename one of them.",
             )
-        seen[name] = field.name
-        if field.name.lower() in own:
+        seen[key] = field.name
+        if key.startswith(PROPERTY_COLUMN):
             _check_property_type(field)
-        elif name not in IGNORED_BY_SINK:
-            _check_type(name, field.type)
-    missing = [name.removeprefix(PROPERTY_COLUMN) for name in own.values() if name not in seen]
+        elif key not in IGNORED_BY_SINK:
+            _check_type(key, field.type)
+    if tuple(property_columns) == EVERY_OTHER:
+        return
+    missing = [name for name in property_columns if PROPERTY_COLUMN + name not in seen]
     if missing:
         raise SchemaError(
             f"Option propertyColumns names {missing[0]!r}, but the DataFrame has no such column.",
@@ -107,21 +111,30 @@ def check_columns(schema: pa.Schema, property_columns: Collection[str] = ()) -> 
         )
 
 
-def _own_names(property_columns: Collection[str]) -> dict[str, str]:
-    """Lower-case name of a column → its key in ``Rows.columns``, with the name as the option has it."""
-    return {name.lower(): PROPERTY_COLUMN + name for name in property_columns}
+def column_keys(names: Sequence[str], property_columns: Sequence[str] = ()) -> list[str | None]:
+    """The key in ``Rows.columns`` of each column; None for a property that a provider sets, which is not sent."""
+    if tuple(property_columns) == EVERY_OTHER:
+        return [_BY_LOWER_NAME.get(name.lower()) or _property_key(name) for name in names]
+    own = {name.lower(): PROPERTY_COLUMN + name for name in property_columns}
+    return [own.get(name.lower()) or _known(name) for name in names]
 
 
-def column_keys(property_columns: Collection[str] = ()) -> dict[str, str]:
-    """Lower-case name of a column → its key in ``Rows.columns``."""
-    return _BY_LOWER_NAME | _own_names(property_columns)
+def _property_key(name: str) -> str | None:
+    if is_left_out(name, frozenset()):
+        return None
+    problem = property_name_problem(name)
+    if problem is not None:
+        raise SchemaError(
+            f"Column {name!r} cannot be a property (propertyColumns=*): its name {problem}.", "Rename or drop it."
+        )
+    return PROPERTY_COLUMN + name
 
 
 def _check_property_type(field: pa.Field) -> None:
     if not pa.types.is_null(field.type) and value_type(field.type) is None:
         raise SchemaError(
             f"Column {field.name} of propertyColumns has the type {_shown(field.type)}, which no JMS property has.",
-            "Cast it to boolean, tinyint, smallint, int, bigint, float, double or string.",
+            "Cast it to boolean, tinyint, smallint, int, bigint, float, double, string, timestamp or decimal.",
         )
 
 

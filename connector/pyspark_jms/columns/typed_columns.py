@@ -1,17 +1,17 @@
 """Columns of option ``propertyColumns`` → properties with a JMS type, as the texts that Java writes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.java_numbers import java_text
 from pyspark_jms.columns.property_types import PROPERTY_COLUMN, PROPERTY_TYPES
-from pyspark_jms.columns.ragged import Piece, to_binary
+from pyspark_jms.columns.ragged import Piece, mask_of, to_binary
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.jms.model import ValueType
 
-__all__ = ["TypedColumn", "typed_columns"]
+__all__ = ["TypedColumn", "property_values", "typed_columns"]
 
 _NOTHING = pa.scalar(b"", pa.binary())
 
@@ -29,6 +29,28 @@ class TypedColumn:
         if not self.texts.null_count:
             return text
         return pc.if_else(self.texts.is_valid(), pa.scalar(text, pa.binary()), _NOTHING)
+
+
+def property_values(rows: Rows) -> Rows:
+    """The rows with values of JMS types: a timestamp as a long of milliseconds, a decimal as a string."""
+    changed = {}
+    for key, array in rows.columns.items():
+        if not key.startswith(PROPERTY_COLUMN):
+            continue
+        if pa.types.is_timestamp(array.type):
+            changed[key] = _milliseconds(rows, key.removeprefix(PROPERTY_COLUMN), array)
+        elif pa.types.is_decimal(array.type):
+            changed[key] = array.cast(pa.string())
+    return replace(rows, columns={**rows.columns, **changed}) if changed else rows
+
+
+def _milliseconds(rows: Rows, name: str, array: pa.Array) -> pa.Array:
+    kind = pa.timestamp("ms", tz=array.type.tz)
+    rounded = pc.floor_temporal(array, unit="millisecond")
+    inexact = pc.not_equal(rounded, array).fill_null(pa.scalar(value=False, type=pa.bool_()))
+    fact = f"has in column {name} a time with a part of a millisecond, which no property can have"
+    rows.refuse_any(mask_of(inexact), fact, "Truncate it: date_trunc('MILLISECOND', …).")
+    return rounded.cast(kind).view(pa.int64())
 
 
 def typed_columns(rows: Rows) -> dict[str, TypedColumn]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from pyspark_jms.columns.property_types import EVERY_OTHER
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.delivery.ledger_owner import identity_of
 from pyspark_jms.jms.model import DeliveryMode
@@ -207,7 +208,9 @@ def _one_queue(text: str) -> str:
 
 
 def _property_columns(text: str) -> tuple[str, ...]:
-    """Names of columns that are valid names of properties."""
+    """Names of columns that are valid names of properties, or ``EVERY_OTHER``."""
+    if text.strip() == EVERY_OTHER[0]:
+        return EVERY_OTHER
     names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
     for name in names:
         problem = property_name_problem(name)
@@ -330,7 +333,8 @@ OPTIONS: tuple[Option, ...] = (
            " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
            " were dropped"),
     Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type:"
-           " boolean, tinyint, smallint, int, bigint, float, double, string. Separated by commas, or a JSON array"),
+           " boolean, tinyint, smallint, int, bigint, float, double, string; a timestamp as a long of milliseconds, a"
+           " decimal as a string. Separated by commas, or a JSON array. * for all columns that the sink does not have"),
     Option("connectTimeout", "both", "10s", _duration(), "Maximum time to connect, including the look-up of the host"
            " name and the TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),

@@ -41,3 +41,8 @@ def test_row_ends_count_the_elements_of_maps_and_streams():
 def test_a_property_has_its_name_as_the_option_spells_it():
     batch = pa.record_batch({"PRICE": pa.array([1]), "text": pa.array(["a"]), "none": pa.nulls(1)})
     assert set(sink_columns(batch, ["Price", "none"])) == {"properties.Price", "text"}
+
+
+def test_every_other_column_comes_as_a_property_without_those_that_a_provider_sets():
+    batch = pa.record_batch({"TEXT": ["a"], "n": [1], "none": pa.nulls(1), "JMSXDeliveryCount": [1], "sequence": [7]})
+    assert set(sink_columns(batch, ("*",))) == {"text", "properties.n"}

@@ -1,8 +1,9 @@
 import pyarrow as pa
 import pytest
 
+from pyspark_jms.columns.property_types import EVERY_OTHER
 from pyspark_jms.columns.schema import ARROW_SCHEMA, SINK_ONLY, TYPED_VALUE
-from pyspark_jms.columns.sink_schema import check_columns
+from pyspark_jms.columns.sink_schema import check_columns, column_keys
 from pyspark_jms.errors import SchemaError
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -91,7 +92,20 @@ def test_two_spellings_of_one_column_are_refused():
 
 @pytest.mark.parametrize(
     "found",
-    [pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.null()],
+    [
+        *(
+            pa.bool_(),
+            pa.int8(),
+            pa.int16(),
+            pa.int32(),
+            pa.int64(),
+            pa.float32(),
+            pa.float64(),
+            pa.string(),
+            pa.null(),
+        ),
+        *(pa.decimal128(10, 2), pa.timestamp("us", tz="UTC")),
+    ],
 )
 def test_a_column_of_a_property_has_a_type_of_jms(found):
     check_columns(schema(text=pa.string(), Price=found), ["price"])
@@ -100,7 +114,7 @@ def test_a_column_of_a_property_has_a_type_of_jms(found):
 
 
 @pytest.mark.parametrize(
-    "found", [pa.decimal128(10, 2), pa.date32(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int32()), TEXT_MAP]
+    "found", [pa.decimal256(40, 2), pa.date32(), pa.timestamp("us"), pa.binary(), pa.list_(pa.int32()), TEXT_MAP]
 )
 def test_another_type_is_to_be_cast(found):
     with pytest.raises(SchemaError, match=r"Column Price of propertyColumns .*boolean, tinyint"):
@@ -112,3 +126,21 @@ def test_a_column_that_an_option_names_must_be_there():
         check_columns(schema(text=pa.string()), ["price"])
     with pytest.raises(SchemaError, match="'Price' and 'PRICE'"):
         check_columns(schema(Price=pa.int32(), PRICE=pa.int32()), ["price"])
+
+
+def test_every_other_column_is_a_property():
+    names = ["Text", "price", "Price", "JMSXGroupID", "JMSXDeliveryCount", "NATIVE_MESSAGE_ID", "delivery_id"]
+    every = schema(**dict.fromkeys(names, pa.string()))
+    check_columns(every, EVERY_OTHER)
+    own = [f"properties.{name}" for name in names[1:4]]
+    assert column_keys(every.names, EVERY_OTHER) == ["text", *own, None, None, "delivery_id"]
+    check_columns(schema(text=pa.string()), EVERY_OTHER)
+    for name, reason in (("order-id", "is not a Java identifier"), ("JMSPrio", "begins with JMS"), ("", "is empty")):
+        with pytest.raises(
+            SchemaError, match=rf"Column '{name}' cannot be a property \(propertyColumns=\*\).*{reason}"
+        ):
+            check_columns(schema(**{name: pa.string()}), EVERY_OTHER)
+    with pytest.raises(SchemaError, match="Column day of propertyColumns"):
+        check_columns(schema(day=pa.date32()), EVERY_OTHER)
+    with pytest.raises(SchemaError, match="'text' and 'Text' are the same"):
+        check_columns(schema(text=pa.string(), Text=pa.string()), EVERY_OTHER)

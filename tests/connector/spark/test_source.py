@@ -149,7 +149,7 @@ TO = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
     [
         (TO, "text string, JMSPrio integer", r"\[JMS_SCHEMA\] .*no column 'JMSPrio'; the nearest is JMSPriority"),
         (TO, "text binary", r"\[JMS_SCHEMA\] Column text has the type binary; .*string"),
-        (TO | {"propertyColumns": "price"}, "price decimal(10,2)", r"\[JMS_SCHEMA\] Column price .*boolean"),
+        (TO | {"propertyColumns": "price"}, "price date", r"\[JMS_SCHEMA\] Column price .*boolean"),
         (TO | {"propertyColumns": "price"}, "text string", r"\[JMS_SCHEMA\] .*'price'"),
         (TO, "JMSExpiration timestamp_ntz", r"\[JMS_SCHEMA\] Column JMSExpiration has .*timestamp_ntz; .*session"),
         (TO, "time_to_live day-time", r"\[JMS_SCHEMA\] Column time_to_live .*Cast it to .*bigint, in milliseconds"),

@@ -3,7 +3,7 @@
 Does not know connections, transactions and the broker's answers.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -44,7 +44,7 @@ def encode(
     first_row: int = 0,
     numbers: Int64s | None = None,
     max_frame_bytes: int,
-    property_columns: Collection[str] = (),
+    property_columns: Sequence[str] = (),
     receipts: bool = False,
 ) -> list[MessageBlock]:
     """One SEND frame a row, in order, each ending in its NUL; the blocks have no heads and no ids.
