@@ -1,14 +1,24 @@
 """The same tests on every broker. One broker runs at a time: from its first test to its last."""
 
+import os
 import uuid
+from functools import partial
 
 import brokers_page
 import pytest
 from broker_stage import Stage, require_rabbitmq
+from rabbit4 import Rabbit4, require_rabbit4
 
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
 
-BROKERS = {"artemis": EmbeddedArtemis, "classic": EmbeddedClassic, "rabbitmq": InstalledRabbit}
+RABBITMQ_4 = os.environ.get("RABBITMQ_4")
+"""A release of Debian (``sid``, ``trixie``) whose RabbitMQ 4 stands for the installed RabbitMQ."""
+
+BROKERS = {
+    "artemis": EmbeddedArtemis,
+    "classic": EmbeddedClassic,
+    "rabbitmq": partial(Rabbit4, RABBITMQ_4) if RABBITMQ_4 else InstalledRabbit,
+}
 
 
 def pytest_collection_modifyitems(items):
@@ -25,7 +35,7 @@ def pytest_collection_modifyitems(items):
 def stage(request):
     """A running broker under its name, with a client of the tests' own."""
     if request.param == "rabbitmq":
-        require_rabbitmq()
+        require_rabbit4(RABBITMQ_4) if RABBITMQ_4 else require_rabbitmq()
     with BROKERS[request.param]() as broker:
         yield Stage(request.param, broker)
 

@@ -36,11 +36,10 @@ def use(stage, number, feature, url):
         feature_uses.divert(access, name, source, lambda: put(stage, source, [([], "x" * 2000)]), lambda: count(source))
         await_count(stage.broker, name, 1)
         return
-    sink = {} if stage.dialect.transactions else {"transaction": "none"}
     kind = "topic" if "topic" in feature else "queue"
     spelled = f"/amq/queue/{name}" if "/amq/queue/" in feature else name
     messages = [([], "hello")]
-    feature_uses.use(feature, access, spelled, lambda count: put(stage, name, messages * count, kind), sink=sink)
+    feature_uses.use(feature, access, spelled, lambda count: put(stage, name, messages * count, kind))
 
 
 def put(stage, name, messages, kind="queue"):

@@ -25,7 +25,7 @@ def test_every_message_goes_through_spark(spark, stage, queues, tmp_path):
     wait_until(lambda: stage.broker.message_count(source) == COUNT, what="the peek's messages to be back")
 
     stream = spark.readStream.format("jms").options(**stage.access, queue=source).load()
-    run_available(stream, tmp_path / "checkpoint", "jms", **stage.sink, queue=target)
+    run_available(stream, tmp_path / "checkpoint", "jms", **stage.access, queue=target)
 
     wait_until(lambda: stage.broker.message_count(source) == 0, what="the last acknowledgement")
     await_count(stage.broker, target, COUNT)

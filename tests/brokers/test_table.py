@@ -86,7 +86,7 @@ def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, do
         write = rows.write.format("jms").mode("append").options(**stage.access)
         refusal = stated if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{stated}"
         with pytest.raises(Exception, match=refusal):
-            write.option("queue", refused).save()
+            write.options(queue=refused, transaction="task").save()
         with pytest.raises(Exception, match=stated):
             write.options(queue=queue, transaction="none").save()
     finally:
@@ -211,7 +211,7 @@ def test_what_was_acknowledged_stays_away_after_kill_9(spark, own_stage, queues,
 def test_time_to_live(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
     rows = spark.sql("SELECT 'gone' text, 1L time_to_live UNION ALL SELECT 'stays', 3600000L")
-    rows.write.format("jms").mode("append").options(**stage.sink, queue=queue).save()
+    rows.write.format("jms").mode("append").options(**stage.access, queue=queue).save()
     time.sleep(0.1)
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     run_available(stream, tmp_path, "memory", name=f"life_{stage.name}")
@@ -224,7 +224,7 @@ def test_time_to_live(spark, stage, queues, tmp_path, documented):
 def test_a_delay_works_or_is_refused(spark, stage, queues, documented, by):
     queue, _ = queues
     rows = spark.sql("SELECT 'later' text, 1500L delivery_delay" if by == "column" else "SELECT 'later' text")
-    write = rows.write.format("jms").mode("append").options(**stage.sink, queue=queue)
+    write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue)
     write = write if by == "column" else write.option("deliveryDelay", "1500")
     began = time.time()
     if documented["delivery delay"] == "no":

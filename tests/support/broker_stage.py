@@ -31,11 +31,6 @@ class Stage:
     def access(self):
         return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}
 
-    @property
-    def sink(self):
-        """The options of a sink on this broker: the access, and what its dialect needs."""
-        return self.access if self.dialect.transactions else self.access | {"transaction": "none"}
-
     @functools.cached_property
     def version(self):
         with self.client() as client:

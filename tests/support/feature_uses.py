@@ -50,14 +50,11 @@ def cases(broker):
                 yield feature, protocol, False, tuple(each for each in (*needs, *create) if each != one), False
 
 
-def use(feature, access, name, put, *, sink=()):
-    """``name``: of the queue or topic. ``put(count)`` sends messages there, as a user with all permissions.
-
-    ``sink``: further options of a write.
-    """
+def use(feature, access, name, put):
+    """``name``: of the queue or topic. ``put(count)`` sends messages there, as a user with all permissions."""
     where = {"topic" if "topic" in feature else "queue": name}
     if feature.startswith("write"):
-        write(access | where | dict(sink))
+        write(access | where)
     elif feature.startswith("look"):
         put(3)
         options = SourceOptions.parse(access | where)

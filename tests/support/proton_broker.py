@@ -15,7 +15,7 @@ _CREDIT = 100
 
 
 class ProtonBroker(MessagingHandler):
-    """``with ProtonBroker(...) as broker``. Like RabbitMQ 4, it has no transactions.
+    """``with ProtonBroker(...) as broker``. Like RabbitMQ 4 and routers, it has no transactions.
 
     ``outcomes``: of messages to an address, a state of ``Delivery``; without one they are accepted. None settles
     without a state, and ``detach`` ends the link instead. ``coordinator``: what ends when a client attaches to the
@@ -24,12 +24,16 @@ class ProtonBroker(MessagingHandler):
     it took over what the client asked for. ``refusal``: of the attach of every link.
     """
 
-    def __init__(self, *, outcomes=None, coordinator="link", product="RabbitMQ", echoes=True, refusal=None):
+    def __init__(self, *, outcomes=None, coordinator="link", product="a router", echoes=True, refusal=None):
         super().__init__(auto_accept=False, prefetch=_CREDIT)
         self.port = free_port("127.0.0.1")
         self.amqp_url = f"amqp://127.0.0.1:{self.port}"
         self.queues = defaultdict(list)
         """Address → the bodies that wait there."""
+        self.hostnames = []
+        """Of the clients' opens, in order."""
+        self.browses = 0
+        """How many links asked for the distribution mode copy."""
         self.deliveries = 0
         """How many messages consumers got."""
         self._outcomes, self._coordinator, self._product, self._echoes = outcomes or {}, coordinator, product, echoes
@@ -73,11 +77,13 @@ class ProtonBroker(MessagingHandler):
         self._injector.close()
 
     def on_connection_opening(self, event):
+        self.hostnames.append(event.connection.remote_hostname)
         event.connection.offered_capabilities = [symbol("ANONYMOUS-RELAY")]
         event.connection.properties = {symbol("product"): self._product}
 
     def on_link_opening(self, event):
         link = event.link
+        self.browses += link.remote_source.distribution_mode == Terminus.DIST_MODE_COPY
         if link.remote_target.type == Terminus.COORDINATOR and self._coordinator == "session":
             link.session.condition = Condition("amqp:not-implemented", "no transactions")
             link.session.close()

@@ -43,7 +43,7 @@ __all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
-_TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 2, 6, 8
+_USER_ID, _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 1, 2, 6, 8
 _NULL, _TRUE = b"\x40", b"\x41"
 
 
@@ -125,7 +125,7 @@ def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
     if section.code == MESSAGE_ANNOTATIONS:
         return _annotations(letter, section)
     if section.code == PROPERTIES:
-        return _properties(letter.message, section)
+        return _properties(letter, section)
     if section.code == APPLICATION_PROPERTIES:
         return _application_properties(letter, section)
     return letter.message[begin : section.end]
@@ -137,9 +137,9 @@ def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
     return [bytes(message[begin:end]) for begin, end in pairwise(starts)]
 
 
-def _properties(message: Buffer, section: Section) -> bytes:
-    fields = _cut(message, section, LISTS)
-    for number in (_TO, _ABSOLUTE_EXPIRY):
+def _properties(letter: AmqpDeadLetter, section: Section) -> bytes:
+    fields = _cut(letter.message, section, LISTS)
+    for number in (_TO, _ABSOLUTE_EXPIRY, *((_USER_ID,) if letter.dialect.checks_user_id else ())):
         if number < len(fields):
             fields[number] = _NULL
     return b"\x00\x53" + bytes((PROPERTIES,)) + encode_list(fields)

@@ -1,18 +1,21 @@
 """How a redelivered message is recognised: by its content with its message-id, since brokers give it no id of theirs.
 
-A message keeps its bytes over redelivery, except for the header section with its delivery count. Producers choose
+A message keeps its bytes over redelivery, except for the header section with its delivery count; on RabbitMQ quorum
+queues change its annotations too. Producers choose
 message-ids: several messages may have the same, or none, and they may be equal.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.recognition import Recognition
 
-__all__ = ["RECOGNITION", "most_deliveries", "redelivered", "suspect"]
+__all__ = ["RECOGNITION", "most_deliveries", "recognition_of", "redelivered", "suspect"]
 
 _NARROW, _WIDE = (3, 0xC0, 5), (3, 0xD0, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
@@ -25,11 +28,21 @@ def _fingerprint(block: MessageBlock, index: int) -> bytes:
     return fingerprint(block.message(index))
 
 
+def _bare_fingerprint(block: MessageBlock, index: int) -> bytes:
+    return fingerprint(block.message(index), annotated=False)
+
+
 def _has_id(block: MessageBlock, index: int) -> bool:
     return stable_id(block.message(index)) is not None
 
 
 RECOGNITION = Recognition(identity=_fingerprint, fingerprint=_fingerprint, by_broker=False, is_named=_has_id)
+_BARE = replace(RECOGNITION, identity=_bare_fingerprint, fingerprint=_bare_fingerprint)
+
+
+def recognition_of(dialect: Dialect) -> Recognition:
+    """For messages that a broker of this dialect delivers."""
+    return _BARE if dialect.changes_annotations else RECOGNITION
 
 
 def redelivered(block: MessageBlock) -> int:

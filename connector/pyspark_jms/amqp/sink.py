@@ -48,6 +48,10 @@ class AmqpSinkLink:
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
 
+    @property
+    def has_transactions(self) -> bool:
+        return self._producer.dialect.has_transactions
+
     def require_transactions(self) -> None:
         self._producer.transactions.begin()
 

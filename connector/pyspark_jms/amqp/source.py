@@ -6,13 +6,13 @@ from typing import Any, NoReturn
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
-from pyspark_jms.amqp.dialects.refusals import refuse_journal
+from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
-from pyspark_jms.amqp.recognition import RECOGNITION
+from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
@@ -58,6 +58,7 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         min_messages: int | None,  # noqa: ARG002
     ) -> None:
         """What else a broker refuses, its attach shows."""
+        require_readable(self.dialect, destination.kind)
         if durable is not None:
             self.dialect.refused_subscriptions.check(destination.name, durable)
 
@@ -73,6 +74,9 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         return {"lostCredit": self.prefetch.lost_credit}
 
     def shown(self, messages: int) -> None:
+        """Without a browse, what was shown stays in the window until the end, and is given back then."""
+        if not self.dialect.browses:
+            return
         with self.connection.core():
             self.prefetch.released(messages)
 
@@ -116,8 +120,8 @@ class AmqpSource:
     def selector_dialect(self, dialect: str) -> str | None:
         return dialect_named(dialect).selector_dialect
 
-    def recognition(self, dialect: str) -> Recognition | None:  # noqa: ARG002  # the same for all brokers
-        return RECOGNITION
+    def recognition(self, dialect: str) -> Recognition | None:
+        return recognition_of(dialect_named(dialect))
 
     def require_recognition(self, dialect: str) -> NoReturn:  # noqa: ARG002
         refuse_journal()

@@ -1,15 +1,34 @@
 """What a broker offers over AMQP: findings of one connection."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
+from jms_selector.syntax.dialects import dialect_of
+from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.link.queue_facts import queue_facts
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, UnsupportedError
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["amqp_findings"]
+__all__ = ["amqp_findings", "described_queue"]
+
+_LIMIT_ADVICE = (
+    "A driver that is killed counts as one redelivery of each message in flight, a stopped query does not. After the"
+    " limit the broker drops the message, or dead-letters it if the queue has a dead-letter exchange. Raise"
+    " delivery-limit by a policy, or give the queue a dead-letter exchange."
+)
+_WITHOUT_TRANSACTIONS = Finding(
+    name="transactions",
+    value="the broker has none: it confirms each row, and no acknowledgement. Reading and writing are at-least-once",
+    verdict=Verdict.NOTE,
+    advice="The rows that a failed task sent stay on the broker, and the next attempt sends them again. Messages that"
+    " were read are read again if the broker was killed before it stored their acknowledgements.",
+)
 
 
 def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[Finding]:
@@ -18,6 +37,7 @@ def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[
         yield Finding(name="dialect", value=producer.dialect.name)
         yield _destinations(producer)
         yield _transactions(producer, scratch_queue)
+        yield from _proven(producer.dialect)
 
 
 def _destinations(producer: Producer) -> Finding:
@@ -33,8 +53,11 @@ def _destinations(producer: Producer) -> Finding:
 
 def _transactions(producer: Producer, scratch_queue: str) -> Finding:
     """Begins a transaction that has no message in it, and ends it."""
+    if not producer.dialect.has_transactions:
+        return _WITHOUT_TRANSACTIONS
     try:
-        producer.open(Target(address=scratch_queue, capabilities=("queue",)))
+        address = producer.dialect.send.target_address(DestinationKind.QUEUE, scratch_queue)
+        producer.open(Target(address=address, capabilities=("queue",)))
         producer.send(MessageBlock())
         producer.commit()
     except UnsupportedError as error:
@@ -42,3 +65,51 @@ def _transactions(producer: Producer, scratch_queue: str) -> Finding:
     except JMSError as error:
         return Finding.of_error("transactions", error, Verdict.PROBLEM)
     return Finding(name="transactions", value="a task is one transaction; acknowledgements are confirmed")
+
+
+def _proven(dialect: Dialect) -> Iterator[Finding]:
+    """What the dialect trusts the broker with, because tests have seen this kind of broker do it."""
+    if dialect.browses:
+        yield Finding(name="batch reads", value="show messages without delivering them")
+    else:
+        yield Finding(
+            name="batch reads",
+            value="receive messages and give them back: it is not proven that this broker shows them otherwise",
+            verdict=Verdict.NOTE,
+            advice="While spark.read or pyspark-jms peek runs, other consumers of the queue do not get these messages.",
+        )
+    if dialect.selector_dialect is not None and not dialect_of(dialect.selector_dialect).unknown_broker:
+        yield Finding(name="selectors", value="are evaluated by the broker")
+    else:
+        yield Finding(
+            name="selectors",
+            value="are evaluated in Spark only, with selectorResidual=spark",
+            verdict=Verdict.NOTE,
+            advice="Messages that do not match are consumed and dropped.",
+        )
+    if dialect.default_redeliveries is not None:
+        yield Finding(
+            name="redelivery limit",
+            value=f"of a quorum queue: {dialect.default_redeliveries}, if the queue and its policies set none",
+            verdict=Verdict.NOTE,
+            advice=_LIMIT_ADVICE,
+        )
+
+
+def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
+    """What a broker without other management tells of a queue. None: it tells nothing."""
+    with closing(connect(settings)) as connection:
+        dialect = connection.dialect
+    address = dialect.send.source_address(DestinationKind.QUEUE, queue)
+    facts = queue_facts(settings, address) if dialect.describes_queues else None
+    if facts is None:
+        return None
+    limit = facts.arguments.get("x-delivery-limit", dialect.default_redeliveries)
+    of_limit = f", redelivery limit {limit} if no policy sets another" if facts.kind == "quorum" else ""
+    return Finding(
+        name="queue",
+        value=f"{queue}: a {facts.kind} queue, {facts.messages:,} messages wait{of_limit}",
+        verdict=Verdict.PROBLEM if facts.kind == "stream" else Verdict.NOTE if of_limit else Verdict.FINE,
+        advice="No query can read a stream." if facts.kind == "stream" else _LIMIT_ADVICE if of_limit else "",
+        figures={"type": facts.kind, "messages": facts.messages} | ({"redeliveries": limit} if of_limit else {}),
+    )

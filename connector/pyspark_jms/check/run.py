@@ -11,7 +11,7 @@ from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.registers import registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.staged_streams import staged_messages
-from pyspark_jms.check.amqp import amqp_findings
+from pyspark_jms.check.amqp import amqp_findings, described_queue
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
@@ -89,7 +89,7 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
         yield from exactly_once.settings(management)
         yield clock_finding(_read_clock(management))
         if request.queue is not None:
-            yield from _amqp_queue_findings(management, request.queue, request.limit)
+            yield from _amqp_queue_findings(management, request, request.queue)
             if management is not None:
                 yield from _staged_findings(management, request, request.queue)
             if request.receive:
@@ -98,12 +98,12 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
                 )
 
 
-def _amqp_queue_findings(management: ManagementLink | None, queue: str, limit: int) -> Iterator[Finding]:
+def _amqp_queue_findings(management: ManagementLink | None, request: CheckRequest, queue: str) -> Iterator[Finding]:
     if management is None:
-        yield _NOT_INSPECTED
+        yield described_queue(request.settings, queue) or _NOT_INSPECTED
     elif isinstance(management.words, ArtemisManagement):
         inspected = Queue(management, queue)
-        yield from queue_findings(inspected, limit)
+        yield from queue_findings(inspected, request.limit)
         if (paging := paging_finding(inspected)) is not None:
             yield paging
     else:

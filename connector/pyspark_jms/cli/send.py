@@ -145,10 +145,10 @@ def _unreadable(name: str, error: OSError) -> InvalidOptionError:
 COMMAND = Command(
     name="send",
     help="send a text, a file, or lines of JSON to a queue or topic",
-    description="Send messages in one transaction: all of them or none. A line of --json-lines is an object with the "
-    'columns of the sink, as {"text": "hello", "properties": {"id": 5}, "JMSType": "order"}; bytes are base64. '
-    "A line may name its destination as queue://NAME if neither --queue nor --topic is given. `peek --json` prints "
-    "such lines.",
+    description="Send messages in one transaction, all of them or none, where the broker has transactions. A line of "
+    '--json-lines is an object with the columns of the sink, as {"text": "hello", "properties": {"id": 5}, "JMSType": '
+    '"order"}; bytes are base64. A line may name its destination as queue://NAME if neither --queue nor --topic is '
+    "given. `peek --json` prints such lines.",
     epilog="For very many messages, --option transaction=10000 commits every 10,000: after an error, the messages of "
     "earlier transactions stay sent.",
     add_arguments=_add_arguments,

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.amqp.dialects import refusals as amqp_refusals
 from pyspark_jms.errors import OptionConflictError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.network.address import Protocol as ProtocolName
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 from pyspark_jms.stomp.dialects import refusals as stomp_refusals
@@ -21,6 +21,7 @@ __all__ = [
     "require_exactly_once_writes",
     "require_journal",
     "require_known_broker",
+    "require_readable",
     "require_staging",
     "require_transactions",
 ]
@@ -77,6 +78,12 @@ def _named(values: Mapping[str, Any]) -> Any:
 def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
     if protocol_of(values) == "stomp" and (dialect := _named(values)) is not None:
         stomp_refusals.require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+
+
+def require_readable(values: Mapping[str, Any]) -> None:
+    """For option topic of a read."""
+    if values["topic"] is not None and protocol_of(values) == "amqp" and (dialect := _named(values)) is not None:
+        amqp_refusals.require_readable(dialect, DestinationKind.TOPIC)
 
 
 def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> None:

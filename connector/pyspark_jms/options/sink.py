@@ -26,7 +26,7 @@ class SinkOptions:
     time_to_live_ms: int
     delivery_delay_ms: int
     transaction: str | int
-    """``task``, ``none``, or the number of rows in a transaction."""
+    """``auto``, ``task``, ``none``, or the number of rows in a transaction."""
     exactly_once: bool
     send_on_mismatch: bool
     write_id: str | None
@@ -72,7 +72,7 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
     The broker is checked here if option ``broker`` names it.
     """
     exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
-    if exactly_once and values["transaction"] != "task":
+    if exactly_once and values["transaction"] not in {"auto", "task"}:
         raise OptionConflictError(
             f"deliveryGuarantee=exactly-once cannot have transaction={values['transaction']}: a task that fails"
             " half-way would leave rows on the broker, and its next attempt would send them again.",
@@ -85,6 +85,6 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
             )
     if exactly_once:
         require_exactly_once_writes(values)
-    if values["transaction"] != "none":
+    if values["transaction"] not in {"auto", "none"}:
         require_transactions(values)
     return exactly_once

@@ -23,6 +23,7 @@ from pyspark_jms.options.broker import (
     require_durable,
     require_enough_unacknowledged,
     require_journal,
+    require_readable,
     require_staging,
 )
 from pyspark_jms.options.connection import connection_settings
@@ -182,6 +183,7 @@ def _require_queue_or_topic(values: Mapping[str, Any]) -> None:
         )
     if values["queue"] is not None and values["topic"] is not None:
         raise both_given("queue", "topic", "Remove one of them, or start one query for each.")
+    require_readable(values)
 
 
 def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:

@@ -166,12 +166,12 @@ def _delivery_mode(text: str) -> DeliveryMode:
 
 
 def _transaction(text: str) -> str | int:
-    if text.lower() in {"task", "none"}:
+    if text.lower() in {"auto", "task", "none"}:
         return text.lower()
     try:
         return _number(1)(text)
     except ValueError:
-        raise ValueError("task, none, or a number of rows from 1 up") from None
+        raise ValueError("auto, task, none, or a number of rows from 1 up") from None
 
 
 def _write_id(text: str) -> str:
@@ -317,9 +317,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("deliveryDelay", "sink", "0", _milliseconds, "Time before the broker delivers a message; a plain number is"
            " milliseconds. Default for rows without delivery_delay"
            " and JMSDeliveryTime"),
-    Option("transaction", "sink", "task", _transaction, "task: one transaction for each task, so all of its rows are"
-           " sent or none. A number: one transaction for that many rows. none: no transaction, and one confirmation at"
-           " the end"),
+    Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task, so all of its rows are"
+           " sent or none. A number: one transaction for that many rows. none: no transaction, and the broker confirms"
+           " each row or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, which has no transactions that"
+           " hold, and task on all other brokers"),
     Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
            " Reading over STOMP: use journalLocation. Writing over AMQP: each task's transaction writes an entry to a"

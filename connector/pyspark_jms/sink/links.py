@@ -33,6 +33,10 @@ class SinkLink(Protocol):
     def confirms_single_messages(self) -> bool:
         """Whether the broker confirms a message outside of a transaction."""
 
+    @property
+    def has_transactions(self) -> bool:
+        """Whether the broker is one that keeps transactions; ``require_transactions`` tries it."""
+
     def require_transactions(self) -> None:
         """Raise ``UnsupportedError`` if the broker has no transactions that it keeps."""
 

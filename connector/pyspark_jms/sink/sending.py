@@ -124,19 +124,31 @@ def send_at_least_once(
         return Sent(0)
     with protocol.connect(options.connection, patience=patience) as link:
         encoder = RowEncoder(options, link)
-        if options.transaction != "none":
-            link.require_transactions()
-        if options.transaction == "none" and link.confirms_single_messages:
-            _send_confirming_each(link, encoder, encoder.sendable(rows))
-        elif options.transaction == "none":
-            _send_confirming_last(link, encoder, encoder.sendable(rows))
-        elif options.transaction == "task":
-            for batch in encoder.sendable(rows):
-                _send(link, encoder, batch)
-        else:
-            _send_in_parts(link, encoder, encoder.sendable(rows), int(options.transaction))
+        _send_all(link, encoder, encoder.sendable(rows), _transaction_of(options, link))
         link.commit()
     return encoder.sent()
+
+
+def _transaction_of(options: SinkOptions, link: SinkLink) -> str | int:
+    """Option ``transaction`` on the broker that answered: not ``auto``."""
+    chosen = options.transaction
+    if chosen == "auto":
+        chosen = "task" if link.has_transactions else "none"
+    if chosen != "none":
+        link.require_transactions()
+    return chosen
+
+
+def _send_all(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch], transaction: str | int) -> None:
+    if transaction == "none" and link.confirms_single_messages:
+        _send_confirming_each(link, encoder, rows)
+    elif transaction == "none":
+        _send_confirming_last(link, encoder, rows)
+    elif transaction == "task":
+        for batch in rows:
+            _send(link, encoder, batch)
+    else:
+        _send_in_parts(link, encoder, rows, int(transaction))
 
 
 def _send_confirming_each(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch]) -> None:

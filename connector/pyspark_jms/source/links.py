@@ -147,6 +147,10 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     def subscription(self) -> Subscription: ...
 
     @property
+    def confirms_acknowledgements(self) -> bool:
+        """Whether the broker has stored an acknowledgement once its receipt is there."""
+
+    @property
     def browse_ended(self) -> bool:
         """Whether the broker has marked the end of a browse."""
 

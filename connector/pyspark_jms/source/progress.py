@@ -71,18 +71,21 @@ class Progress:
             "selectorDropped": dropped,
             "deadLetters": diverter.dead_letters,
             "skippedTooLarge": diverter.skipped,
-            "guarantee": self._guarantee(store, watched, len(links)),
+            "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
             **_sums(link.figures() for link in links),
             **watched,
         }
 
-    def _guarantee(self, store: JournalStore | None, watched: Mapping[str, int | str], links: int) -> str:
+    def _guarantee(
+        self, store: JournalStore | None, watched: Mapping[str, int | str], links: Sequence[SourceLink]
+    ) -> str:
         if self._options.is_plain_topic:
             return "at-most-once (plain topic subscription)"
         if store is None:
-            return "at-least-once"
-        if int(watched.get("consumers", 0)) <= links:
+            confirmed = all(link.confirms_acknowledgements for link in links)
+            return "at-least-once" if confirmed else "at-least-once (the broker confirms no acknowledgement)"
+        if int(watched.get("consumers", 0)) <= len(links):
             return "exactly-once into Spark"
         if not self._warned_of_others:
             self._warned_of_others = True

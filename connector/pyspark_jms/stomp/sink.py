@@ -33,6 +33,10 @@ class StompSinkLink:
     def confirms_single_messages(self) -> bool:
         return self._producer.dialect.send_receipts
 
+    @property
+    def has_transactions(self) -> bool:
+        return self._producer.dialect.transactions
+
     def require_transactions(self) -> None:
         require_transactions(self._producer.dialect)
 

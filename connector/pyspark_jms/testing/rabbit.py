@@ -45,6 +45,9 @@ class RabbitUser:
 class InstalledRabbit(OwnBroker):
     """``with InstalledRabbit() as broker: …``; ``InstalledRabbit.installed()`` tests whether RabbitMQ is installed."""
 
+    _programs: tuple[list[str], list[str]] | None = None
+    """The commands that start the server and the port mapper. None: those that are installed."""
+
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
@@ -108,15 +111,14 @@ class InstalledRabbit(OwnBroker):
         (self.directory / "definitions.json").write_text(json.dumps(_definitions(self._users)))
 
     def _launch(self, deadline: float) -> None:
-        server = _server()
-        assert server is not None
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        mapper = ["epmd", "-port", str(self._mapper_port), "-address", self.host]
+        server, epmd = self._programs or ([str(_server())], ["epmd"])
+        mapper = [*epmd, "-port", str(self._mapper_port), "-address", self.host]
         self._mapper = subprocess.Popen(mapper, start_new_session=True, **quiet)  # type: ignore[call-overload]
         (self.directory / "pid").unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(server)],
+                server,
                 env=os.environ | self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

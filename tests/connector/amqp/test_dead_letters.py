@@ -21,7 +21,7 @@ from proton import Delivery
 from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, message_of, send_dead_letters
-from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
@@ -78,6 +78,18 @@ def test_what_a_broker_added_does_not_travel_on():
     assert found[0x74].keys() == given.keys() | REASONS.keys()
     classic = application_properties(originalExpiration=long(1), dlqDeliveryFailureCause=string("x"), a=int_(1))
     assert read(message_of(replace(letter(classic), dialect=CLASSIC)))[0x74] == {"a": 1} | REASONS
+
+
+def test_rabbitmq_gets_neither_the_user_of_a_message_nor_its_further_queues():
+    """It refuses a message with another user's user-id, and routes one with x-cc to more queues."""
+    message = (
+        section(0x72, map_([(string("x-cc"), string("other")), (string("x-exchange"), string("e"))]))
+        + properties(message_id=string("ID:1"), user_id=b"\xa0\x01u")
+        + section(0x77, string("body"))
+    )
+    for dialect, user, kept in ((ARTEMIS, b"u", {"x-cc", "x-exchange"}), (RABBITMQ, None, set())):
+        found = read(message_of(replace(letter(message), dialect=dialect)))
+        assert (found[0x73][1], set(found[0x72])) == (user, kept)
 
 
 @pytest.mark.parametrize("priority", [0, 7])

@@ -1,6 +1,7 @@
-from amqp_messages import block_of, list_, properties, section, string, text_message, uint
+from amqp_messages import annotations, block_of, int_, list_, properties, section, string, text_message, uint
 
-from pyspark_jms.amqp.recognition import RECOGNITION, _may_be_redelivered, redelivered
+from pyspark_jms.amqp.dialects import ARTEMIS, RABBITMQ
+from pyspark_jms.amqp.recognition import RECOGNITION, _may_be_redelivered, recognition_of, redelivered
 
 TRUE, FALSE, NULL = b"\x41", b"\x42", b"\x40"
 
@@ -18,6 +19,16 @@ def test_a_message_is_known_by_its_content_with_its_id():
     assert first == again
     assert len({first, *different}) == 3
     assert not RECOGNITION.by_broker
+
+
+def test_a_count_in_the_annotations_is_not_content_on_rabbitmq():
+    """A quorum queue adds it at the first redelivery."""
+    body = properties(message_id=string("ID:7")) + section(0x77, string("x"))
+    block = block_of([counted(0, body), counted(1, annotations(acquired_count=int_(1)) + body)])
+    for dialect, is_same in ((RABBITMQ, True), (ARTEMIS, False)):
+        found = recognition_of(dialect)
+        assert (found.identity(block, 0) == found.identity(block, 1)) is is_same
+        assert (found.fingerprint(block, 0) == found.fingerprint(block, 1)) is is_same
 
 
 def test_an_equal_message_is_the_same_one_if_it_has_an_id():

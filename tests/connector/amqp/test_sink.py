@@ -13,7 +13,13 @@ from waiting import await_count, await_value
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
-from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, MessageFormatError, UnsupportedError
+from pyspark_jms.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    MessageFormatError,
+    UnsupportedError,
+)
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import RowEncoder, send_at_least_once
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, User
@@ -98,11 +104,30 @@ def test_a_row_that_no_queue_takes_is_an_error(destination):
 @pytest.mark.parametrize("ends", ["link", "session", "nothing"])
 def test_without_transactions_the_default_is_refused_with_the_remedy(ends):
     with ProtonBroker(coordinator=ends) as peer:
-        for transaction in ("task", "2"):
+        for transaction in ("auto", "task", "2"):
             given = SinkOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q", "transaction": transaction})
             with pytest.raises(UnsupportedError, match=r"no transactions over AMQP.*Set transaction=none"):
                 send_at_least_once(AMQP_SINK, given, batches("a"))
         assert not peer.queues["q"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_on_a_broker_that_is_known_to_have_no_transactions_each_row_is_confirmed(named):
+    """And a row in the middle that is refused stops the task."""
+    with ProtonBroker(product="RabbitMQ", outcomes={"/queues/full": Delivery.REJECTED}) as peer:
+        broker = {"broker": "rabbitmq"} if named else {}
+        given = {"brokerUrl": peer.amqp_url, **broker}
+        assert send_at_least_once(AMQP_SINK, SinkOptions.parse(given | {"queue": "a b"}), batches("a", "b")) == (2, 0)
+        assert peer.queues["/queues/a%20b"] == ["a", "b"]
+        rows = batches("a", "b", "c", destination=["queue://q", "queue:///queues/full", "topic:///exchanges/x/k"])
+        with pytest.raises(BrokerError, match="amqp:rejected"):
+            send_at_least_once(AMQP_SINK, SinkOptions.parse(given), rows)
+        assert (peer.queues["/queues/q"], peer.queues["/exchanges/x/k"]) == (["a"], ["c"])
+        refused = SinkOptions.parse(given | {"queue": "q"} | ({} if named else {"transaction": "task"}))
+        if not named:
+            with pytest.raises(UnsupportedError, match=r"rabbitmq has no transactions.*Set transaction=none"):
+                send_at_least_once(AMQP_SINK, refused, batches("d"))
+        assert peer.queues["/queues/q"] == ["a"]
 
 
 # --- exactly once ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from amqp_messages import (
     timestamp,
     uint,
 )
+from proton_broker import ProtonBroker
 from proxy import Proxy
 from streaming import access
 from waiting import await_count, wait_until
@@ -93,6 +94,34 @@ def test_batches_are_read_acknowledged_and_gone(broker, queue):
         wait_until(lambda: broker.message_count(queue) == 0)
         wait_until(lambda: receiver.next_batch_end() == 250 and receiver.progress()["acknowledged"] == 250)
         assert receiver.progress()["guarantee"] == "at-least-once"
+
+
+def test_unconfirmed_acknowledgements_are_part_of_the_guarantee():
+    with ProtonBroker(product="RabbitMQ") as peer:
+        peer.queues["/queues/q"] = ["one"]
+        given = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
+        receiver = Receiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+        try:
+            assert read(receiver, 1) == ["one"]
+            guarantee = receiver.progress()["guarantee"]
+        finally:
+            receiver.close()
+        assert guarantee == "at-least-once (the broker confirms no acknowledgement)"
+        wait_until(lambda: not peer.is_busy)
+
+
+@pytest.mark.parametrize(("product", "address"), [("RabbitMQ", "/queues/q"), ("a router", "q")])
+def test_a_broker_that_was_not_seen_to_browse_gets_its_messages_back(product, address):
+    """The peer repeats the distribution mode copy, as RabbitMQ 4.0 does, and delivers to an ordinary consumer."""
+    with ProtonBroker(product=product) as peer:
+        peer.queues[address] = ["one", "two", "three"]
+        for limit, shown in ({}, 3), ({"maxMessages": "2"}, 2):
+            read = {"brokerUrl": peer.amqp_url, "queue": "q", "idleTimeout": "200ms"}
+            batches = peek(SourceOptions.parse(read | limit), AmqpSource())
+            assert sum(batch.num_rows for batch in batches) == shown
+            wait_until(lambda: not peer.is_busy)
+        assert sorted(peer.queues[address]) == ["one", "three", "two"]
+        assert peer.browses == 0
 
 
 def test_what_was_not_acknowledged_stays(broker, queue):

@@ -39,8 +39,8 @@ def test_what_artemis_offers(broker, queue, settings_of):
 def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
     found = run_checks(CheckRequest(settings=settings_of(broker), scratch_queue=queue))
     assert [finding.name for finding in found] == [
-        "connection", "dialect", "column destination", "transactions", "reading, staging", "writing, ledger",
-        "management", "staging settings", "ledger settings", "clock",
+        "connection", "dialect", "column destination", "transactions", "batch reads", "selectors",
+        "reading, staging", "writing, ledger", "management", "staging settings", "ledger settings", "clock",
     ]  # fmt: skip
     assert {finding.verdict for finding in found} == {Verdict.FINE}
 
@@ -55,6 +55,19 @@ def test_a_broker_without_transactions(ends):
         assert "transaction=none" in transactions.advice
         assert "1 messages, given back" in found[-1].value
         assert peer.queues["q"] == ["one"]
+
+
+def test_what_rabbitmq_is_trusted_with(named):
+    with ProtonBroker(product="RabbitMQ") as peer:
+        peer.queues["/queues/q"] = ["one"]
+        found = named(run_checks(CheckRequest(settings=peer.settings, queue="q", receive=True)))
+        assert found["dialect"].value == "rabbitmq"
+        notes = ("transactions", "batch reads", "selectors", "redelivery limit", "reading, staging", "writing, ledger")
+        assert {found[name].verdict for name in notes} == {Verdict.NOTE}
+        assert "at-least-once" in found["transactions"].value
+        assert "quorum queue: 20" in found["redelivery limit"].value
+        assert "1 messages, given back" in found["received"].value
+        assert not peer.queues.keys() - {"/queues/q"}, "it needs no scratch queue"
 
 
 def test_a_wrong_password_is_a_finding(broker, settings_of):

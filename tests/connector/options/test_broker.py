@@ -14,13 +14,13 @@ def test_brokers_of_both_protocols_are_listed_once():
     assert BROKERS == ("artemis", "classic", "rabbitmq", "broker-j", "amqp")
 
 
-@pytest.mark.parametrize(("url", "broker"), [(STOMP, "amqp"), (AMQP, "rabbitmq")])
+@pytest.mark.parametrize(("url", "broker"), [(STOMP, "amqp"), (STOMP, "broker-j")])
 def test_a_broker_that_does_not_speak_the_protocol_is_refused(url, broker):
     with pytest.raises(OptionConflictError, match=rf"broker={broker} .*Over (STOMP|AMQP): auto, artemis"):
         SourceOptions.parse({"brokerUrl": url, "broker": broker, "queue": "q"})
 
 
-@pytest.mark.parametrize("broker", ["auto", "artemis", "classic", "amqp"])
+@pytest.mark.parametrize("broker", ["auto", "artemis", "classic", "rabbitmq", "amqp"])
 def test_over_amqp_a_journal_is_refused(broker):
     with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*deliveryGuarantee=exactly-once.*stomp://"):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
@@ -32,6 +32,7 @@ def test_over_amqp_a_journal_is_refused(broker):
         (AMQP, "artemis", None),
         (AMQP, "auto", None),
         (AMQP, "classic", "admits one connection with a container id"),
+        (AMQP, "rabbitmq", "has no transactions"),
         (AMQP, "amqp", "is no lock"),
         (STOMP, "auto", r"over STOMP, which cannot fence a COMMIT .*amqp://HOST:5672"),
         (STOMP, "artemis", r"over STOMP, which cannot fence a COMMIT .*amqp://HOST:5672"),
@@ -69,7 +70,26 @@ def test_exactly_once_reads_need_amqp_or_a_journal():
     assert SourceOptions.parse({"brokerUrl": AMQP} | STAGED).exactly_once
 
 
-@pytest.mark.parametrize("broker", ["classic", "amqp"])
+@pytest.mark.parametrize(
+    ("read", "what"),
+    [({"topic": "t"}, "topics"), ({"topic": "t", "subscriptionName": "s", "clientId": "c"}, "durable subscriptions")],
+)
+def test_a_topic_of_rabbitmq_is_not_read_over_amqp(read, what):
+    with pytest.raises(UnsupportedError, match=f"{what}.*Bind a queue"):
+        SourceOptions.parse({"brokerUrl": AMQP, "broker": "rabbitmq"} | read)
+    assert SourceOptions.parse({"brokerUrl": AMQP, "broker": "auto"} | read).destinations
+
+
+def test_rows_are_confirmed_one_by_one_without_transactions_unless_they_are_demanded():
+    for url in (STOMP, AMQP):
+        named = {"brokerUrl": url, "broker": "rabbitmq", "queue": "q"}
+        assert SinkOptions.parse(named).transaction == "auto"
+        for demanded in ("task", "500"):
+            with pytest.raises(UnsupportedError, match="Set transaction=none"):
+                SinkOptions.parse(named | {"transaction": demanded})
+
+
+@pytest.mark.parametrize("broker", ["classic", "rabbitmq", "amqp"])
 def test_exactly_once_reads_are_refused_where_the_broker_is_named_and_cannot(broker):
     with pytest.raises(UnsupportedError, match=f"exactly-once is given for a read from {broker} over AMQP"):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | STAGED)

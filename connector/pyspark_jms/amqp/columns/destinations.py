@@ -1,7 +1,6 @@
 """What ``to`` and ``reply-to`` of a message mean as JMS destinations. Pure."""
 
-from collections.abc import Mapping
-
+from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.jms.model import Destination, DestinationKind
 
 __all__ = ["KINDS", "destination_of", "is_pattern", "reply_to_of"]
@@ -18,16 +17,14 @@ def is_pattern(source: Destination) -> bool:
     return not _MANY.isdisjoint(source.name)
 
 
-def destination_of(
-    to: str | None, kind: int | None, source: Destination, prefixes: Mapping[str, DestinationKind]
-) -> str:
+def destination_of(to: str | None, kind: int | None, source: Destination, dialect: Dialect) -> str:
     """JMSDestination: ``to`` where the message states the kind, or where ``source`` is a pattern; else ``source``.
 
     ``kind``: ``x-opt-jms-dest``, an index of ``KINDS``.
     """
     if not to:
         return str(source)
-    prefixed, name = _split(to, prefixes)
+    prefixed, name = dialect.split_address(to)
     if kind is not None:
         return f"{KINDS[kind]}://{name}"
     if prefixed is not None:
@@ -35,16 +32,9 @@ def destination_of(
     return f"{source.kind}://{name}" if is_pattern(source) else str(source)
 
 
-def reply_to_of(reply_to: str | None, kind: int | None, prefixes: Mapping[str, DestinationKind]) -> str | None:
+def reply_to_of(reply_to: str | None, kind: int | None, dialect: Dialect) -> str | None:
     """JMSReplyTo: a queue, if the message does not state the kind."""
     if not reply_to:
         return None
-    prefixed, name = _split(reply_to, prefixes)
+    prefixed, name = dialect.split_address(reply_to)
     return f"{(prefixed or DestinationKind.QUEUE) if kind is None else KINDS[kind]}://{name}"
-
-
-def _split(address: str, prefixes: Mapping[str, DestinationKind]) -> tuple[DestinationKind | None, str]:
-    for prefix, kind in prefixes.items():
-        if address.startswith(prefix):
-            return kind, address.removeprefix(prefix)
-    return None, address

@@ -73,7 +73,7 @@ def _messages(rows: Rows, dialect: Dialect, defaults: SendDefaults, identity: Id
     application = application_properties(rows, dialect)
     pieces = [
         *header(rows, defaults, expirations, now_ms),
-        *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, defaults, now_ms)),
+        *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, dialect, defaults, now_ms)),
         *properties(
             rows,
             identity,

@@ -19,12 +19,14 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     table,
 )
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
+from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS
 from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
 from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes
 from pyspark_jms.columns.row_headers import PRIORITIES, delivery_of, first_given, from_now, modes_and_priorities
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode
 
 __all__ = ["annotations", "delivery_times_of", "header"]
@@ -95,7 +97,17 @@ def _kind(name: bytes, code: int) -> bytes:
     return _symbol(name) + bytes((_BYTE, code))
 
 
-def delivery_times_of(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
+def delivery_times_of(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> Int64s:
     """The instant before which no consumer gets the message; 0 for none. For each row, or one for all."""
     delays, times = delivery_of(rows, defaults)
-    return first_given(times, from_now(now_ms, delays))
+    instants = first_given(times, from_now(now_ms, delays))
+    if dialect.send.delays_delivery:
+        return instants
+    later = instants > now_ms
+    if later.any():
+        raise UnsupportedError(
+            f"{rows.label(int(later.argmax()))} has a delivery delay, and {dialect.name} would deliver it at once.",
+            "Leave delivery_delay and JMSDeliveryTime null and option deliveryDelay unset, or send through another"
+            " broker.",
+        )
+    return np.zeros(1, np.int64)

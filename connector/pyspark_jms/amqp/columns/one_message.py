@@ -131,15 +131,15 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
         more = ["and more"] if len(row.faults) > MAX_FAULTS_SHOWN else []
         row.columns["body_error"] = "; ".join(row.faults[:MAX_FAULTS_SHOWN] + more)
         row.columns |= {"body_type": None, "text": None, "map": None, "stream": None, "bytes": message}
-    row.columns["delivery_id"] = delivery_id(reading.source, id_, message)
+    row.columns["delivery_id"] = delivery_id(reading, id_, message)
     return row.columns
 
 
-def delivery_id(source: Destination, id_: str | None, message: Buffer) -> str:
+def delivery_id(reading: Reading, id_: str | None, message: Buffer) -> str:
     """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
     if not id_ or id_ == EMPTY_MESSAGE_ID:
-        id_ = f"~{fingerprint(message).hex()}"
-    return f"{source.name}/{id_}"
+        id_ = f"~{fingerprint(message, annotated=not reading.dialect.changes_annotations).hex()}"
+    return f"{reading.source.name}/{id_}"
 
 
 def _parts_of(message: bytes, max_elements: int) -> _Parts:
@@ -214,16 +214,16 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading)
         at = parts.properties.get(index)
         return None if at is None else row.read(name, read, message, at)
 
-    prefixes = reading.dialect.destination_prefixes
+    dialect = reading.dialect
     to, reply_to = of(2, "to", string), of(4, "reply-to", string)
     expiry, created = of(8, "absolute-expiry-time", _time), of(9, "creation-time", _time)
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
         "JMSMessageID": of(0, "message-id", partial(_id, of_message=True)),
-        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, prefixes),
+        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, dialect),
         "JMSType": of(3, "subject", string),
-        "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), prefixes),
+        "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), dialect),
         "JMSCorrelationID": of(5, "correlation-id", partial(_id, of_message=False)),
         "content_type": of(6, "content-type", symbol),
         "JMSExpiration": _micros(expiry),

@@ -17,7 +17,7 @@ from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
-from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, fingerprint
 from pyspark_jms.columns.cut import Ints
 from pyspark_jms.jms.model import DeliveryMode
 
@@ -131,15 +131,15 @@ class _Rows:
 
     def _destinations(self) -> pa.Array:
         kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(KINDS)))
-        source, prefixes = self._reading.source, self._reading.dialect.destination_prefixes
-        return _by_pair(*self._different(_TO), kinds, lambda to, kind: destination_of(to, kind, source, prefixes))
+        source, dialect = self._reading.source, self._reading.dialect
+        return _by_pair(*self._different(_TO), kinds, lambda to, kind: destination_of(to, kind, source, dialect))
 
     def _reply_tos(self) -> pa.Array:
         if field_at(self._parts.properties, _REPLY_TO) is None:
             return pa.nulls(len(self._parts), pa.string())
         kinds = self._annotations.small("x-opt-jms-reply-to", BYTE, range(len(KINDS)))
-        prefixes = self._reading.dialect.destination_prefixes
-        return _by_pair(*self._different(_REPLY_TO), kinds, lambda name, kind: reply_to_of(name, kind, prefixes))
+        dialect = self._reading.dialect
+        return _by_pair(*self._different(_REPLY_TO), kinds, lambda name, kind: reply_to_of(name, kind, dialect))
 
     def _different(self, number: int) -> tuple[list[str | None], Ints]:
         """The different texts of a field, which end with None, and the number of each row's text."""
@@ -164,7 +164,8 @@ class _Rows:
     def _fingerprints(self, rows: Ints) -> pa.Array:
         data = memoryview(self._reader.buffer)
         places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
-        return fingerprint_texts([digest(data[begin:end]) for begin, end in places])
+        annotated = not self._reading.dialect.changes_annotations
+        return fingerprint_texts([fingerprint(data[begin:end], annotated=annotated) for begin, end in places])
 
 
 def _int32(values: Ints) -> pa.Array:

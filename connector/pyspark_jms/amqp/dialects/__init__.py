@@ -3,12 +3,23 @@
 from dataclasses import replace
 
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.rabbitmq import RABBITMQ
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
-__all__ = ["AMQP", "ARTEMIS", "BROKER_J", "CLASSIC", "DIALECTS", "Dialect", "dialect_named", "dialect_of_product"]
+__all__ = [
+    "AMQP",
+    "ARTEMIS",
+    "BROKER_J",
+    "CLASSIC",
+    "DIALECTS",
+    "RABBITMQ",
+    "Dialect",
+    "dialect_named",
+    "dialect_of_product",
+]
 
 _STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
 
@@ -90,10 +101,12 @@ AMQP = Dialect(
     name="amqp",
     tested_versions="none",
     selector_dialect="amqp",
+    browses=False,
 )
-"""Any other AMQP 1.0 broker: what its capabilities and answers show is used, and the rest is refused with a reason."""
+"""Any other AMQP 1.0 broker. Its capabilities are used. What only a repeated request would show is not, because a
+broker may repeat what it does not do: it gets no selectors, and a batch read receives and gives back."""
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, BROKER_J, AMQP)}
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ, BROKER_J, AMQP)}
 """Every dialect by its name, which is a value of option ``broker``."""
 
 

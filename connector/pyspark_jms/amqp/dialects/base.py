@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from urllib.parse import unquote
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
@@ -56,6 +57,32 @@ class Dialect:
     destination_prefixes: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
     """Beginnings of ``to`` and ``reply-to`` that name the kind of a destination, as ``queue://``."""
 
+    native_kinds: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
+    """Beginnings of further addresses, with the kind of their destination, whose name is the whole address."""
+
+    virtual_host_prefix: str = ""
+    """What begins ``hostname`` of ``open`` (AMQP 1.0 §2.7.1) if it names a virtual host."""
+
+    browses: bool = True
+    """Whether the broker shows messages without delivering them (distribution mode ``copy``). Otherwise a batch read
+    receives messages and gives them back. That a broker repeats the mode in its attach is no proof (RabbitMQ 4.0)."""
+
+    refuses_topics: str = ""
+    """Why no query can read a topic, as a sentence; empty if it can."""
+
+    describes_queues: bool = False
+    """Whether the broker tells the type of a queue (``link.queue_facts``)."""
+
+    default_redeliveries: int | None = None
+    """After how many redeliveries a quorum queue without a limit of its own drops a message. None: the broker has no
+    such queues."""
+
+    changes_annotations: bool = False
+    """Whether a redelivery may have other annotations than the first delivery."""
+
+    checks_user_id: bool = False
+    """Whether the broker refuses a message whose ``user-id`` is another user's."""
+
     origin_names: tuple[str, ...] = ()
     """Annotations and properties by which a message in the broker's own dead-letter queue names the queue and the
     address that it came from."""
@@ -94,6 +121,22 @@ class Dialect:
 
     send: SendRules = field(default_factory=SendRules)
     """What the broker takes from a producer."""
+
+    def split_address(self, address: str) -> tuple[DestinationKind | None, str]:
+        """The kind that ``to`` or ``reply-to`` names, or None; and the name whose ``send.address`` it is."""
+        for prefix, kind in self.destination_prefixes.items():
+            if address.startswith(prefix):
+                return kind, self._name(address, address.removeprefix(prefix))
+        for prefix, kind in self.native_kinds.items():
+            if address.startswith(prefix):
+                return kind, address
+        return None, address
+
+    def _name(self, address: str, encoded: str) -> str:
+        """Of an address with a prefix: the address itself, if the name would not lead back to it."""
+        name = unquote(encoded) if self.send.percent_encoded else encoded
+        is_other = name.startswith(self.send.native_prefixes) or "\N{REPLACEMENT CHARACTER}" in name
+        return address if is_other else name
 
     def adds(self, name: str) -> bool:
         """Whether the broker added a property of this name, so that a message that is sent on does not have it."""

@@ -4,10 +4,12 @@ from typing import NoReturn
 
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import DestinationKind
 
 __all__ = [
     "no_transactions",
     "refuse_journal",
+    "require_readable",
     "require_register",
     "require_staging",
     "require_transactions",
@@ -19,6 +21,16 @@ def refuse_journal() -> NoReturn:
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
         "Use deliveryGuarantee=exactly-once instead, which needs no folder, or read over STOMP: stomp://HOST:61613.",
     )
+
+
+def require_readable(dialect: Dialect, kind: DestinationKind) -> None:
+    """For a query or a subscription that reads a destination of this kind."""
+    if kind is DestinationKind.TOPIC and dialect.refuses_topics:
+        raise UnsupportedError(
+            f"{dialect.refuses_topics} So it has no topics to read, and no durable subscriptions.",
+            "Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option queue"
+            " in place of topic and subscriptionName.",
+        )
 
 
 def require_staging(dialect: Dialect) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from urllib.parse import quote
 
 from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import is_left_out
@@ -20,6 +21,15 @@ class SendRules:
 
     address_prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """What begins an address, by the kind of its destination: queue, topic, temp-queue, temp-topic."""
+
+    percent_encoded: bool = False
+    """Whether a name is percent-encoded in its address (RFC 3986)."""
+
+    native_prefixes: tuple[str, ...] = ()
+    """Beginnings of names that are addresses of the broker already, and are sent as they stand."""
+
+    delays_delivery: bool = True
+    """Whether the broker may hold a message back until its delivery time. Otherwise such a row is refused."""
 
     refused_names: tuple[RefusedName, ...] = ()
     """Names of destinations that the broker would take for something else."""
@@ -44,7 +54,9 @@ class SendRules:
         return is_left_out(name, self.set_by_broker)
 
     def address(self, kind: str, name: str) -> str:
-        return self.address_prefixes.get(kind, "") + name
+        if name.startswith(self.native_prefixes):
+            return name
+        return self.address_prefixes.get(kind, "") + (quote(name, safe="") if self.percent_encoded else name)
 
     def source_address(self, kind: str, name: str) -> str:
         """Where messages are read; ``InvalidDestinationError`` for a refused name."""

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pyspark_jms.amqp.dialects import Dialect, dialect_named, dialect_of_product
 from pyspark_jms.amqp.link.reasons import error_of
@@ -54,7 +55,7 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
     failures: list[JMSError] = []
     for address in settings.addresses:
         try:
-            return Connection(address, settings, arrivals or Arrivals())
+            return _connected(address, settings, arrivals or Arrivals())
         except JMSError as error:
             failures.append(error)
             if not error.transient:
@@ -63,6 +64,39 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
         raise failures[0]
     reasons = "; ".join(failure.fact for failure in failures)
     raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)
+
+
+def _connected(address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> "Connection":
+    """A broker whose names of virtual hosts have a prefix is known by its answer only, and has then opened its default
+    one, if the name went without the prefix.
+    """
+    connection = Connection(address, settings, arrivals)
+    if _hostname(settings, address) == _hostname(settings, address, connection.dialect):
+        return connection
+    connection.close()
+    return Connection(address, replace(settings, broker=connection.dialect.name), arrivals)
+
+
+def _hostname(settings: ConnectionSettings, address: Address, dialect: Dialect | None = None) -> str:
+    """§2.7.1: the name of the host, or of the virtual host to open. ``dialect``: of the broker, once it is known."""
+    if settings.virtual_host == "/":
+        return address.host
+    if dialect is None and settings.broker != "auto":
+        dialect = dialect_named(settings.broker)
+    prefix = dialect.virtual_host_prefix if dialect is not None else ""
+    return prefix + settings.virtual_host.removeprefix(prefix)
+
+
+def _closed_at_open(address: Address, settings: ConnectionSettings) -> JMSError:
+    """Return the error of a connection that the broker closed in place of an answer. RabbitMQ does so for a virtual
+    host that it does not have, or that the user may not access.
+    """
+    if settings.virtual_host == "/":
+        return unreachable(address, None)
+    return BrokerUnreachableError(
+        f"{address} closed the connection and did not open virtual host {settings.virtual_host}.",
+        "Check that the virtual host exists, that the user may access it, and whether the port uses TLS (amqps://).",
+    )
 
 
 class Connection:
@@ -84,7 +118,7 @@ class Connection:
         context = settings.tls.context() if address.tls else None
         self._core = Core(
             container_id=settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}",
-            hostname=address.host if settings.virtual_host == "/" else settings.virtual_host,
+            hostname=_hostname(settings, address),
             login=_login(settings, address),
             idle_seconds=settings.heartbeat,
             incoming_window=_WINDOW_FRAMES,
@@ -119,7 +153,7 @@ class Connection:
                 "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
             )
         if self._core.peer is None and self._core.error is None and self._failure is None:
-            raise unreachable(self.address, None)
+            raise _closed_at_open(self.address, self._settings)
         self.check()
 
     @property

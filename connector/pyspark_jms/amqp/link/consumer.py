@@ -7,6 +7,7 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
+from pyspark_jms.amqp.link.queue_facts import refuse_stream
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_existing_queue, require_unchanged
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -55,6 +56,8 @@ class Consumer:
         self._subscription = subscription
         try:
             require_existing_queue(self._settings, subscription, self.dialect)
+            address = source_of(subscription, self.dialect).address or ""
+            refuse_stream(self._settings, address, self.dialect)
             receiver = self._attach(subscription)
             if self._acknowledger is not None and self._acknowledger.lost_session:
                 self.connection.drop()

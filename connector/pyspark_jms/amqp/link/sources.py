@@ -31,7 +31,7 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
         address=dialect.send.source_address(destination.kind, destination.name),
         durable=_DURABLE if durable else 0,
         expiry_policy="never" if durable else "link-detach",
-        distribution_mode="copy" if subscription.browse else None,
+        distribution_mode="copy" if subscription.browse and dialect.browses else None,
         filter=filter_of(subscription.selector),
         outcomes=OUTCOMES,
         capabilities=tuple(capabilities),

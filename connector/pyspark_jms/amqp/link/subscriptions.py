@@ -7,6 +7,7 @@ So a subscription is looked up before it is attached.
 import logging
 
 from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.dialects.refusals import require_readable
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.wire.definitions import Source
@@ -56,6 +57,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
     connection = connect(settings)
     try:
+        require_readable(connection.dialect, topic.kind)
         connection.dialect.refused_subscriptions.check(topic.name, durable)
         found = _look_up(connection, durable)
         if found is None:

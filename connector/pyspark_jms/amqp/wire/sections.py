@@ -226,14 +226,20 @@ def stable_id(message: Buffer) -> bytes | None:
     return None if text is None or text == EMPTY_MESSAGE_ID else text.encode()
 
 
-def fingerprint(message: Buffer) -> bytes:
-    """A digest of everything but the header section, which a broker changes at each delivery (16 bytes)."""
-    view = memoryview(message)
+def fingerprint(message: Buffer, *, annotated: bool = True) -> bytes:
+    """A digest of everything but the header section, which a broker changes at each delivery (16 bytes).
+
+    ``annotated``: with the annotations, which some brokers change too.
+    """
+    view, begin = memoryview(message), 0
+    first = DELIVERY_ANNOTATIONS if annotated else PROPERTIES
     try:
-        first = next(sections(view), None)
+        for section in sections(view):
+            if section.code >= first:
+                break
+            begin = section.end
     except MalformedMessageError:
-        first = None
-    begin = first.end if first is not None and first.code == HEADER else 0
+        pass
     return digest(view[begin:])
 
 

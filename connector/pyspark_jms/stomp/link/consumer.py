@@ -112,6 +112,10 @@ class Consumer:
     def dialect(self) -> Dialect:
         return self.connection.dialect
 
+    @property
+    def confirms_acknowledgements(self) -> bool:
+        return self.dialect.ack_receipts_are_durable
+
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
         return self.connection.waiting()

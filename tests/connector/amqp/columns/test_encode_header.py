@@ -6,9 +6,10 @@ from sink_rows import DEFAULTS, rows_of
 
 from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
 from pyspark_jms.amqp.columns.encode_header import annotations, delivery_times_of, header
-from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.amqp.dialects import ARTEMIS, RABBITMQ
 from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.row_bodies import BODY_TYPES
+from pyspark_jms.errors import UnsupportedError
 
 NOW_MS = 1_000_000
 
@@ -79,7 +80,7 @@ def test_each_row_has_its_own_annotations():
         JMSReplyTo=["topic://r", None, "temp-queue://s"],
         delivery_delay=pa.array([5, None, 0]),
     )
-    times = delivery_times_of(rows, DEFAULTS, NOW_MS)
+    times = delivery_times_of(rows, ARTEMIS, DEFAULTS, NOW_MS)
     to, reply_to = addresses_of(rows, ARTEMIS, None), reply_addresses_of(rows, ARTEMIS)
     texts = np.full(3, BODY_TYPES.index("text"))
     found = [found_annotations(section) for section in joined(annotations(rows, texts, to, reply_to, times))]
@@ -101,3 +102,11 @@ def test_one_delivery_time_of_all_rows():
     texts = np.full(2, BODY_TYPES.index("text"))
     for section in joined(annotations(rows, texts, to, None, np.array([77]))):
         assert found_annotations(section)["x-opt-delivery-time"] == (0x81, 77)
+
+
+def test_a_broker_that_cannot_delay_refuses_a_delay_and_takes_a_time_that_is_over():
+    rows = rows_of(text=["a", "b"], delivery_delay=pa.array([0, 5]))
+    with pytest.raises(UnsupportedError, match=r"Row 11 .*has a delivery delay, and rabbitmq would deliver it at once"):
+        delivery_times_of(rows, RABBITMQ, DEFAULTS, NOW_MS)
+    over = rows_of(text=["a"], delivery_delay=pa.array([0]))
+    assert not delivery_times_of(over, RABBITMQ, DEFAULTS, NOW_MS).any()

@@ -89,6 +89,6 @@ def test_reasons_have_a_limit_and_no_values():
 
 
 def test_delivery_id():
-    assert delivery_id(SOURCE, "ID:1", b"") == "orders/ID:1"
-    assert delivery_id(SOURCE, None, b"x").startswith("orders/~")
-    assert delivery_id(SOURCE, "", b"x") == delivery_id(SOURCE, None, b"x")
+    assert delivery_id(READING, "ID:1", b"") == "orders/ID:1"
+    assert delivery_id(READING, None, b"x").startswith("orders/~")
+    assert delivery_id(READING, "", b"x") == delivery_id(READING, None, b"x")

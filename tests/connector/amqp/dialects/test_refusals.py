@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, BROKER_J, CLASSIC
-from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_register, require_transactions
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, BROKER_J, CLASSIC, RABBITMQ
+from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_readable, require_register, require_transactions
 from pyspark_jms.errors import InvalidOptionError, UnsupportedError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 
 
 def test_what_needs_stomp_names_the_address_to_use():
@@ -15,7 +15,7 @@ def test_what_needs_stomp_names_the_address_to_use():
 
 def test_a_broker_without_a_lock_has_no_exactly_once_writes():
     require_register(ARTEMIS)
-    for dialect in (CLASSIC, BROKER_J, AMQP):
+    for dialect in (CLASSIC, RABBITMQ, BROKER_J, AMQP):
         with pytest.raises(UnsupportedError, match=rf"exactly-once.*over AMQP, and {dialect.name} .*use Artemis"):
             require_register(dialect)
 
@@ -24,6 +24,14 @@ def test_a_broker_without_transactions_writes_without_them():
     require_transactions(ARTEMIS)
     with pytest.raises(UnsupportedError, match="transaction=none"):
         require_transactions(replace(ARTEMIS, has_transactions=False))
+
+
+def test_a_topic_is_not_read_where_only_queues_deliver():
+    for dialect in (ARTEMIS, CLASSIC, BROKER_J, AMQP):
+        require_readable(dialect, DestinationKind.TOPIC)
+    require_readable(RABBITMQ, DestinationKind.QUEUE)
+    with pytest.raises(UnsupportedError, match=r"no durable subscriptions\. Bind a queue to the exchange amq\.topic"):
+        require_readable(RABBITMQ, DestinationKind.TOPIC)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from proton_broker import ProtonBroker
 from proxy import Proxy
 from scram_broker import ScramArtemis
 from waiting import wait_until
@@ -35,6 +36,24 @@ def test_connected_detected_and_closed(broker, settings_for, opened):
     assert connection.is_down
     with pytest.raises(ConnectionLostError):
         connection.check()
+
+
+@pytest.mark.parametrize(
+    ("product", "broker", "virtual_host", "opened_hosts"),
+    [
+        ("RabbitMQ", "auto", "dev", ["dev", "vhost:dev"]),
+        ("RabbitMQ", "rabbitmq", "dev", ["vhost:dev"]),
+        ("RabbitMQ", "auto", "vhost:dev", ["vhost:dev"]),
+        ("RabbitMQ", "auto", "/", ["127.0.0.1"]),
+        ("a router", "auto", "dev", ["dev"]),
+    ],
+)
+def test_a_virtual_host_is_opened_by_the_name_that_its_broker_has_for_it(product, broker, virtual_host, opened_hosts):
+    """RabbitMQ opens its default virtual host for a name that it does not understand."""
+    with ProtonBroker(product=product) as peer:
+        connection = connect(replace(peer.settings, broker=broker, virtual_host=virtual_host))
+        connection.close()
+        assert peer.hostnames == opened_hosts
 
 
 def test_the_broker_of_the_option_counts(broker, settings_for, opened):

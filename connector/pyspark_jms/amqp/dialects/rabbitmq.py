@@ -1,0 +1,57 @@
+"""RabbitMQ 4, which speaks AMQP 1.0 without a plugin, as measured on 4.0.5 and 4.3.6 (docs/brokers.md).
+
+It has neither transactions nor durable subscriptions, and its answer to an attach is no proof: 4.0 repeats a selector
+and the distribution mode ``copy``, and delivers every message as to an ordinary consumer.
+"""
+
+from types import MappingProxyType
+
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.send_rules import SendRules
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.refused_names import RefusedName
+
+__all__ = ["RABBITMQ"]
+
+_QUEUES, _EXCHANGES, _TOPICS = "/queues/", "/exchanges/", "/exchanges/amq.topic/"
+_COUNTS = ("x-acquired-count", "x-delivery-count", "x-first-death-", "x-last-death-")
+_NO_TRANSACTIONS = "RabbitMQ has no transactions over AMQP, and its acknowledgements are not durable"
+_BIND_A_QUEUE = "Bind a queue to the exchange (rabbitmqadmin declare binding), and read that queue: option queue."
+
+RABBITMQ = Dialect(
+    name="rabbitmq",
+    products=("RabbitMQ",),
+    tested_versions="4.0.5, 4.3.6",
+    selector_dialect=None,
+    destination_prefixes=MappingProxyType({_QUEUES: DestinationKind.QUEUE, _TOPICS: DestinationKind.TOPIC}),
+    native_kinds=MappingProxyType({_EXCHANGES: DestinationKind.TOPIC}),
+    virtual_host_prefix="vhost:",
+    browses=False,
+    refuses_topics="Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
+    describes_queues=True,
+    default_redeliveries=20,
+    changes_annotations=True,  # a quorum queue counts in x-acquired-count
+    checks_user_id=True,
+    # x-cc of a producer names further queues, which would get the dead letter too.
+    added_annotations=("x-exchange", "x-routing-key", "x-cc", "x-opt-deaths", *_COUNTS),
+    has_transactions=False,
+    refuses_staging=_NO_TRANSACTIONS,
+    no_register="has no transactions, and no subscription that is a lock",
+    send=SendRules(
+        broker="rabbitmq",
+        address_prefixes=MappingProxyType(
+            {"queue": _QUEUES, "temp-queue": _QUEUES, "topic": _TOPICS, "temp-topic": _TOPICS}
+        ),
+        percent_encoded=True,
+        native_prefixes=(_QUEUES, _EXCHANGES),
+        delays_delivery=False,
+        refused_names=(
+            RefusedName(
+                pattern=f"^{_EXCHANGES}",
+                reason="is an exchange, and over AMQP RabbitMQ delivers from queues only",
+                when_sending=False,
+                remedy=_BIND_A_QUEUE,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,279 @@
+"""RabbitMQ 4 over AMQP 1.0: what it refuses, routes and gives back, on the newest version and on 4.0. Without Java."""
+
+import json
+import uuid
+from contextlib import closing, contextmanager
+
+import pyarrow as pa
+import pytest
+from proton import Message
+from proton.utils import BlockingConnection
+from rabbit4 import Rabbit4, require_rabbit4
+from waiting import await_count, wait_until
+
+from pyspark_jms import cli
+from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import (
+    BrokerError,
+    BrokerUnreachableError,
+    InvalidDestinationError,
+    JMSError,
+    JMSSecurityError,
+    UnsupportedError,
+)
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import peek
+from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.source import StompSource
+
+pytestmark = [pytest.mark.broker, pytest.mark.deep]
+
+QUORUM = {"x-queue-type": "quorum"}
+
+
+@pytest.fixture(scope="module", params=["sid", "trixie"])
+def rabbit(request):
+    require_rabbit4(request.param)
+    with Rabbit4(request.param) as broker:
+        yield broker
+
+
+@pytest.fixture(autouse=True)
+def _tested_broker(rabbit, tested):
+    tested("rabbitmq", rabbit.version)
+
+
+@pytest.fixture(params=[None, QUORUM], ids=["classic", "quorum"])
+def queue(rabbit, request):
+    """A queue whose name must be encoded."""
+    name = f"a b/{uuid.uuid4().hex[:8]}"
+    rabbit.create_queue(name, request.param)
+    return name
+
+
+def access(rabbit, **more):
+    return {"brokerUrl": rabbit.amqp_url, "user": rabbit.user, "password": rabbit.password} | more
+
+
+def write(rabbit, texts, columns=None, **options):
+    rows = pa.RecordBatch.from_pydict({"text": texts} | (columns or {}))
+    return send_at_least_once(AMQP_SINK, SinkOptions.parse(access(rabbit, **options)), iter([rows]))
+
+
+def shown(rabbit, **options):
+    batches = peek(SourceOptions.parse(access(rabbit, idleTimeout="500ms", **options)), AmqpSource())
+    return [text for batch in batches for text in batch.column("text").to_pylist()]
+
+
+@contextmanager
+def receiving(rabbit, **options):
+    given = SourceOptions.parse(access(rabbit, **options))
+    receiver = Receiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+def drained(receiver, count):
+    """Offer and acknowledge batches until so many messages were received."""
+    while receiver.progress()["received"] < count or receiver.progress()["acknowledged"] < count:
+        receiver.acknowledge_through(receiver.next_batch_end())
+
+
+def commands(rabbit, capsys, command, *arguments):
+    where = ["--broker-url", rabbit.amqp_url, "--user", rabbit.user, "--option", f"password={rabbit.password}"]
+    code = cli.main([command, *where, *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+def test_rows_come_back_as_they_were_written_and_a_batch_read_takes_none(rabbit, queue):
+    texts = [f"{n}" for n in range(700)]
+    assert write(rabbit, texts, queue=queue) == (700, 0)
+    await_count(rabbit, queue, 700)
+    for _ in range(2):
+        assert sorted(shown(rabbit, queue=queue), key=int) == texts
+        await_count(rabbit, queue, 700)
+    with receiving(rabbit, queue=queue, maxMessagesPerTrigger="100") as receiver:
+        drained(receiver, 700)
+        assert receiver.progress()["guarantee"] == "at-least-once (the broker confirms no acknowledgement)"
+    await_count(rabbit, queue, 0)
+
+
+def test_what_was_not_acknowledged_comes_back_when_the_broker_was_killed(rabbit, queue):
+    rabbit.stop()  # a new quorum queue that is killed at once loses even what it has confirmed
+    rabbit.start()
+    write(rabbit, [f"{n}" for n in range(300)], queue=queue)
+    with receiving(rabbit, queue=queue, maxMessagesPerTrigger="100") as receiver:
+        wait_until(lambda: receiver.next_batch_end() == 300)
+        rabbit.kill()
+        rabbit.start()
+        wait_until(lambda: receiver.next_batch_end() == 300 and receiver.progress()["recognised"] == 300)
+    await_count(rabbit, queue, 300)
+    assert len(shown(rabbit, queue=queue)) == 300
+
+
+def test_redeliveries_are_recognised(rabbit, queue):
+    """Quorum queues count them in an annotation."""
+    write(rabbit, ["one", "two"], queue=queue)
+    with receiving(rabbit, queue=queue) as receiver:
+        wait_until(lambda: receiver.next_batch_end() == 2)
+        receiver.links[0].connection.drop()
+        wait_until(lambda: receiver.next_batch_end() == 2 and receiver.progress()["recognised"] == 2)
+        assert receiver.progress()["seq"] == 2
+
+
+@pytest.mark.parametrize(
+    ("destination", "kind"),
+    [
+        ("topic://nobody.{}", InvalidDestinationError),
+        ("topic:///exchanges/amq.topic/nobody.{}", InvalidDestinationError),
+        ("topic:///exchanges/none.{}/key", JMSError),
+        ("queue://none.{}", InvalidDestinationError),
+        ("queue:///queues/none.{}", InvalidDestinationError),
+    ],
+)
+def test_a_row_that_no_queue_takes_fails_its_task(rabbit, destination, kind):
+    destination = destination.format(uuid.uuid4().hex[:8])
+    option, name = destination.split("://", 1)
+    with pytest.raises(kind):
+        write(rabbit, ["x"], **{option: name})
+    with pytest.raises(kind):
+        write(rabbit, ["x"], {"destination": [destination]})
+
+
+def test_rows_name_queues_and_exchanges(rabbit):
+    name = uuid.uuid4().hex[:8]
+    with rabbit.amqp() as amqp:
+        for queue in (f"q.{name}", f"t.{name}"):
+            amqp.declare(queue)
+        amqp._channel.queue_bind(f"t.{name}", "amq.topic", f"orders.{name}.#")
+    rows = [f"queue://q.{name}", f"queue:///queues/q.{name}", f"topic://orders.{name}.de"]
+    rows += [f"topic:///exchanges/amq.topic/orders.{name}.at", f"q.{name}"]
+    assert write(rabbit, [*"abcde"], {"destination": rows}) == (5, 0)
+    assert sorted(shown(rabbit, queue=f"q.{name}")) == ["a", "b", "e"]
+    assert sorted(shown(rabbit, queue=f"/queues/t.{name}")) == ["c", "d"]
+
+
+def test_a_full_queue_refuses_a_row(rabbit):
+    name = uuid.uuid4().hex[:8]
+    with rabbit.amqp() as amqp:
+        amqp._channel.queue_declare(name, durable=True, arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    with pytest.raises(BrokerError, match=r"maximum length|amqp:rejected"):
+        write(rabbit, ["x"] * 10, queue=name)
+
+
+def test_a_virtual_host_has_its_own_queues(rabbit):
+    host = f"dev.{uuid.uuid4().hex[:8]}"
+    rabbit.control("add_vhost", host)
+    rabbit.control("set_permissions", "-p", host, rabbit.user, ".*", ".*", ".*")
+    name = uuid.uuid4().hex[:8]
+    rabbit.create_queue(name)
+    write(rabbit, ["x"], queue=name)
+    assert shown(rabbit, queue=name, virtualHost="/") == ["x"]
+    for broker in ("auto", "rabbitmq"):
+        with pytest.raises(InvalidDestinationError, match=f"vhost '{host}'"):
+            shown(rabbit, queue=name, virtualHost=host, broker=broker)
+        with pytest.raises(BrokerUnreachableError, match=r"virtual host none"):
+            shown(rabbit, queue=name, virtualHost="none", broker=broker)
+
+
+def test_what_it_does_not_have_is_refused_before_anything_is_read_or_sent(rabbit, queue, capsys):
+    write(rabbit, ["x"], queue=queue)
+    source = AmqpSource()
+    given = SourceOptions.parse(access(rabbit, topic="orders.#"))
+    with closing(source.connect(given.connection, source.arrivals())) as link, pytest.raises(UnsupportedError):
+        link.require_supported(given.destinations[0], None, selected=False, min_messages=None)
+    with pytest.raises(InvalidDestinationError, match="Bind a queue"):
+        shown(rabbit, queue="/exchanges/amq.topic/orders.de")
+    with pytest.raises(UnsupportedError, match="no transactions over AMQP"):
+        write(rabbit, ["y"], queue=queue, transaction="task")
+    with pytest.raises(UnsupportedError, match="rabbitmq would deliver it at once"):
+        write(rabbit, ["y"], queue=queue, deliveryDelay="1m")
+    stream = f"stream.{uuid.uuid4().hex[:8]}"
+    rabbit.create_queue(stream, {"x-queue-type": "stream"})
+    assert write(rabbit, ["y"], queue=stream) == (1, 0)
+    with pytest.raises(UnsupportedError, match="is a stream"):
+        shown(rabbit, queue=stream)
+    with pytest.raises(UnsupportedError, match="is a stream"), receiving(rabbit, queue=stream):
+        pass
+    code, said = commands(rabbit, capsys, "move", "--queue", queue, "--to", queue + "2")
+    assert code == 1
+    assert "JMS_UNSUPPORTED" in said
+    assert "Nothing was moved" in said
+    assert shown(rabbit, queue=queue) == ["x"]
+
+
+def test_a_user_who_may_only_read_reads(rabbit, queue):
+    """RabbitMQ ends the session of a user who asks for the type of a queue without the permission configure."""
+    write(rabbit, ["x"], queue=queue)
+    user = f"reader.{uuid.uuid4().hex[:8]}"
+    rabbit.control("add_user", user, "pw")
+    rabbit.control("set_permissions", user, "^$", "^$", ".*")
+    assert shown(rabbit, queue=queue, user=user, password="pw") == ["x"]
+    with receiving(rabbit, queue=queue, user=user, password="pw") as receiver:
+        drained(receiver, 1)
+    await_count(rabbit, queue, 0)
+    with pytest.raises(JMSSecurityError, match="write access"):
+        write(rabbit, ["x"], queue=queue, user=user, password="pw")
+
+
+def test_a_dead_letter_is_confirmed_whoever_sent_the_message(rabbit, queue):
+    """RabbitMQ refuses a message with the user-id of another user."""
+    dead = f"dead.{uuid.uuid4().hex[:8]}"
+    rabbit.create_queue(dead)
+    connection = BlockingConnection(rabbit.amqp_url, user=rabbit.user, password=rabbit.password, timeout=30)
+    message = Message(body=b"x" * 2_000, inferred=True)
+    message.user_id = rabbit.user.encode()
+    from pyspark_jms.amqp.dialects import RABBITMQ
+
+    connection.create_sender(RABBITMQ.send.address("queue", queue)).send(message)
+    connection.close()
+    options = {"onTooLarge": "deadLetter", "deadLetterQueue": dead, "maxMessageBytes": "1k"}
+    with receiving(rabbit, queue=queue, **options) as receiver:
+        wait_until(lambda: receiver.next_batch_end() == 0 and receiver.progress()["deadLetters"] == 1)
+        await_count(rabbit, dead, 1)
+    await_count(rabbit, queue, 0)
+
+
+def test_check_send_and_peek(rabbit, queue, capsys):
+    assert commands(rabbit, capsys, "send", "--queue", queue, "--text", "hello") == (
+        0,
+        f"sent 1 message to queue://{queue}\n",
+    )
+    code, said = commands(rabbit, capsys, "send", "--topic", "nobody.listens", "--text", "hello")
+    assert code == 1
+    assert "amqp:released" in said
+    code, said = commands(rabbit, capsys, "peek", "--queue", queue, "--json")
+    assert code == 0
+    assert "hello" in said
+    code, said = commands(rabbit, capsys, "check", "--queue", queue, "--receive", "--json")
+    assert code == 0, said
+    findings = {each["name"]: each for each in json.loads(said)["findings"]}
+    assert findings["dialect"]["value"] == "rabbitmq"
+    assert findings["received"]["figures"]["received"] == 1
+    kind = findings["queue"]["figures"].pop("type")
+    assert findings["queue"]["figures"] == {"messages": 1} | ({"redeliveries": 20} if kind == "quorum" else {})
+    await_count(rabbit, queue, 1)
+
+
+def test_rows_come_back_over_stomp_too(rabbit):
+    stomp = {"brokerUrl": rabbit.url, "user": rabbit.user, "password": rabbit.password}
+    stomp |= {"queue": f"stomp.{uuid.uuid4().hex[:8]}"}
+    rows = pa.RecordBatch.from_pydict({"text": ["by stomp"], "JMSCorrelationID": ["c"]})
+    assert send_at_least_once(STOMP_SINK, SinkOptions.parse(stomp), iter([rows])) == (1, 0)
+    batches = peek(SourceOptions.parse(stomp | {"idleTimeout": "500ms"}), StompSource())
+    [row] = pa.Table.from_batches(batches).to_pylist()
+    assert (row["text"], row["JMSCorrelationID"]) == ("by stomp", "c")
+
+
+def test_the_product_is_detected(rabbit):
+    with closing(connect(SourceOptions.parse(access(rabbit, queue="q")).connection)) as connection:
+        assert (connection.dialect.name, connection.server) == ("rabbitmq", f"RabbitMQ/{rabbit.version}")
