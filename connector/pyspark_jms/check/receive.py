@@ -45,7 +45,7 @@ def receive_findings(
     before = set() if listed is None else {m["messageID"] for each in listed.delivering().values() for m in each}
     arrivals = protocol.arrivals()
     with closing(protocol.connect(settings, arrivals)) as link:
-        link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES))
+        link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES, probes=True))
         _until_quiet(link, arrivals, limit)
         delivering = {} if listed is None else listed.delivering()
         _until_quiet(link, arrivals, None)  # also receives what was in flight when the broker listed them

@@ -42,6 +42,10 @@ class Subscription:
     durable: DurableSubscription | None = None
     selector: str | None = None
     """In the broker's words."""
+    probes: bool = False
+    """Receive redelivered messages one at a time first, where a message that the broker cannot send ends the
+    subscription and costs each message in delivery an attempt.
+    """
 
 
 def selector_changed(durable: DurableSubscription) -> SelectorChangedError:

@@ -166,6 +166,7 @@ def _browse(
             transform=options.body_type == "auto",
             browse=True,
             selector=options.selector_for(link.dialect),
+            probes=True,
         )
     )
     return link

@@ -49,11 +49,17 @@ class Subscriptions:
 
     def _first(self, destination: Destination, patience: float) -> SourceLink:
         return keep_trying(
-            lambda: self._subscribe(destination), "the first connection", timeout=patience, pause=self._pause
+            lambda: self._subscribe(destination, probes=True),
+            "the first connection",
+            timeout=patience,
+            pause=self._pause,
         )
 
-    def _subscribe(self, destination: Destination) -> SourceLink:
-        """Connect, learn the dialect, split the selector for it, and subscribe."""
+    def _subscribe(self, destination: Destination, *, probes: bool = False) -> SourceLink:
+        """Connect, learn the dialect, split the selector for it, and subscribe.
+
+        ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
+        """
         options = self._options
         link = self._protocol.connect(options.connection, self.arrivals)
         try:
@@ -72,6 +78,7 @@ class Subscriptions:
                 transform=options.body_type == "auto",
                 durable=options.durable,
                 selector=selector,
+                probes=probes,
             )
         )
         return link

@@ -164,7 +164,9 @@ ARTEMIS = Dialect(
     subscribe_errors=("AMQ339016",),
     idle_errors=("AMQ229014",),
     send_errors=("AMQ339011",),
-    conversion_errors=("disconnected by server", "AMQ339018"),  # the second: an ACK crossed the first
+    # The second: an ACK crossed the first. The third: an UNSUBSCRIBE did.
+    conversion_errors=("disconnected by server", "AMQ339018", "no subscription exists for id: "),
+    selector_identifiers={"timestamp": "AMQTimestamp", NATIVE_ID: "AMQUserID"},
     in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),

@@ -298,6 +298,10 @@ class Dialect:
     conversion_errors: tuple[str, ...] = field(default=())
     """The same for: the broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
 
+    selector_identifiers: Mapping[str, str] = field(default_factory=dict)
+    """MESSAGE header → the identifier of a selector that has the same value, for headers that differ between messages.
+    For a broker with ``conversion_errors``."""
+
     in_use_errors: tuple[str, ...] = field(default=())
     """The same for: another connection uses this client id, or reads this durable subscription."""
 

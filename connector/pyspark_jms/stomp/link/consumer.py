@@ -13,6 +13,7 @@ from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
+from pyspark_jms.stomp.link.conversion_probe import probe_queue
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.wire.frame import ack_frames
 
@@ -94,14 +95,25 @@ class Consumer:
             self.subscribe(subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Once. After an error the connection is closed."""
+        """Once. After an error the connection is closed.
+
+        ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
+        """
         self._subscription = subscription
         try:
             routing = _routing_of(self._settings, subscription, self.dialect)
-            self.connection.request("SUBSCRIBE", subscribe_headers(subscription, self.dialect, routing))
+            headers = subscribe_headers(subscription, self.dialect, routing)
+            if self._should_probe(subscription, routing):
+                probe_queue(self.connection, self._settings, headers)
+            self.connection.request("SUBSCRIBE", headers)
         except JMSError:
             self.connection.close()
             raise
+
+    def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
+        is_queue = routing is DestinationKind.QUEUE and subscription.durable is None
+        is_wider = subscription.window_bytes > 1
+        return subscription.probes and is_queue and is_wider and bool(self.dialect.conversion_errors)
 
     @property
     def subscription(self) -> Subscription:

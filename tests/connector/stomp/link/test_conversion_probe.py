@@ -1,0 +1,129 @@
+"""A message that Artemis cannot send over STOMP, among others: what each start and each look costs them."""
+
+import pytest
+from amqp_messages import application_properties, section, string, timestamp
+from amqp_sending import put_encoded
+from plain_decoder import block_of
+from pyspark.sql.streaming.datasource import ReadMaxBytes
+from rawstomp import RawStomp
+from streaming import access
+from waiting import await_value, wait_until
+
+from pyspark_jms.errors import UnconvertibleMessageError
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.stream_reader import JmsStreamReader
+from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.link.conversion_probe import _both, is_redelivered, other_messages
+from pyspark_jms.stomp.source import StompSource
+
+STARTS = 12
+"""Artemis moves a message to the dead-letter queue after ten attempts."""
+NEIGHBOURS = 4
+"""The message that cannot be sent, and those behind it that may lose more than the one attempt of the first start."""
+
+
+def received(*headers, redelivered=b"false"):
+    lines = [b"MESSAGE", b"message-id:1,2", b"redelivered:" + redelivered, *headers]
+    return block_of([b"\n".join(lines) + b"\n\nx\0\n"])
+
+
+@pytest.mark.parametrize(
+    ("headers", "selector"),
+    [
+        ([b"timestamp:17"], "AMQTimestamp <> 17"),
+        ([b"timestamp:0"], "AMQTimestamp <> 0"),
+        (
+            [b"timestamp:0", rb"NATIVE_MESSAGE_ID:ID\cAMQP_NO_PREFIX\cit's"],
+            "AMQTimestamp <> 0 OR AMQUserID <> 'ID:it''s' OR AMQUserID IS NULL",
+        ),
+        (
+            [b"timestamp:0", rb"NATIVE_MESSAGE_ID:ID\ca\c1"],
+            "AMQTimestamp <> 0 OR AMQUserID <> 'ID:a:1' OR AMQUserID IS NULL",
+        ),
+        ([b"timestamp:5", rb"NATIVE_MESSAGE_ID:ID\cAMQP_UUID\c7"], "AMQTimestamp <> 5"),
+        ([], None),
+    ],
+)
+def test_a_selector_that_the_neighbour_does_not_match(headers, selector):
+    assert other_messages(received(*headers), ARTEMIS) == selector
+
+
+def test_the_selector_of_the_query_keeps_its_prefixes():
+    assert _both(None, "a <> 1") == "a <> 1"
+    assert _both("b = 2 OR c = 3", "a <> 1") == "(b = 2 OR c = 3) AND (a <> 1)"
+    both = _both("convert_string_expressions:hyphenated_props:b = ':'", "a <> 1")
+    assert both == "convert_string_expressions:hyphenated_props:(b = ':') AND (a <> 1)"
+
+
+def test_the_mark_of_a_redelivered_message():
+    assert is_redelivered(received(redelivered=b"true"))
+    assert not is_redelivered(received(b"a:redelivered:true"))
+
+
+def put_healthy(broker, queue, *bodies):
+    with RawStomp(broker) as client:
+        client.send(queue, [((), body) for body in bodies])
+
+
+def put_unconvertible(broker, queue):
+    """A message with a property of type timestamp, which no converter of Artemis knows."""
+    put_encoded(broker, queue, [application_properties(t=timestamp(1)) + section(0x77, string("only over AMQP"))])
+
+
+def look(options):
+    return [text for batch in peek(options, StompSource()) for text in batch.column("text").to_pylist()]
+
+
+def stream(options):
+    reader, end, rows = JmsStreamReader(options), {"seq": 0}, []
+    try:
+        while True:
+            start, end = end, reader.latestOffset(end, ReadMaxBytes(1 << 20))
+            if end == start:
+                return rows
+            for part in reader.partitions(start, end):
+                rows += [text for batch in reader.read(part) for text in batch.column("text").to_pylist()]
+    finally:
+        reader.stop()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    ("read", "before"),
+    [
+        (look, 25),
+        pytest.param(look, 0, marks=pytest.mark.deep),
+        pytest.param(stream, 0, marks=pytest.mark.deep),
+        pytest.param(stream, 25, marks=pytest.mark.deep),
+    ],
+)
+def test_however_often_a_query_starts_only_the_message_that_cannot_be_sent_is_moved(broker, queue, read, before):
+    healthy = [str(number) for number in range(50)]
+    put_healthy(broker, queue, *healthy[:before])
+    put_unconvertible(broker, queue)
+    put_healthy(broker, queue, *healthy[before:])
+    options = SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"})
+    for _ in range(STARTS):
+        try:
+            rows = read(options)
+            break
+        except UnconvertibleMessageError:
+            wait_until(lambda: broker.consumer_count(queue) == 0)
+            counts = broker.delivery_counts(queue)
+            assert max(counts[:before] + counts[before + NEIGHBOURS :]) <= 1, counts
+    assert rows == healthy, "the message is gone now, and no other"
+    broker.purge(queue)
+
+
+@pytest.mark.broker
+def test_redelivered_messages_that_can_be_sent_cost_no_attempt(broker, queue, settings_for, consume):
+    put_healthy(broker, queue, "1", "2", "3")
+    consumer = consume(settings_for(broker), queue)
+    wait_until(lambda: consumer.waiting()[0] == 3)
+    consumer.drop()
+    await_value(lambda: broker.delivery_counts(queue), [1, 1, 1])
+    put_healthy(broker, queue, "4")
+    assert look(SourceOptions.parse(access(broker) | {"queue": queue})) == ["1", "2", "3", "4"]
+    await_value(lambda: broker.delivery_counts(queue), [1, 1, 1, 0])
+    broker.purge(queue)
