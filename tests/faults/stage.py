@@ -12,7 +12,7 @@ from pathlib import Path
 from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
-from streams import AmqpInput, FilesInput, FolderOutput, QueueInput, QueueOutput, StagedInput
+from streams import FilesInput, FolderOutput, QueueInput, QueueOutput, StagedInput
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -83,9 +83,7 @@ class Stage:
             self.input = FilesInput(self.folder / "files")
         else:
             journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
-            kind = {"amqp": AmqpInput, "amqp-once": StagedInput, "amqp-both-once": StagedInput}.get(
-                self.mode, QueueInput
-            )
+            kind = {"amqp-once": StagedInput, "amqp-both-once": StagedInput}.get(self.mode, QueueInput)
             self.input = kind(self.broker, self.source, f"in.{name}", journal)
         if self.mode in TO_QUEUE:
             guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"

@@ -32,17 +32,34 @@ def expected(sent):
 
 
 class QueueInput:
-    """Messages with their number as property ``n``, read by format jms; ``journal``: a folder, or None."""
+    """Messages with their number as property ``n``, read by format jms; ``journal``: a folder, or None.
+
+    Every second portion comes from an AMQP client, the others from STOMP, without ids. The AMQP client's ids are not
+    unique: equal messages have the same one, and so have some others.
+    """
 
     def __init__(self, broker, proxy, queue, journal):
         self._broker, self._proxy, self.queue, self.journal = broker, proxy, queue, journal
         self.sent = 0
+        self._with_ids = False
 
     def send(self, count):
         numbers = map(number_of, range(self.sent, self.sent + count))
-        with RawStomp(self._broker) as client:
-            client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
+        if self._with_ids:
+            self._send_with_ids(numbers)
+        else:
+            with RawStomp(self._broker) as client:
+                client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
         self.sent += count
+        self._with_ids = not self._with_ids
+
+    def _send_with_ids(self, numbers):
+        given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}
+        with Producer(SourceOptions.parse(given).connection) as producer:
+            producer.open(Target(address=self.queue, capabilities=("queue",)))
+            now_ms = int(time.time() * 1000)
+            producer.send(block_of([_message(n, self.queue, now_ms) for n in numbers]))
+            producer.commit()
 
     def source(self, **options):
         where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue, "idleTimeout": "500ms"}
@@ -74,32 +91,7 @@ class QueueInput:
         return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
 
 
-class AmqpInput(QueueInput):
-    """Every second portion comes from an AMQP client, the others from STOMP, without ids.
-
-    The AMQP client's ids are not unique: equal messages have the same one, and so have some others.
-    """
-
-    _with_ids = False
-
-    def send(self, count):
-        if self._with_ids:
-            self._send_with_ids(map(number_of, range(self.sent, self.sent + count)))
-            self.sent += count
-        else:
-            super().send(count)
-        self._with_ids = not self._with_ids
-
-    def _send_with_ids(self, numbers):
-        given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}
-        with Producer(SourceOptions.parse(given).connection) as producer:
-            producer.open(Target(address=self.queue, capabilities=("queue",)))
-            now_ms = int(time.time() * 1000)
-            producer.send(block_of([_message(n, self.queue, now_ms) for n in numbers]))
-            producer.commit()
-
-
-class StagedInput(AmqpInput):
+class StagedInput(QueueInput):
     """Read exactly once by a staging queue."""
 
     def source(self, **options):

@@ -6,6 +6,8 @@ import threading
 import time
 
 import pytest
+from amqp_messages import TRUE, list_, properties, section, string
+from amqp_sending import put_encoded
 from numbered import fill
 from proxy import Proxy
 from rawstomp import RawStomp
@@ -277,6 +279,23 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
         assert sorted(found) == list(range(300))
         assert left(broker, queue, 0) == 0
         assert receiver.progress()["reconnects"] == 2
+
+
+def test_a_journal_keeps_equal_messages_with_one_id_of_an_amqp_producer_apart(broker, queue, tmp_path):
+    """Over STOMP the broker gives each message an id of its own, also where a producer gave all the same one."""
+    equal = section(0x70, list_(TRUE)) + properties(message_id=string("5")) + section(0x77, string("tick"))
+    with Proxy(broker.host, broker.port) as proxy:
+        put_encoded(broker, queue, [equal] * 3)
+        with receiving(broker, queue, brokerUrl=proxy.url, journalLocation=tmp_path) as receiver:
+            wait_until(lambda: receiver.next_batch_end() == 3)
+            proxy.cut()
+            wait_until(lambda: receiver.links[0].is_down)
+            put_encoded(broker, queue, [equal] * 3)
+            receiver.acknowledge_through(3)
+            wait_until(lambda: receiver.next_batch_end() == 6)
+            receiver.acknowledge_through(6)
+            assert left(broker, queue, 0) == 0
+            assert receiver.next_batch_end() == 6
 
 
 def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):
