@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from amqp_sending import put
 from reader_driver import FENCED, OVERTAKEN, POINTS
-from staged_runs import end, start, texts
+from staged_runs import end, is_stopped, start, texts
 from streaming import left
+from waiting import wait_until
 
 DRIVER = Path(__file__).parents[1] / "support" / "reader_driver.py"
 COUNT = 60
@@ -53,6 +54,22 @@ def test_a_process_that_dies_at_a_point(broker, queue, tmp_path, run, point):
     assert run(point, nth, readers=2) or run(point, 1, readers=2), "the point was not reached"
     assert not run(readers=3)
     require_each_once(broker, queue, tmp_path, COUNT)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("point", ["open", "accept", "before discharge", "rows"])
+def test_a_process_that_freezes_beside_a_second_one(fresh_broker, tmp_path, point):
+    """The broker ends the frozen connection after its idle time-out; then the second process goes on."""
+    broker = fresh_broker(acceptor_options={"amqpIdleTimeout": "3000"})
+    put(broker, "q", *texts(0, COUNT))
+    frozen = start(broker, "q", tmp_path, f"freeze:{point}", 2, driver=DRIVER, readers="2")
+    wait_until(lambda: is_stopped(frozen), 100, "the freeze")
+    assert end(start(broker, "q", tmp_path, driver=DRIVER, readers="3")) == 0
+    put(broker, "q", *texts(COUNT, COUNT + 10))
+    frozen.send_signal(signal.SIGCONT)
+    assert end(frozen, FENCED, OVERTAKEN) in {FENCED, OVERTAKEN}
+    assert end(start(broker, "q", tmp_path, driver=DRIVER, readers="2")) == 0
+    require_each_once(broker, "q", tmp_path, COUNT + 10)
 
 
 @pytest.mark.slow

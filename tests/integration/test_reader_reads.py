@@ -5,7 +5,9 @@ from collections import Counter
 
 import pytest
 from amqp_sending import put
-from streaming import access, left, run_available
+from pyspark.errors import StreamingQueryException
+from streaming import access, batches_done, left, run_available
+from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -43,6 +45,68 @@ def test_a_stream_that_is_united_with_itself_has_each_message_twice(spark, broke
     found = numbers(spark, tmp_path / "out")
     assert set(found.values()) <= {2}
     assert set(found) == set(range(200))
+
+
+# --- batches whose rows nobody reads, or reads in part --------------------------------------------------
+
+
+@pytest.mark.deep
+def test_a_filter_that_no_row_passes_reads_all(spark, broker, queue, tmp_path):
+    """Spark does not prune a streaming source for it."""
+    put(broker, queue, *map(str, range(20)))
+    frame = read(spark, broker, queue, readers="2").select("text")
+    run_available(frame.where("false"), tmp_path / "checkpoint", "noop")
+    assert left(broker, queue) == 0
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+
+
+def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spark, broker, queue, tmp_path):
+    put(broker, queue, *map(str, range(20)))
+    frame, checkpoint = read(spark, broker, queue, readers="2").select("text"), tmp_path / "checkpoint"
+    ignores = frame.writeStream.foreachBatch(lambda rows, batch: None)
+    query = ignores.option("checkpointLocation", str(checkpoint)).start()
+    try:
+        wait_until(lambda: batches_done(tmp_path) >= 3, 120)
+    finally:
+        query.stop()
+    assert batches_done(tmp_path) < 12, "the pauses grow"
+    assert broker.message_count(queue) == 20
+    with pytest.raises(StreamingQueryException, match=r"JMS_UNSUPPORTED.*No task has read batch"):
+        run_available(frame, checkpoint, each=lambda rows, batch: None)
+    run_available(frame, checkpoint, each=lambda rows, batch: rows.write.parquet(str(tmp_path / "out"), "append"))
+    assert numbers(spark, tmp_path / "out") == Counter(range(20))
+    assert left(broker, queue) == 0
+
+
+def test_rows_that_are_read_in_part(spark, broker, queue, tmp_path):
+    """``isEmpty`` and ``limit`` need the first task; what the batch has, every action gets."""
+    put(broker, queue, *map(str, range(90)))
+    seen = []
+
+    def each(rows, batch):
+        empty = rows.isEmpty()
+        some = {int(row.text) for row in rows.limit(3).collect()}
+        every = [int(row.text) for row in rows.collect()]
+        again = [int(row.text) for row in rows.collect()]
+        seen.append((empty, some, every, again))
+
+    frame = read(spark, broker, queue, readers="3", maxMessagesPerTrigger="30").select("text")
+    run_available(frame, tmp_path / "checkpoint", each=each)
+    assert all(empty == (not every) for empty, _, every, _ in seen)
+    assert all(some <= set(every) and len(some) == min(3, len(every)) for _, some, every, _ in seen)
+    assert all(sorted(every) == sorted(again) for _, _, every, again in seen)
+    assert Counter(number for _, _, every, _ in seen for number in every) == Counter(range(90))
+    assert left(broker, queue) == 0
+
+
+@pytest.mark.deep
+def test_available_now_ends_if_only_the_first_task_is_ever_read(spark, broker, queue, tmp_path):
+    put(broker, queue, *map(str, range(60)))
+    found = []
+    frame = read(spark, broker, queue, readers="3", maxMessagesPerTrigger="30").select("text")
+    run_available(frame, tmp_path / "checkpoint", each=lambda rows, batch: found.extend(rows.limit(2).collect()))
+    assert len(found) == len({row.text for row in found}) >= 2
+    assert left(broker, queue) == 0
 
 
 @pytest.mark.releases
