@@ -9,6 +9,7 @@ next is received. A message that cannot be converted ends the first connection o
 import contextlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Self
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -173,7 +174,7 @@ class _OneMessageEach:
 
     def __init__(self, settings: ConnectionSettings, subscribe: Mapping[str, str], dialect: Dialect) -> None:
         self._subscribe = {**subscribe, dialect.window_header: "1"}
-        self._connection: Connection = connect(settings)
+        self._connection: Connection = connect(replace(settings, client_id=None))  # the caller's connection uses it
         self._subscriptions = 0
         self.last: MessageBlock | None = None
         """The last message; None if the queue had none, or before the first."""
