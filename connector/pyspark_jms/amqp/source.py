@@ -16,6 +16,7 @@ from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
@@ -104,6 +105,7 @@ class AmqpSource:
         first_sequence: int,
         body_type: BodyChoice,
         max_elements: int = MAX_ELEMENTS,
+        wanted: WantedColumns | None = None,
     ) -> Any:
         return decode_block(
             block,
@@ -112,6 +114,7 @@ class AmqpSource:
             first_sequence=first_sequence,
             body_type=body_type,
             max_elements=max_elements,
+            wanted=wanted,
         )
 
     def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:

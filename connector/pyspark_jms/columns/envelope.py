@@ -25,7 +25,17 @@ from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 
-__all__ = ["Element", "Elements", "EnvelopeKind", "Unreadable", "column_of", "read_elements", "read_one", "read_types"]
+__all__ = [
+    "Element",
+    "Elements",
+    "EnvelopeKind",
+    "Unreadable",
+    "column_of",
+    "read_elements",
+    "read_one",
+    "read_types",
+    "read_types_of",
+]
 
 EnvelopeKind: TypeAlias = Literal[BodyType.MAP, BodyType.STREAM]
 Element: TypeAlias = dict[str, str | None]
@@ -291,10 +301,21 @@ _MAKERS = {BodyType.MAP: _map, BodyType.STREAM: _stream}
 # --- property_types -----------------------------------------------------------------------------
 
 
+def read_types_of(texts: pa.Array, names: Sequence[str], max_elements: int = MAX_ELEMENTS) -> list[pa.Array]:
+    """By name, the JMS type of that property in each text; null where the text does not state it or cannot be read."""
+    encoded = texts.dictionary_encode()
+    found = [_readable(text, max_elements) or {} for text in encoded.dictionary.to_pylist()]
+    return [pa.array([types.get(name) for types in found], pa.string()).take(encoded.indices) for name in names]
+
+
+def _readable(text: str, max_elements: int) -> dict[str, str] | None:
+    return None if text.count(":") > max_elements else _types_in(text)
+
+
 def read_types(texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> tuple[pa.Array, Ints]:
     """Property name → JMS type, from each text; and the rows whose text cannot be read. Equal texts are read once."""
     encoded = texts.dictionary_encode()
-    found = [None if text.count(":") > max_elements else _types_in(text) for text in encoded.dictionary.to_pylist()]
+    found = [_readable(text, max_elements) for text in encoded.dictionary.to_pylist()]
     bad = np.array([types is None for types in found] + [False])
     codes = encoded.indices.fill_null(len(found)).to_numpy()
     column = pa.array([types and list(types.items()) for types in found], ARROW_SCHEMA.field("property_types").type)

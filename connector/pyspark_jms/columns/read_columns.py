@@ -4,7 +4,7 @@ A name of the fixed schema is that column. Any other name is a *property column*
 given type. No arrays: Spark also plans a read, in a process of its own, see ``columns.schema``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, DDL_TYPES, SINK_ONLY
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import JMSX_PROPERTIES
 
-__all__ = ["PROPERTY_TYPES", "ReadColumns", "read_columns"]
+__all__ = ["PROPERTY_TYPES", "ReadColumns", "WantedColumns", "property_keys", "read_columns"]
 
 _PLAIN_TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -35,6 +36,31 @@ _JMSX_BY_LOWER_NAME = {name.lower(): name for name in JMSX_PROPERTIES}
 _IN_THE_MAP = "Column properties has every property as text."
 
 
+_NEEDS_ALL = frozenset({"bytes", "body_error"})
+"""Columns that depend on every part of a message: whether there is a fault, and the bytes of a message with a fault."""
+
+
+def property_keys(name: str) -> tuple[str, str]:
+    """The columns of a property in decoded rows: its text and its type, as in the maps of the fixed schema."""
+    return f"properties.{name}", f"property_types.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedColumns:
+    """What a decoder makes of messages, instead of all columns of the fixed schema."""
+
+    fixed: frozenset[str]
+    properties: tuple[str, ...]
+    schema: pa.Schema
+    """``fixed`` in the order of the fixed schema, then the two columns of each property."""
+
+    @classmethod
+    def of(cls, fixed: Collection[str], properties: Sequence[str]) -> "WantedColumns":
+        fields = [field for field in ARROW_SCHEMA if field.name in fixed]
+        keys = [key for name in properties for key in property_keys(name)]
+        return cls(frozenset(fixed), tuple(properties), pa.schema([*fields, *((key, pa.string()) for key in keys)]))
+
+
 @dataclass(frozen=True, slots=True)
 class ReadColumns:
     """The columns of a read, in the user's order."""
@@ -49,6 +75,13 @@ class ReadColumns:
     def properties(self) -> tuple[str, ...]:
         """The names of the property columns."""
         return tuple(name for name, fixed in zip(self.schema.names, self.fixed, strict=True) if fixed is None)
+
+    def wanted(self, more: Collection[str] = ()) -> WantedColumns | None:
+        """What must be decoded of each message, with ``more`` columns of the fixed schema. None: everything."""
+        fixed = {name for name in self.fixed if name is not None} | set(more)
+        if fixed & _NEEDS_ALL or {BODY_MARKER, TYPES_MARKER} & set(self.properties):
+            return None
+        return WantedColumns.of(fixed, self.properties)
 
 
 def read_columns(fields: Sequence[pa.Field], shown: Sequence[str]) -> ReadColumns | None:

@@ -18,7 +18,7 @@ from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.columns.java_numbers import java_text
 from pyspark_jms.columns.property_types import PROPERTY_TYPES
-from pyspark_jms.columns.read_columns import ReadColumns
+from pyspark_jms.columns.read_columns import ReadColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import MessageError, MessageFormatError
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert
@@ -56,18 +56,22 @@ _SOURCE_NAMES = pa.array([kind.value for kind in _SOURCES], pa.string())
 
 
 def asked_rows(columns: ReadColumns, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-    """The rows with the columns that are asked for, and the reasons of all their faults, as ``body_error``."""
+    """The rows with the columns that are asked for, and the reasons of all their faults, as ``body_error``.
+
+    ``rows``: of the fixed schema, or of ``WantedColumns``.
+    """
     faults: list[tuple[int, str]] = []
     arrays: list[pa.Array] = []
     for field, fixed in zip(columns.schema, columns.fixed, strict=True):
         if fixed is not None:
             arrays.append(rows.column(fixed))
             continue
-        texts, types = (_entries(rows.column(name), field.name) for name in ("properties", "property_types"))
+        texts, types = _property(rows, field.name)
         array, reasons = read_property(field.name, texts, types, field.type)
         arrays.append(array)
         faults += reasons.items()
-    errors = _with_reasons(rows.column("body_error"), faults)
+    known = rows.column("body_error") if "body_error" in rows.schema.names else pa.nulls(len(rows), pa.string())
+    errors = _with_reasons(known, faults)
     if "body_error" in columns.fixed:
         arrays[columns.fixed.index("body_error")] = errors
     return pa.RecordBatch.from_arrays(arrays, schema=columns.schema), errors
@@ -82,6 +86,14 @@ def _with_reasons(errors: pa.Array, faults: list[tuple[int, str]]) -> pa.Array:
         more = ["and more"] if len(reasons) > MAX_FAULTS_SHOWN else []
         texts[row] = "; ".join(filter(None, [texts[row], *reasons[:MAX_FAULTS_SHOWN], *more]))
     return pa.array(texts, pa.string())
+
+
+def _property(rows: pa.RecordBatch, name: str) -> tuple[pa.Array, pa.Array]:
+    """The text and the type of a property in each row."""
+    text, kind = property_keys(name)
+    if text in rows.schema.names:
+        return rows.column(text), rows.column(kind)
+    return _entries(rows.column("properties"), name), _entries(rows.column("property_types"), name)
 
 
 def _entries(maps: pa.MapArray, key: str) -> pa.Array:

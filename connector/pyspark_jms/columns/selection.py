@@ -17,6 +17,7 @@ import pyarrow as pa
 import jms_selector
 from jms_selector import Pushdown
 from jms_selector.arrow import keep
+from jms_selector.meaning.lenient import locate
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import COLUMNS
@@ -25,6 +26,7 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
 
+_MAPS = frozenset({"properties", "property_types"})
 _NO_SELECTORS = "selectors cannot be pushed down to it"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """Properties of an envelope: brokers see them, rows do not have them."""
@@ -68,6 +70,15 @@ class Selection:
             return None
         return pushed
 
+    def columns(self) -> frozenset[str]:
+        """The columns of the rows that ``apply`` reads."""
+        found: set[str] = set()
+        for selector, dialect in ((self._to_check, self.dialect), (self.pushed.residual, "spec")):
+            for name in () if selector is None or selector.root is None else names(selector.root):
+                location = locate(dialect_of(dialect), name)
+                found |= {location.name} if location.kind else _MAPS
+        return frozenset(found)
+
     def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:
         """The rows that match.
 
@@ -90,7 +101,9 @@ class Selection:
 
     def _compared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with the types that the broker has; over STOMP without types."""
-        return batch if dialect_of(self.dialect).typed_messages else batch.drop_columns(["property_types"])
+        if dialect_of(self.dialect).typed_messages or "property_types" not in batch.schema.names:
+            return batch
+        return batch.drop_columns(["property_types"])
 
 
 def _marks(selector: jms_selector.Selector) -> frozenset[str]:

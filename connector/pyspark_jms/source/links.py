@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Self
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.read_columns import ReadColumns
+from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -220,8 +220,12 @@ class SourceProtocol(Protocol):
         first_sequence: int,
         body_type: BodyChoice,
         max_elements: int = MAX_ELEMENTS,
+        wanted: WantedColumns | None = None,
     ) -> Any:
-        """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has."""
+        """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has.
+
+        ``wanted``: the columns to decode. The result has these, or all columns of the schema.
+        """
 
     def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
         """The same rows with the types that this sink put into properties of the message, if ``decode`` left them."""

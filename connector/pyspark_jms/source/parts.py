@@ -3,7 +3,7 @@
 from typing import Any
 
 from pyspark_jms.blocks.part import BatchPart
-from pyspark_jms.columns.read_columns import ReadColumns
+from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError
 from pyspark_jms.jms.model import Destination
@@ -22,6 +22,7 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
     """
     freeze_gc()
     source = Destination.parse(part.source)
+    chosen = _selection(options, protocol, part.dialect)
     batch = protocol.decode(
         part.place.load(),
         dialect=part.dialect,
@@ -29,11 +30,11 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
         first_sequence=part.first_sequence,
         body_type=options.body_type,
         max_elements=options.max_elements,
+        wanted=_wanted(options, chosen),
     )
-    chosen = _selection(options, protocol, part.dialect)
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
     rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
-    errors = rows.column("body_error")
+    errors = rows.column("body_error") if options.columns is None else None
     if options.columns is not None:
         rows, errors = _asked(options.columns, rows)
     if options.on_bad_message == "fail":
@@ -52,6 +53,13 @@ def _selection(options: SourceOptions, protocol: SourceProtocol, dialect: str) -
     if options.selector is None:
         return None
     return selection(options.selector, dialect, protocol.selector_dialect(dialect))
+
+
+def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns | None:
+    """What is decoded: what is asked for, and what decides about the rows. None: everything."""
+    if options.columns is None or options.on_bad_message == "fail":
+        return None
+    return options.columns.wanted(() if chosen is None else chosen.columns())
 
 
 def _asked(columns: ReadColumns, rows: Any) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import ReadColumns
+from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -160,6 +160,7 @@ class StompSource:
         first_sequence: int,
         body_type: BodyChoice,
         max_elements: int = MAX_ELEMENTS,
+        wanted: WantedColumns | None = None,
     ) -> Any:
         return _decode(
             block,
@@ -168,6 +169,7 @@ class StompSource:
             first_sequence=first_sequence,
             body_type=body_type,
             max_elements=max_elements,
+            wanted=wanted,
         )
 
     def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:  # noqa: ARG002

@@ -6,7 +6,7 @@ from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, read_elements, read_one, read_types
+from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, read_elements, read_one, read_types, read_types_of
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType, ValueType
 
@@ -315,3 +315,10 @@ def test_what_stands_in_a_value_is_not_counted(value):
 def test_types_of_too_many_properties_are_not_read():
     text = json.dumps({f"p{number}": "int" for number in range(11)})
     assert [list(read_types(pa.array([text]), most)[1]) for most in (10, 11)] == [[0], []]
+
+
+def test_the_types_of_some_properties_are_those_of_all():
+    texts = pa.array(['{"a":"int","b":"long"}', None, "{", '{"b":"string"}', '{"a":"char"}', "{" + ":" * 20])
+    every = [dict(types or ()) for types in read_types(texts, 10)[0].to_pylist()]
+    for name, found in zip("abc", read_types_of(texts, "abc", 10), strict=True):
+        assert found.to_pylist() == [types.get(name) for types in every]

@@ -8,6 +8,7 @@ import pytest
 from pyspark_jms.columns.read_columns import PROPERTY_TYPES, read_columns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL_TYPES
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 
 TIMESTAMP = ARROW_SCHEMA.field("JMSTimestamp").type
 
@@ -110,6 +111,20 @@ def test_not_null_twice_the_same_and_nothing_are_refused():
         columns(("n", pa.string()), ("n", pa.int32()))
     with pytest.raises(SchemaError, match="The schema has no column"):
         columns()
+
+
+def test_what_is_wanted_of_each_message():
+    found = columns(("N", pa.int32()), ("Text", pa.string()), ("region", pa.string())).wanted({"sequence"})
+    assert (found.fixed, found.properties) == ({"text", "sequence"}, ("N", "region"))
+    pieces = ["properties.N", "property_types.N", "properties.region", "property_types.region"]
+    assert found.schema.names == ["sequence", "text", *pieces]
+    assert found.schema.field("sequence").type == pa.int64()
+
+
+@pytest.mark.parametrize("name", ["bytes", "body_error", BODY_MARKER, TYPES_MARKER])
+def test_some_columns_need_the_whole_message(name):
+    kind = pa.binary() if name == "bytes" else pa.string()
+    assert columns(("text", pa.string()), (name, kind)).wanted() is None
 
 
 def test_columns_travel_to_executors():

@@ -9,7 +9,7 @@ from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.read_columns import read_columns
+from pyspark_jms.columns.read_columns import WantedColumns, read_columns
 from pyspark_jms.columns.read_properties import MAX_FAULTS_SHOWN, asked_rows, read_property
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import MessageError
@@ -202,6 +202,16 @@ def test_rows_have_the_columns_that_are_asked_for_with_their_names():
         assert cut.to_pydict() == found.select(["n"]).slice(start, length).to_pydict() | {
             "text": found.column("TEXT").to_pylist()[start : start + length]
         }
+
+
+def test_a_property_may_come_without_the_maps():
+    wanted = WantedColumns.of({"text"}, ["n"])
+    batch = pa.RecordBatch.from_pylist(
+        [{"text": "a", "properties.n": "7"}, {"properties.n": "7", "property_types.n": "long"}], schema=wanted.schema
+    )
+    found, errors = asked(batch, ("n", pa.int32()), ("text", pa.string()))
+    assert found.to_pylist() == [{"n": 7, "text": "a"}, {"n": None, "text": None}]
+    assert errors.to_pylist() == [None, "property 'n' was written as long, which is not readable as int"]
 
 
 def test_reasons_follow_those_of_the_message():

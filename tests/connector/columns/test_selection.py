@@ -198,3 +198,17 @@ def test_a_selector_travels_to_executors():
 def test_a_conversion_that_the_broker_does_not_have_is_refused():
     with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
         selection(Selector("convert_string_expressions:n = 5"), "classic", "classic-amqp")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "columns"),
+    [
+        ("artemis", "JMSType = 'a' AND AMQPriority > 4", {"JMSType", "JMSPriority"}),
+        ("artemis", "region = 'EU' OR JMSType = 'a'", {"JMSType", "properties", "property_types"}),
+        ("classic", "region = 'EU' OR JMSType = 'a'", {"JMSType", "properties", "property_types"}),
+    ],
+)
+def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
+    broker = dialect_named(dialect).selector_dialect
+    assert selection(Selector(text), dialect, broker).columns() == columns
+    assert selection(Selector(text, check=False), dialect, broker).columns() == set()

@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.columns.read_columns import read_columns
-from pyspark_jms.errors import BadMessageError
+from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.parts import rows_of
 from pyspark_jms.stomp.source import StompSource
@@ -86,6 +86,15 @@ def test_a_property_of_another_type_is_a_fault_of_its_message(columns):
 def test_a_bad_message_is_an_error_also_if_body_error_is_not_asked_for():
     with pytest.raises(BadMessageError):
         asked_rows(part_of(b"\xff"), asked(("JMSType", pa.string())), onBadMessage="fail")
+
+
+def test_a_selector_has_its_own_columns_and_a_bad_message_all():
+    """What is decoded is what is asked for, and what decides about the rows."""
+    part, columns = typed_part("7", "x"), asked(("text", pa.string()))
+    for selector in ("JMSPriority IS NULL", "n = '7' OR n = 'x'"):
+        assert asked_rows(part, columns, selector=selector).to_pylist() == [{"text": "a"}] * 2
+    with pytest.raises(SelectorIgnoredError):
+        asked_rows(part, columns, selector="n = '8'")
 
 
 def typed_part(*values):

@@ -1,6 +1,6 @@
 """The bodies of messages → the columns of bodies. A row whose body is not of its type is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from pyspark_jms.amqp.columns.walk import (
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
 from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
-from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 
@@ -63,8 +63,9 @@ def body_columns(
     content_types: pa.Array,
     choice: BodyChoice,
     max_elements: int = MAX_ELEMENTS,
+    wanted: Collection[str] = COLUMNS,
 ) -> dict[str, pa.Array]:
-    """``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
+    """The wanted columns of bodies. ``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
     shapes = _shapes(parts, refusals)
     kinds = _kinds(shapes, annotations, content_types, choice)
     fits = _FITS[kinds, shapes]
@@ -74,13 +75,14 @@ def body_columns(
         refusals.add(np.flatnonzero(~fits))
         shapes = np.where(fits, shapes, _NO_SECTION)
     bodies = _Bodies(reader, parts, kinds, shapes, refusals, max_elements)
-    return {
-        "body_type": bodies.types(),
-        "text": bodies.text(),
-        "bytes": bodies.bytes(),
-        "map": bodies.map(),
-        "stream": bodies.stream(),
+    columns: dict[str, Callable[[], pa.Array]] = {
+        "body_type": bodies.types,
+        "text": bodies.text,
+        "bytes": bodies.bytes,
+        "map": bodies.map,
+        "stream": bodies.stream,
     }
+    return {name: read() for name, read in columns.items() if name in wanted}
 
 
 def _shapes(parts: Parts, refusals: Refusals) -> Ints:

@@ -5,6 +5,8 @@ Does not know sockets and Spark.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +15,13 @@ from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
 from pyspark_jms.amqp.columns.inside import TooManyAtOnceError
 from pyspark_jms.amqp.columns.merge import merged, stacked
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
+from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError
 from pyspark_jms.amqp.columns.rows import columns_of
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.cut import Ints, require_offsets
+from pyspark_jms.columns.read_columns import WantedColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
@@ -30,9 +34,6 @@ _ROW_PREFIX = len("queue://") + len("/~") + 32
 
 _BYTES_AT_ONCE = 1 << 18
 
-_SEQUENCE = ARROW_SCHEMA.get_field_index("sequence")
-_TYPES = {field.name: field.type for field in ARROW_SCHEMA}
-
 
 def decode(
     block: MessageBlock,
@@ -42,22 +43,34 @@ def decode(
     first_sequence: int,
     body_type: BodyChoice,
     max_elements: int = MAX_ELEMENTS,
+    wanted: WantedColumns | None = None,
 ) -> pa.RecordBatch:
     """Decode the bare messages of a block (AMQP 1.0 §3.2), of whose index only ``ends`` is used.
 
     An index that leaves the block is an ``IllegalStateError``. A message that cannot be read becomes a row whose
-    ``body_error`` states the reason, with the message in ``bytes``; none raises.
+    ``body_error`` states the reason, with the message in ``bytes``; none raises. ``wanted``: the columns of the rows;
+    the rows have all columns if one of them is in an envelope, which is opened later.
     """
+    reading = Reading(dialect=dialect, source=source, body_type=body_type, max_elements=max_elements, wanted=wanted)
+    if not len(block):
+        return pa.RecordBatch.from_pylist([], schema=reading.schema)
+    try:
+        return _decoded(block, reading, first_sequence)
+    except EnvelopedError:
+        return _decoded(block, replace(reading, wanted=None), first_sequence)
+
+
+def _decoded(block: MessageBlock, reading: Reading, first_sequence: int) -> pa.RecordBatch:
     rows = len(block)
-    if not rows:
-        return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)
     buffer = pa.py_buffer(block.data)
-    require_offsets(buffer.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
+    require_offsets(buffer.size + rows * (len(reading.source.name.encode()) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
-    reading = Reading(dialect=dialect, source=source, body_type=body_type, max_elements=max_elements)
     batch = stacked(list(_pieces(block, ByteReader(buffer), begins, ends, reading)))
+    place = reading.schema.get_field_index("sequence")
+    if place < 0:
+        return batch
     sequence = pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64))
-    return batch.set_column(_SEQUENCE, ARROW_SCHEMA.field(_SEQUENCE), sequence)
+    return batch.set_column(place, ARROW_SCHEMA.field("sequence"), sequence)
 
 
 def _pieces(
@@ -94,12 +107,12 @@ def _read(reader: ByteReader, begins: Ints, ends: Ints, reading: Reading) -> tup
     numbers = np.full(len(begins), -1, np.int64)
     parts = walk(reader, begins, ends, reading.max_elements)
     if not len(parts):
-        return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA), numbers
+        return pa.RecordBatch.from_pylist([], schema=reading.schema), numbers
     columns, refused = columns_of(reader, parts, reading)
     numbers[parts.numbers] = np.arange(len(parts))
     numbers[parts.numbers[refused]] = -1
-    arrays = [columns[name] if name in columns else pa.nulls(len(parts), kind) for name, kind in _TYPES.items()]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA), numbers
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(len(parts), f.type) for f in reading.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=reading.schema), numbers
 
 
 def _with_others(
@@ -117,8 +130,21 @@ def _one_by_one(block: MessageBlock, rows: list[int], reading: Reading) -> Itera
     read, size = [], 0
     for row in rows:
         message = block.message(row)
-        read.append(read_message(message, reading))
+        read.append(_row(message, reading))
         size += len(message)
         if size >= _BYTES_AT_ONCE or row == rows[-1]:
-            yield pa.RecordBatch.from_pylist(read, schema=ARROW_SCHEMA)
+            yield pa.RecordBatch.from_pylist(read, schema=reading.schema)
             read, size = [], 0
+
+
+def _row(message: bytes, reading: Reading) -> dict[str, Any]:
+    row = read_message(message, reading)
+    if reading.wanted is None:
+        return row
+    texts, types = (dict(row.get(name) or ()) for name in ("properties", "property_types"))
+    if MARKERS & texts.keys():
+        raise EnvelopedError
+    for name in reading.wanted.properties:
+        text, kind = property_keys(name)
+        row |= {text: texts.get(name), kind: types.get(name)}
+    return row

@@ -32,8 +32,11 @@ _CHANGED = ("properties", "property_types", "body_type", "body_error", *_BODIES)
 def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice, max_elements: int = MAX_ELEMENTS) -> pa.RecordBatch:
     """With the columns that the STOMP decoder reads from an envelope. A marker that cannot be read stays a property.
 
-    ``choice``: option ``bodyType``; markers of bodies are not read if it names one type for all messages.
+    Rows without all columns of the schema have no envelopes: ``decode`` gives all columns if there is one. ``choice``:
+    option ``bodyType``; markers of bodies are not read if it names one type for all messages.
     """
+    if not rows.schema.equals(ARROW_SCHEMA):
+        return rows
     found = _enveloped(rows)
     if not len(found):
         return rows

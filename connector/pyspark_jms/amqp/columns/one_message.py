@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
 from pyspark_jms.amqp.columns.one_body import BodyFacts, read_body
 from pyspark_jms.amqp.columns.one_value import (
@@ -44,6 +46,8 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
     stable_id,
 )
+from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
@@ -72,6 +76,12 @@ class Reading:
     source: Destination
     body_type: BodyChoice
     max_elements: int = MAX_ELEMENTS
+    wanted: WantedColumns | None = None
+    """The columns to decode. None: all."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        return ARROW_SCHEMA if self.wanted is None else self.wanted.schema
 
 
 @dataclass(slots=True)

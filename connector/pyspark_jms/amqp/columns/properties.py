@@ -1,5 +1,7 @@
 """Application properties, and those that JMS derives from other sections → ``properties`` and ``property_types``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,13 +15,76 @@ from pyspark_jms.amqp.columns.texts import IS_PROPERTY, NUMBER, SEQUENCES, prope
 from pyspark_jms.amqp.columns.walk import Entries, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
 from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.columns.read_columns import property_keys
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 
-__all__ = ["property_columns"]
+__all__ = ["MARKERS", "EnvelopedError", "property_columns", "wanted_properties"]
+
+MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
+"""The properties of an envelope (docs/typed-messages.md)."""
 
 _OWN = ("JMSXGroupID", "JMSXGroupSeq", "JMSXUserID")
 _COUNT = "JMSXDeliveryCount"
 _USER_ID, _GROUP_ID, _GROUP_SEQUENCE = 1, 10, 11
 _MAX_INT = (1 << 31) - 1
+
+
+class EnvelopedError(Exception):
+    """A message is in an envelope: all of its properties must be read."""
+
+
+def wanted_properties(
+    reader: ByteReader,
+    parts: Parts,
+    refusals: Refusals,
+    dialect: Dialect,
+    wanted: Sequence[str],
+    *,
+    from_stomp: Mask,
+    delivery_counts: Ints,
+) -> dict[str, pa.Array]:
+    """The text and the type of each wanted property, as columns. ``EnvelopedError`` if a message is in an envelope.
+
+    ``from_stomp``: as below.
+    """
+    names = names_of(reader, parts.application_properties, refusals)
+    if MARKERS & names.numbers.keys():
+        raise EnvelopedError
+    if not wanted:
+        return {}
+    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
+    fields, codes = _of_names(fields, codes, {names.numbers.get(name, -1): place for place, name in enumerate(wanted)})
+    fields = [only_of_types(field, IS_PROPERTY, refusals) for field in fields]
+    for name, field in _own_fields(parts, delivery_counts, refusals):
+        if name in wanted:
+            fields.append(field)
+            codes.append(wanted.index(name))
+    flat = flatten(fields, codes, len(parts))
+    refusals.add(flat.rows_with_a_name_twice(len(wanted)))
+    texts, types = texts_of(reader, flat, refusals), property_types(flat)
+    owners = flat.row_of_each()
+    places = flat.name if isinstance(flat.name, np.ndarray) else np.tile(np.array(flat.name, np.int64), len(parts))
+    found: dict[str, pa.Array] = {}
+    for place, name in enumerate(wanted):
+        at = np.flatnonzero(places == place)
+        index = np.full(len(parts), -1)
+        index[owners[at]] = at
+        take = pa.array(index, mask=index < 0)
+        found |= dict(zip(property_keys(name), (texts.take(take), types.take(take)), strict=True))
+    return found
+
+
+def _of_names(fields: list[Field], codes: list[Code], numbers: dict[int, int]) -> tuple[list[Field], list[Code]]:
+    """The entries with some names, by the new numbers of these names."""
+    kept_fields: list[Field] = []
+    kept_codes: list[Code] = []
+    for field, code in zip(fields, codes, strict=True):
+        for number, place in numbers.items():
+            which = np.equal(code, number)
+            if which.any():
+                kept_fields.append(field if which.all() else field.only(which))
+                kept_codes.append(place)
+    return kept_fields, kept_codes
 
 
 def property_columns(

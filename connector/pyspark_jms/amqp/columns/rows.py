@@ -1,6 +1,6 @@
 """The parts of messages → the columns of their rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -14,15 +14,19 @@ from pyspark_jms.amqp.columns.fields import BOOLEAN, BYTE, TIME, UBYTE, UINT, fi
 from pyspark_jms.amqp.columns.ids import fingerprint_texts, ids
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import Reading
-from pyspark_jms.amqp.columns.properties import property_columns
+from pyspark_jms.amqp.columns.properties import property_columns, wanted_properties
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, fingerprint
 from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.jms.model import DeliveryMode
 
 __all__ = ["columns_of"]
 
+_BODY_COLUMNS = frozenset({"body_type", "text", "bytes", "map", "stream"})
+_MAPS = frozenset({"properties", "property_types"})
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
 _NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
@@ -33,7 +37,7 @@ _TTL = 2
 
 
 def columns_of(reader: ByteReader, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Ints]:
-    """Every column but ``sequence``, and the rows that are left to the reader of one message."""
+    """Every wanted column but ``sequence``, and the rows that are left to the reader of one message."""
     refusals = Refusals()
     return _Rows(reader, parts, reading, refusals).columns(), refusals.rows()
 
@@ -47,26 +51,60 @@ class _Rows:
         self._annotations = Annotations(reader, parts.annotations, len(parts), refusals)
 
     def columns(self) -> dict[str, pa.Array]:
+        if self._reading.wanted is not None:
+            return self._wanted_columns(self._reading.wanted)
         earlier = self._header(4, UINT, absent=0)
         message_ids = self._ids(_MESSAGE_ID, of_messages=True)
         content_types = self._string(_CONTENT_TYPE, (SYM8, SYM32))
         return {
+            **{name: read() for name, read in self._readers().items()},
             "JMSMessageID": message_ids,
-            "JMSType": self._string(_SUBJECT),
-            "JMSCorrelationID": self._ids(_CORRELATION_ID, of_messages=False),
-            "JMSDestination": self._destinations(),
-            "JMSReplyTo": self._reply_tos(),
-            "JMSTimestamp": times(self._time(_CREATED)),
-            "JMSExpiration": self._expirations(),
-            "JMSDeliveryTime": self._delivery_times(),
-            "JMSDeliveryMode": self._delivery_modes(),
-            "JMSPriority": self._priorities(),
             "JMSRedelivered": pa.array(earlier > 0),
             "content_type": content_types,
             "body_error": pa.nulls(len(self._parts), pa.string()),
             "delivery_id": self._delivery_ids(message_ids),
             **self._properties(message_ids, earlier),
             **self._bodies(content_types),
+        }
+
+    def _wanted_columns(self, wanted: WantedColumns) -> dict[str, pa.Array]:
+        """Each step is carried out only for a column that is wanted. A fault elsewhere in the message is not seen."""
+        names = wanted.fixed
+        earlier = self._header(4, UINT, absent=0)
+        message_ids = self._ids(_MESSAGE_ID, of_messages=True)
+        found = {name: read() for name, read in self._readers().items() if name in names}
+        found |= {"JMSMessageID": message_ids, "JMSRedelivered": pa.array(earlier > 0)}
+        if "delivery_id" in names:
+            found["delivery_id"] = self._delivery_ids(message_ids)
+        if "content_type" in names or _BODY_COLUMNS & names:
+            found["content_type"] = self._string(_CONTENT_TYPE, (SYM8, SYM32))
+        if _BODY_COLUMNS & names:
+            found |= self._bodies(found["content_type"], names)
+        if _MAPS & names:
+            found |= self._properties(message_ids, earlier)
+        found |= wanted_properties(
+            self._reader,
+            self._parts,
+            self._refusals,
+            self._reading.dialect,
+            wanted.properties,
+            from_stomp=np.asarray(message_ids.is_null()),
+            delivery_counts=earlier,
+        )
+        return found
+
+    def _readers(self) -> dict[str, Callable[[], pa.Array]]:
+        """The columns that no other column needs."""
+        return {
+            "JMSType": lambda: self._string(_SUBJECT),
+            "JMSCorrelationID": lambda: self._ids(_CORRELATION_ID, of_messages=False),
+            "JMSDestination": self._destinations,
+            "JMSReplyTo": self._reply_tos,
+            "JMSTimestamp": lambda: times(self._time(_CREATED)),
+            "JMSExpiration": self._expirations,
+            "JMSDeliveryTime": self._delivery_times,
+            "JMSDeliveryMode": self._delivery_modes,
+            "JMSPriority": self._priorities,
         }
 
     def _properties(self, message_ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
@@ -79,7 +117,7 @@ class _Rows:
             delivery_counts=earlier,
         )
 
-    def _bodies(self, content_types: pa.Array) -> dict[str, pa.Array]:
+    def _bodies(self, content_types: pa.Array, wanted: Collection[str] = COLUMNS) -> dict[str, pa.Array]:
         types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
         return body_columns(
             self._reader,
@@ -89,6 +127,7 @@ class _Rows:
             content_types=content_types,
             choice=self._reading.body_type,
             max_elements=self._reading.max_elements,
+            wanted=wanted,
         )
 
     def _priorities(self) -> pa.Array:

@@ -1,6 +1,6 @@
 """Frames and their body types → the columns of bodies. Does not know headers and dialects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
 from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
+from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.frames import FrameBounds
@@ -37,11 +38,13 @@ def read_bodies(
     unread: dict[int, str],
     transformed: Mask | None = None,
     max_elements: int = MAX_ELEMENTS,
+    *,
+    wanted: Collection[str] = COLUMNS,
 ) -> Bodies:
     """Each body in the column of its type; or raw in ``bytes``, with the reason among the faults.
 
     ``unread``: by row, the reason not to read a body; ``transformed``: which maps the broker has rendered as XML. The
-    bytes of an object are never deserialised.
+    bytes of an object are never deserialised. ``wanted``: the columns; ``bytes`` wants all of them.
     """
     bodies = _BodyBytes(frames)
     reasons = dict(unread)
@@ -53,8 +56,10 @@ def read_bodies(
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
         text = bodies.cut(is_text & ~wrong)
     columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
-    if (codes > _BYTES).any():
+    if ("bytes" in wanted or "map" in wanted or "stream" in wanted) and (codes > _BYTES).any():
         columns |= _typed(bodies, codes, transformed, reasons, max_elements)
+    if "bytes" not in wanted:
+        return Bodies(columns, [])
     raw = (codes == _BYTES) | (codes == _OBJECT)
     raw[list(reasons)] = True
     columns["bytes"] = bodies.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())

@@ -4,6 +4,7 @@ Each step works on all frames at once: only messages and headers with faults are
 Does not know sockets and Spark.
 """
 
+from collections.abc import Callable
 from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.cut import require_offsets
+from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
@@ -29,6 +31,8 @@ __all__ = ["BodyTypeOption", "decode"]
 
 BodyTypeOption: TypeAlias = Literal["auto", "text", "bytes"]
 
+_BODY_COLUMNS = frozenset({"body_type", "text", "bytes", "map", "stream"})
+
 _ROW_PREFIX = len("queue://") + len("/")
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
 
@@ -41,33 +45,55 @@ def decode(
     first_sequence: int,
     body_type: BodyTypeOption,
     max_elements: int = MAX_ELEMENTS,
+    wanted: WantedColumns | None = None,
 ) -> pa.RecordBatch:
     """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
 
     An index that the bytes do not bear out is an ``IllegalStateError``.
     A message that cannot be read becomes a row whose ``body_error`` states the reason; none raises.
+    ``wanted``: the columns of the rows, instead of all.
     """
+    schema = ARROW_SCHEMA if wanted is None else wanted.schema
     frames = FrameBounds.of(block)
     rows = len(frames)
     if not rows:
-        return pa.RecordBatch.from_pylist([], schema=ARROW_SCHEMA)
+        return pa.RecordBatch.from_pylist([], schema=schema)
     frames, too_many = with_few_headers(frames, dialect, max_elements)
     require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
-    lines = split_lines(frames)
-    texts = HeaderTexts(lines, layout_of(lines, dialect))
+    names = frozenset(schema.names)
+    texts = _header_texts(frames, dialect, wanted)
     types = _body_types(texts, dialect, body_type)
-    unread = types.unread | lost_bodies(texts, dialect, frames.body_ends - frames.body_starts)
-    bodies = read_bodies(frames, types.codes, unread | too_many, types.transformed, max_elements)
     headers = Headers(texts, dialect, types.unread_markers, max_elements)
-    columns = headers.columns() | bodies.columns
-    columns |= {
-        "sequence": pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64)),
-        "JMSDestination": headers.read_from(source),
-        "body_error": _reasons(headers.faults + bodies.faults, rows),
-        "delivery_id": headers.delivery_id(source),
+    columns, faults = headers.columns(names), headers.faults
+    columns |= headers.property_columns(() if wanted is None else wanted.properties)
+    if names & _BODY_COLUMNS:
+        unread = types.unread | lost_bodies(texts, dialect, frames.body_ends - frames.body_starts)
+        bodies = read_bodies(frames, types.codes, unread | too_many, types.transformed, max_elements, wanted=names)
+        columns, faults = columns | bodies.columns, faults + bodies.faults
+    made: dict[str, Callable[[], pa.Array]] = {
+        "sequence": lambda: _numbered(first_sequence, rows),
+        "JMSDestination": lambda: headers.read_from(source),
+        "body_error": lambda: _reasons(faults, rows),
+        "delivery_id": lambda: headers.delivery_id(source),
     }
-    every = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in ARROW_SCHEMA]
-    return pa.RecordBatch.from_arrays(every, schema=ARROW_SCHEMA)
+    return _batch(columns | {name: make() for name, make in made.items() if name in names}, schema, rows)
+
+
+def _numbered(first: int, rows: int) -> pa.Array:
+    return pa.array(np.arange(first, first + rows, dtype=np.int64))
+
+
+def _batch(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Without messages of a kind, its column is null."""
+    every = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(every, schema=schema)
+
+
+def _header_texts(frames: FrameBounds, dialect: Dialect, wanted: WantedColumns | None) -> HeaderTexts:
+    """The headers, with a layout of the wanted properties only."""
+    lines = split_lines(frames)
+    properties = None if wanted is None or "properties" in wanted.fixed else wanted.properties
+    return HeaderTexts(lines, layout_of(lines, dialect, properties))
 
 
 def _body_types(headers: HeaderTexts, dialect: Dialect, body_type: BodyTypeOption) -> BodyTypes:

@@ -1,6 +1,6 @@
 """The headers of frames → the columns that come from headers. Does not know bodies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from urllib.parse import unquote
 
 import numpy as np
@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.cut import Ints
-from pyspark_jms.columns.envelope import read_types
+from pyspark_jms.columns.envelope import read_types, read_types_of
 from pyspark_jms.columns.integers import integers
+from pyspark_jms.columns.read_columns import property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
@@ -41,14 +42,25 @@ class Headers:
         self._max_elements = max_elements
         self.faults: list[Fault] = list(headers.lines.faults)
 
-    def columns(self) -> dict[str, pa.Array]:
-        """Every column that is one header, and the properties."""
+    def columns(self, wanted: Collection[str] = COLUMNS) -> dict[str, pa.Array]:
+        """Every wanted column that is one header, and the properties."""
         roles = dict.fromkeys(self._dialect.message_headers.values())
-        columns = {role: self._column(role) for role in roles if role[0] != "@"}
-        if self._dialect.message_id_is_jms:
+        columns = {role: self._column(role) for role in roles if role in wanted}
+        if self._dialect.message_id_is_jms and "JMSMessageID" in wanted:
             columns["JMSMessageID"] = self._headers.text("@message-id")
+        if "properties" not in wanted and "property_types" not in wanted:
+            return columns
         types, unread_types = self._property_types()
         return columns | {"property_types": types, "properties": self._properties(unread_types)}
+
+    def property_columns(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """The text and the type of each of these properties."""
+        found: dict[str, pa.Array] = {}
+        types = read_types_of(self._headers.text("@types"), names, self._max_elements) if names else []
+        for name, stated in zip(names, types, strict=True):
+            text, kind = property_keys(name)
+            found |= {text: self._lines.values(self._layout.lines_of(name)), kind: stated}
+        return found
 
     def _column(self, role: str) -> pa.Array:
         """One column. A value that is the same in all frames is read once."""

@@ -4,7 +4,7 @@ Frames of one producer share one layout: then the names of the first frame are s
 mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same result.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,9 +33,18 @@ class Layout:
     """Frame i has the properties ``property_offsets[i]`` to ``property_offsets[i + 1]``."""
     property_keys: pa.Array
 
+    def lines_of(self, name: str) -> Ints:
+        """The line of a property in each frame, -1 for none."""
+        frames = len(self.property_offsets) - 1
+        places = np.flatnonzero(np.asarray(pc.equal(self.property_keys, pa.scalar(name, pa.string()))))
+        lines = np.full(frames, -1)
+        lines[np.searchsorted(self.property_offsets, places, "right") - 1] = self.property_lines[places]
+        return lines
 
-def layout_of(lines: Lines, dialect: Dialect) -> Layout:
-    return by_template(lines, dialect) or by_names(lines, dialect)
+
+def layout_of(lines: Lines, dialect: Dialect, properties: Collection[str] | None = None) -> Layout:
+    """``properties``: the names of those that are wanted, None for all. A layout has no others."""
+    return by_template(lines, dialect, properties) or by_names(lines, dialect, properties)
 
 
 def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
@@ -59,14 +68,15 @@ def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
 # --- one layout ----------------------------------------------------------------------------------
 
 
-def by_template(lines: Lines, dialect: Dialect) -> Layout | None:
+def by_template(lines: Lines, dialect: Dialect, wanted: Collection[str] | None = None) -> Layout | None:
     """The layout of all frames if all have the first frame's; None if they may differ."""
     if not lines.alike:
         return None
     frames = len(lines.first) - 1
     width = len(lines) // frames
     names = lines.names(np.arange(width)).to_pylist()
-    known, properties = _sort_names(names, dialect)
+    known, found = _sort_names(names, dialect)
+    properties = {name: line for name, line in found.items() if wanted is None or name in wanted}
     begins = np.arange(frames) * width
     at = np.fromiter(properties.values(), np.int64, len(properties))
     keys = pa.array(properties.keys(), pa.string())
@@ -109,7 +119,7 @@ def _is_ignored(name: str, dialect: Dialect) -> bool:
 # --- any mix -------------------------------------------------------------------------------------
 
 
-def by_names(lines: Lines, dialect: Dialect) -> Layout:
+def by_names(lines: Lines, dialect: Dialect, wanted: Collection[str] | None = None) -> Layout:
     """The layout of each frame."""
     frames = len(lines.first) - 1
     every = np.arange(len(lines))
@@ -124,6 +134,9 @@ def by_names(lines: Lines, dialect: Dialect) -> Layout:
     others = np.flatnonzero(~known & ~ignored)
     keys = _renamed(encoded.dictionary, dialect.property_names).dictionary_encode()
     key = keys.indices.to_numpy().astype(np.int64)[code[others]]
+    if wanted is not None:
+        is_wanted = np.array([name in wanted for name in keys.dictionary.to_pylist()], np.bool_)[key]
+        others, key = others[is_wanted], key[is_wanted]
     first = is_first(rows[others], key, frames, len(keys.dictionary))
     counts = np.bincount(rows[others[first]], minlength=frames)
     return Layout(

@@ -10,13 +10,16 @@ from pathlib import Path
 import plain_decoder
 import pytest
 from generated import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
+from pyspark_jms.columns.read_columns import WantedColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
+from pyspark_jms.stomp.columns import decode as decode_module
+from pyspark_jms.stomp.columns import headers as headers_module
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
@@ -457,6 +460,56 @@ def test_frames_of_one_layout_read_as_the_plain_decoder_reads_them(frames, sourc
     how = {"source": source, "body_type": body_type}
     assert read(frames, **how) == plain(frames, **how)
     assert read([*frames, FROM_JAVA], **how)[:-1] == plain(frames, **how)
+
+
+# --- some columns ------------------------------------------------------------------------------------
+
+FIXED = st.sets(st.sampled_from([name for name in ARROW_SCHEMA.names if name not in {"bytes", "body_error"}]))
+PROPERTIES = st.lists(
+    st.one_of(st.sampled_from(["a", "b", "n", "JMSXGroupID", "url", "none"]), NAMES), unique=True
+).map(
+    lambda names: [name for name in names if name not in {BODY_MARKER, TYPES_MARKER}]  # they need all columns
+)
+
+
+@settings(max_examples=examples(100))
+@given(
+    frames=st.one_of(st.lists(FRAMES, max_size=6), ONE_LAYOUT, st.just([FROM_JAVA] * 3)),
+    fixed=FIXED,
+    names=PROPERTIES,
+    **HOW,
+)
+@example([from_java("map", MAP_BODY), from_java("stream", STREAM_BODY)], {"map"}, ["a"], QUEUE, "auto")
+@example([from_java("map", MAP_BODY), from_java("stream", STREAM_BODY)], {"stream", "text"}, [], QUEUE, "auto")
+def test_wanted_columns_are_those_of_a_read_of_all(frames, fixed, names, source, body_type):
+    """Of every message, also of one with faults."""
+    wanted = WantedColumns.of(fixed, names)
+    how = {"dialect": ARTEMIS, "source": source, "first_sequence": 5, "body_type": body_type}
+    batch = decode(block_of(frames), **how, wanted=wanted)
+    assert batch.schema == wanted.schema
+    if not batch.num_columns:
+        return
+    batch.validate(full=True)
+    full = decode(block_of(frames), **how).to_pylist()
+    assert batch.to_pylist() == [wanted_of(row, fixed, names) for row in full]
+
+
+def wanted_of(row, fixed, names):
+    """The wanted part of a row of all columns, in the order of the schema."""
+    found = {name: row[name] for name in ARROW_SCHEMA.names if name in fixed}
+    for name in names:
+        for column, key in zip(("properties", "property_types"), property_keys(name), strict=True):
+            found[key] = dict(row[column] or ()).get(name)
+    return found
+
+
+def test_what_is_not_wanted_is_not_read(monkeypatch):
+    for module, name in ((decode_module, "read_bodies"), (headers_module, "with_properties")):
+        monkeypatch.setattr(module, name, None)
+    wanted = WantedColumns.of({"JMSType", "JMSPriority"}, ["n"])
+    how = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
+    batch = decode(block_of([FROM_JAVA, FROM_STOMP]), **how, wanted=wanted)
+    assert batch.column("properties.n").to_pylist() == ["-3", None]
 
 
 @settings(max_examples=200)

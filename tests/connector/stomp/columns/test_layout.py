@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
 from pyspark_jms.stomp.columns.frames import FrameBounds
-from pyspark_jms.stomp.columns.layout import by_names, by_template, with_properties
+from pyspark_jms.stomp.columns.layout import by_names, by_template, layout_of, with_properties
 from pyspark_jms.stomp.columns.lines import split_lines
 from pyspark_jms.stomp.dialects import ARTEMIS
 
@@ -115,3 +115,16 @@ def test_more_lines_between_the_same_two_keep_their_order():
     lines = lines_of(message("a:1", "receipt:1", "transaction:2", "b:2"))
     more = with_properties(by_names(lines, ARTEMIS), lines, np.array([2, 1]))
     assert list(described(lines, more)[1][0].items()) == [("a", 0), ("receipt", 1), ("transaction", 2), ("b", 3)]
+
+
+@pytest.mark.parametrize("other", [message("x:5", "ack:e", "y:6"), message("x:1", "ack:a", "y:3", "z:4", "ack:b")])
+def test_a_layout_of_some_properties_has_no_others(other):
+    lines = lines_of(*[message("x:1", "ack:a", "y:3", "z:4", "ack:b")] * 2, other)
+    for names in ([], ["y"], ["z", "absent"], ["x", "y", "z"]):
+        layout = layout_of(lines, ARTEMIS, names)
+        whole = by_names(lines, ARTEMIS)
+        assert set(layout.property_keys.to_pylist()) == set(names) - {"absent"}
+        for name in names:
+            assert layout.lines_of(name).tolist() == whole.lines_of(name).tolist()
+    assert whole.lines_of("absent").tolist() == [-1] * 3
+    assert lines.values(whole.lines_of("y")).to_pylist()[:2] == ["3", "3"]
