@@ -1,7 +1,7 @@
 """Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
 
 from cells import FROM_FILES
-from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME
+from frames import ATTACH, CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME, READER_LOCK
 from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
 from waiting import settled
 
@@ -104,6 +104,56 @@ STAGED = {
     "discharging": _before_move(DISCHARGE, "all is accepted and sent"),
     "unconfirmed": _move_unconfirmed,
     "done": _not_retired,
+}
+
+
+# --- of a task that receives -----------------------------------------------------------------------
+
+
+def _planning(stage):
+    _hold_move(stage, ATTACH, nth=2)  # the first one asks whether there is a message
+    return "the driver looks at a token"
+
+
+def _task(frame, what):
+    """In a task of the fourth batch, whose messages came after the third."""
+
+    def reach(stage):
+        before = _hold_move(stage, frame)
+        batch = max(stage.logged("offsets"))
+        stage.require(batch not in stage.logged("commits"), "the batch is done")
+        return f"batch {batch}: {what}, {stage.input.in_delivery()} in delivery, {before} on the source queue before"
+
+    return reach
+
+
+def _task_unconfirmed(stage):
+    before = _hold_move(stage, DISCHARGE)
+    way = OUTCOME.hold(stage.source, link=stage.source.to_broker.held_link)
+    stage.source.to_broker.release()
+    stage.held(way, "the outcome of the discharge")
+    stage.until(lambda: stage.input.left() < before, "the move of a task")
+    return f"{before - stage.input.left()} moved, the outcome of a discharge held"
+
+
+def _value_not_replaced(stage):
+    stage.start_until("latestOffset", 1, maxMessagesPerTrigger=FIRST)
+    batch = max(stage.logged("commits"))
+    stage.require(stage.offset(batch) == 1, "the batch is not in Spark's log")
+    before = stage.input.left()
+    stage.input.send(MORE)
+    stage.until(lambda: stage.input.left() == before + MORE, "the broker's count of new messages")
+    return f"batch {batch} is in Spark's log, its value is in the registers"
+
+
+READERS = {
+    "planning": _planning,
+    "task-locking": _task(READER_LOCK, "a task has no lock"),
+    "task-declaring": _task(DECLARE, "a task has the lock"),
+    "task-taking": _task(DISPOSITION, "a task has taken the old value"),
+    "task-discharging": _task(DISCHARGE, "a task has sent and accepted all"),
+    "task-unconfirmed": _task_unconfirmed,
+    "done": _value_not_replaced,
 }
 
 

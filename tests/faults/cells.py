@@ -12,14 +12,17 @@ AMQP_MODES = {
     "amqp-sink": "sink over AMQP, at-least-once",
     "amqp-sink-once": "sink over AMQP, exactly-once",
     "amqp-both-once": "source → sink over AMQP, both exactly-once",
+    "amqp-readers": "source over AMQP, exactly-once, its tasks receive (readers=2)",
 }
 MODES = STOMP_MODES | AMQP_MODES
-EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once"}
+EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once", "amqp-readers"}
 WITH_JOURNAL = {"journal"}
 FROM_FILES = {"amqp-sink", "amqp-sink-once"}
 TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
 """Their sink replaces a token in the transaction of the rows."""
+READERS = {"amqp-readers"}
+"""Their offsets are numbers of batches, and their tasks receive."""
 FAULTS = {
     "kill-driver": "kill -9 driver",
     "kill-runner": "kill -9 runner",
@@ -97,17 +100,30 @@ AMQP_POINTS = {
         "done": "done, its blocks not deleted",
         "before-ttl": "restart before the old connection's time to live ends",
     },
+    "amqp-readers": {
+        "planning": "the driver looks for messages and tokens",
+        "offered": "offered, not planned",
+        "task-locking": "a task connects, before the lock",
+        "task-declaring": "a task has the lock, before its transaction is declared",
+        "task-taking": "a task has taken the old value, before it accepts that",
+        "task-discharging": "all of the value sent and accepted, before the discharge",
+        "task-unconfirmed": "discharged, its confirmation lost",
+        "mid-batch": "mid-batch",
+        "sink-done": "sink done, batch not in Spark's log",
+        "done": "done, its value not replaced",
+    },
 }
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
 _BATCH = 200
-_STAGED = {"amqp-once", "amqp-both-once"}
+_STAGED = {"amqp-once", "amqp-both-once", "amqp-readers"}
 _BROKER_FAULTS = {"kill-broker", "freeze-broker", "broker-full", "cut", "stall", "kill-worker"}
 """Neither the driver nor the runner dies."""
 _LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
 """What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
 _IN_RUNNER = {
     "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring", "moved",
+    "planning",
 }  # fmt: skip
 
 

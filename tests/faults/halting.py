@@ -24,11 +24,11 @@ class HaltingJms(JmsDataSource):
 
 class _HaltingReader(JmsStreamReader):
     def latestOffset(self, start, limit):  # noqa: N802 - the name is Spark's
-        Halts.of_this_job().here("latestOffset", int(start["seq"]))
+        Halts.of_this_job().here("latestOffset", _number(start))
         return super().latestOffset(start, limit)
 
     def partitions(self, start, end):
-        Halts.of_this_job().here("partitions", int(start["seq"]))
+        Halts.of_this_job().here("partitions", _number(start))
         return super().partitions(start, end)
 
     def read(self, partition):
@@ -36,3 +36,8 @@ class _HaltingReader(JmsStreamReader):
         for rows in super().read(partition):
             yield rows
             Halts.of_this_job().here("task", batch)
+
+
+def _number(offset):
+    """Of messages, or where tasks receive, of batches."""
+    return int(offset.get("seq", offset.get("batch", 0)))

@@ -10,14 +10,17 @@ import string
 import sys
 from pathlib import Path
 
-from cells import AMQP_MODES, EXACTLY_ONCE, STOMP_MODES, cells, faults_of, points_of
+from cells import AMQP_MODES, EXACTLY_ONCE, READERS, STOMP_MODES, cells, faults_of, points_of
 from records import read
 from say import say
 
 SECTIONS = {
     "faults": STOMP_MODES,
     "faults over AMQP": {mode: words for mode, words in AMQP_MODES.items() if mode not in EXACTLY_ONCE},
-    "faults of exactly-once over AMQP": {mode: words for mode, words in AMQP_MODES.items() if mode in EXACTLY_ONCE},
+    "faults of exactly-once over AMQP": {
+        mode: words for mode, words in AMQP_MODES.items() if mode in EXACTLY_ONCE - READERS
+    },
+    "faults of tasks that receive": {mode: words for mode, words in AMQP_MODES.items() if mode in READERS},
 }
 
 

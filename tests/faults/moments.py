@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cells import TO_QUEUE, WITH_JOURNAL
-from frames import AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SOURCE, Frame
+from frames import AMQP_READERS, AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SOURCE, Frame
 
 LONGEST_SECONDS = 3.0
 """Of any moment: what was to be waited for may not come any more."""
@@ -14,6 +14,7 @@ _FRAMES = {
     "plain": {"source": STOMP_SOURCE},
     "amqp": {"source": AMQP_SOURCE},
     "amqp-once": {"source": AMQP_SOURCE},
+    "amqp-readers": {"source": AMQP_READERS},
     "amqp-sink": {"sink": AMQP_SINK},
     "amqp-sink-once": {"sink": AMQP_SINK_ONCE},
     "amqp-both-once": {"source": AMQP_SOURCE, "sink": AMQP_SINK_ONCE},

@@ -5,7 +5,7 @@ third batch: what comes before it has long been settled.
 """
 
 import amqp_points
-from cells import AMQP_MODES, FROM_FILES, TO_QUEUE, WITH_TOKEN
+from cells import AMQP_MODES, FROM_FILES, READERS, TO_QUEUE, WITH_TOKEN
 from frames import ACK, RECEIPT
 from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, in_the_third_batch
 from waiting import wait_until
@@ -102,7 +102,7 @@ def _acknowledged(stage):
 
 
 def _offered(stage):
-    stage.start_until("partitions", THIRD * BATCH, maxMessagesPerTrigger=BATCH)
+    stage.start_until("partitions", THIRD if stage.mode in READERS else THIRD * BATCH, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     batch = max(stage.logged("offsets"))
     stage.require(batch not in stage.logged("commits"), "the batch is done")
@@ -168,4 +168,5 @@ _AMQP = {
     "amqp-sink": amqp_points.SINK,
     "amqp-sink-once": amqp_points.SINK_ONCE,
     "amqp-both-once": amqp_points.BOTH_ONCE | {"offered": _POINTS["offered"]},
+    "amqp-readers": amqp_points.READERS | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
 }

@@ -98,6 +98,13 @@ class StagedInput(QueueInput):
         return super().source(deliveryGuarantee="exactly-once", **options)
 
 
+class ReadersInput(StagedInput):
+    """Received by tasks."""
+
+    def source(self, **options):
+        return super().source(readers=2, **options)
+
+
 def _message(number, queue, now_ms):
     shared = string(f"ID:{queue}:{number // _NUMBERS_OF_AN_ID}")
     return (

@@ -6,6 +6,7 @@ import signal
 import time
 
 import session
+from cells import READERS
 from full_disk import full_disk
 
 FULL_SECONDS = 20
@@ -48,9 +49,10 @@ def _kill_runner(stage):
 
 def _kill_worker(stage):
     stage.until(stage.driver.workers, "a worker", _FOR_PROCESSES_SECONDS)
-    links = stage.sink.links()  # the next attempt may connect at once
+    proxy = stage.source if stage.mode in READERS else stage.sink
+    links = proxy.links()  # the next attempt may connect at once
     session.kill(*stage.driver.workers())
-    _lost(stage, stage.sink, links=links)
+    _lost(stage, proxy, links=links)
 
 
 def _kill_broker(stage):

@@ -25,6 +25,8 @@ BITING = [
     "amqp-once/kill-driver/done",
     "amqp-once/kill-runner/sink-done",
     "amqp-once/kill-broker/unconfirmed",
+    "amqp-readers/kill-driver/task-discharging",
+    "amqp-readers/kill-driver/task-unconfirmed",
     "amqp-sink/kill-worker/mid-batch",
     "amqp-sink-once/kill-worker/locked",
     "amqp-sink-once/kill-driver/before-ttl",

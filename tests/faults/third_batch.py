@@ -1,6 +1,6 @@
 """What the points of every protocol share: they are in the third batch, when two are done and nothing is on the way."""
 
-from cells import FROM_FILES
+from cells import FROM_FILES, READERS
 
 BATCH, MORE = 200, 900
 THIRD = 2
@@ -12,7 +12,8 @@ LEAST_MESSAGE_BYTES = 100
 
 def in_the_third_batch(stage, **options):
     """Halted before Spark learns what the third batch is."""
-    stage.start_until("latestOffset", THIRD * BATCH, maxMessagesPerTrigger=BATCH, **options)
+    number = THIRD if stage.mode in READERS else THIRD * BATCH
+    stage.start_until("latestOffset", number, maxMessagesPerTrigger=BATCH, **options)
 
 
 def go_on(stage):

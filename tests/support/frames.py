@@ -49,10 +49,13 @@ LOCK = Frame("attach to the token", b"\xa1\5token", back=14)
 """Names the link of the register's consumer."""
 OUTCOME = _amqp("outcome", 0x15, from_broker=True)
 """The broker's answer to a declare, a discharge or an unsettled message."""
-_ATTACH, _FLOW, _TRANSFER, _DETACH = (
+READER_LOCK = Frame("attach to the register of reader 0", b"\xa1\x010")
+"""Names the link that is the lock."""
+ATTACH, _FLOW, _TRANSFER, _DETACH = (
     _amqp(name, code) for name, code in (("attach", 0x12), ("flow", 0x13), ("transfer", 0x14), ("detach", 0x16))
 )
 _MESSAGE = _amqp("message", 0x14, from_broker=True)
-AMQP_SOURCE = (LOGIN, _ATTACH, _FLOW, _MESSAGE, DISPOSITION, DISCHARGE, DECLARE, OUTCOME, _DETACH)
-AMQP_SINK = (LOGIN, _ATTACH, DECLARE, _TRANSFER, DISCHARGE, OUTCOME, CLOSE)
+AMQP_SOURCE = (LOGIN, ATTACH, _FLOW, _MESSAGE, DISPOSITION, DISCHARGE, DECLARE, OUTCOME, _DETACH)
+AMQP_SINK = (LOGIN, ATTACH, DECLARE, _TRANSFER, DISCHARGE, OUTCOME, CLOSE)
+AMQP_READERS = (*AMQP_SOURCE, READER_LOCK, _TRANSFER)
 AMQP_SINK_ONCE = (*AMQP_SINK, LOCK, _FLOW, _MESSAGE, DISPOSITION, _DETACH)
