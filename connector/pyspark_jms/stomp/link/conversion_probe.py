@@ -94,15 +94,15 @@ def pass_redelivered(settings: ConnectionSettings, subscribe: Mapping[str, str],
         scouts = [exits.enter_context(_OneMessageEach(settings, subscribe, dialect)) for _ in range(2)]
         keeper = exits.enter_context(_OneMessageEach(settings, subscribe, dialect))
         try:
-            _pass(scouts, keeper)
+            _pass(scouts, keeper, window_bytes=int(subscribe[dialect.window_header]))
         except UnconvertibleMessageError:
             ended = next(each for each in (*scouts, keeper) if each.has_ended)
             spend_attempt(settings, subscribe, dialect, ended.last)
             raise
 
 
-def _pass(scouts: list["_OneMessageEach"], keeper: "_OneMessageEach") -> None:
-    """Receive with one scout, then with the other.
+def _pass(scouts: list["_OneMessageEach"], keeper: "_OneMessageEach", *, window_bytes: int) -> None:
+    """Receive with one scout, then with the other, as many messages as the window can hold.
 
     The message behind one that cannot be converted arrives, too, and the ERROR may be late. The broker ends a consumer
     before it delivers to a later one. So a scout's message proves that the other scout's message is no such neighbour.
@@ -113,7 +113,8 @@ def _pass(scouts: list["_OneMessageEach"], keeper: "_OneMessageEach") -> None:
         if behind.last is not None:
             behind.give_back()
             keeper.receive()
-        if ahead.last is None or not is_redelivered(ahead.last):
+        window_bytes -= 0 if ahead.last is None else len(ahead.last.data)
+        if ahead.last is None or window_bytes <= 0 or not is_redelivered(ahead.last):
             ahead.give_back()
             return
         ahead, behind = behind, ahead
