@@ -16,8 +16,14 @@ class ReaderQuery(BareQuery):
     def __init__(self, broker, **options):
         amqp_sending.settings_of(broker)  # skips without AMQP
         given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "readers": "1"}
-        super().__init__(SourceOptions.parse(given | {key: str(each) for key, each in options.items()}))
+        super().__init__(
+            SourceOptions.parse(given | {key: str(each) for key, each in options.items() if each is not None})
+        )
         self.start()
+
+    def begin(self):
+        """A durable subscription is made, and keeps what is sent from now on."""
+        assert not self.plan()
 
     def start(self):
         """A new driver, with the logs of the one before."""

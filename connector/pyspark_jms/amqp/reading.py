@@ -7,18 +7,21 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.consumer import attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.staging_queue import block_of
+from pyspark_jms.amqp.link.subscriptions import subscription_queue
 from pyspark_jms.amqp.link.transacted import Transacted
 from pyspark_jms.amqp.staging import Accepted, AmqpStagedLane, Sources
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
-from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.errors import JMSError, SubscriptionInUseError
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -85,21 +88,50 @@ class AmqpProbe:
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Dialect], str | None],
+        durable: DurableSubscription | None = None,
         *,
         base: str,
     ) -> None:
-        """``base``: of the registers whose driver this is."""
-        self._connection = connect(replace(settings, client_id=driver_container(base)))
-        selector = selector_for(self.dialect)
-        self._sources = [self._source(destination, selector) for destination in destinations]
+        """``base``: of the registers whose driver this is.
 
-    def _source(self, destination: Destination, selector: str | None) -> Source:
+        ``durable``: of the one destination, a topic. Its subscription is made if there is none.
+        """
+        self._connection = connect(replace(settings, client_id=driver_container(base)))
+        self._client_id = durable.client_id if durable else None
+        try:
+            require_staging(self.dialect)
+            selector = selector_for(self.dialect)
+            if durable is not None:
+                self._subscribe(settings, destinations[0], durable, selector)
+            self._sources = [self._source(destination, durable, selector) for destination in destinations]
+        except JMSError:
+            self._connection.close()
+            raise
+
+    def _subscribe(
+        self, settings: ConnectionSettings, topic: Destination, durable: DurableSubscription, selector: str | None
+    ) -> None:
+        """From now on the broker keeps what is sent. ``SelectorChangedError``: it has another selector."""
+        self.dialect.refused_subscriptions.check(topic.name, durable)
+        there = (self._connection.address,)
+        subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
+        connection = connect(replace(settings, client_id=durable.client_id, addresses=there))
+        try:
+            attach(connection, subscription)
+        except SubscriptionInUseError:
+            pass  # it is there, and a task reads it
+        finally:
+            connection.close()
+
+    def _source(self, destination: Destination, durable: DurableSubscription | None, selector: str | None) -> Source:
+        """A subscription is browsed by its queue, which has the messages that match the selector."""
+        address = self.dialect.send.source_address(destination.kind, destination.name)
         return Source(
-            address=self.dialect.send.source_address(destination.kind, destination.name),
+            address=address if durable is None else f"{address}::{subscription_queue(durable)}",
             distribution_mode="copy",
-            filter=filter_of(selector),
+            filter=filter_of(selector) if durable is None else None,
             outcomes=OUTCOMES,
-            capabilities=(str(destination.kind),),
+            capabilities=("queue",),
         )
 
     @property
@@ -109,6 +141,10 @@ class AmqpProbe:
     @property
     def address(self) -> Address:
         return self._connection.address
+
+    @property
+    def queues(self) -> list[str]:
+        return [str(source.address) for source in self._sources]
 
     @property
     def server(self) -> str | None:
@@ -122,7 +158,7 @@ class AmqpProbe:
         return has_message(self._connection, source)
 
     def peek(self, base: str, reader: int) -> tuple[Sighting, ...]:
-        return tokens_of(self._connection, RegisterName(base, reader))
+        return tokens_of(self._connection, RegisterName(base, reader, self._client_id))
 
     def close(self) -> None:
         self._connection.close()

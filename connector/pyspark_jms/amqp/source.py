@@ -162,7 +162,8 @@ class AmqpSource:
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Any], str | None],
+        durable: DurableSubscription | None = None,
         *,
         base: str,
     ) -> AmqpProbe:
-        return AmqpProbe(settings, destinations, selector_for, base=base)
+        return AmqpProbe(settings, destinations, selector_for, durable, base=base)

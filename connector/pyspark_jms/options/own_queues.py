@@ -27,13 +27,13 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
     if staging is None:
         return
     _require_plain("stagingQueue", staging, parsed=_PARSED)
-    if staging == values["subscriptionName"] and values["clientId"] is not None:
+    own = [staging, f"{staging}.token", *(f"{staging}.{reader}" for reader in range(values["readers"] or 0))]
+    if values["clientId"] is not None and (name := values["subscriptionName"]) in own:
         raise OptionConflictError(
-            f"Options subscriptionName and stagingQueue are both {staging}, so both would have the same queue,"
-            f" {values['clientId']}.{staging}.",
+            f"Option subscriptionName={name} and stagingQueue={staging} would have the same queue,"
+            f" {values['clientId']}.{name}.",
             _REMEDY,
         )
-    own = [staging, f"{staging}.token", *(f"{staging}.{reader}" for reader in range(values["readers"] or 0))]
     others = read if dead is None else [*read, ("deadLetterQueue", dead)]
     for option, name in others:
         if any(may_receive(name, each) for each in own):

@@ -267,12 +267,16 @@ def _readers(values: Mapping[str, Any]) -> int | None:
         raise OptionConflictError(
             "Option readers is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
         )
-    if values["topic"] is not None:
-        raise OptionConflictError("Option readers is given for a topic.", "Leave it out, or read a queue.")
-    if values["minMessagesPerTrigger"] is not None:
+    if values["topic"] is not None and readers > 1 and not values["sharedSubscription"]:
         raise OptionConflictError(
-            "Option readers is given with minMessagesPerTrigger: nobody counts the messages before they are received.",
-            "Leave one of the two out.",
+            f"Option readers={readers} is given for a subscription that is not shared, which has one consumer.",
+            "Use readers=1, or sharedSubscription=true.",
+        )
+    if values["minMessagesPerTrigger"] is not None and values["queue"] is not None and values["selector"] is not None:
+        raise OptionConflictError(
+            "Option readers is given with minMessagesPerTrigger and a selector of a queue, and the broker counts the"
+            " messages that do not match too.",
+            "Leave minMessagesPerTrigger or the selector out.",
         )
     return readers
 

@@ -287,9 +287,9 @@ OPTIONS: tuple[Option, ...] = (
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
            " they read messages from it, and not through the driver"),
-    Option("readers", "source", None, _number(1), "With exactly-once over AMQP, for queues: number of tasks of each"
-           " batch that receive from the broker themselves. No message passes the driver. Messages keep their order"
-           " within a reader. Default: the driver receives"),
+    Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
+           " receive from the broker themselves. No message passes the driver. Messages keep their order within a"
+           " reader. A subscription that is not shared has one reader. Default: the driver receives"),
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queue on the broker"
            " that keeps the messages of the query until their batch is done. Each query has one of its own. Default:"
            " pyspark-jms.staging.ID, with an ID that the checkpoint has"),

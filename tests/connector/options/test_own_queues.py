@@ -25,6 +25,7 @@ LETTERS = {"onBadMessage": "deadLetter"}
         DURABLE | {"topic": "s", "stagingQueue": "s"},
         DURABLE | {"topic": "a.>", "stagingQueue": "a.s"},
         DURABLE | {"topic": "a", "stagingQueue": "n"},
+        DURABLE | {"topic": "a", "stagingQueue": "s", "subscriptionName": "s.0", "readers": "1"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s.token"},
         ONCE | LETTERS | {"queue": "a", "stagingQueue": "s", "deadLetterQueue": "s::s.owner"},

@@ -151,6 +151,16 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
         ({"queue": "q", "stagingQueue": "s"}, "without deliveryGuarantee=exactly-once"),
         ({"queue": "q", "readers": "2"}, "readers is given without deliveryGuarantee=exactly-once"),
         ({"topic": "t", "deliveryGuarantee": "exactly-once"}, "for a plain topic subscription"),
+        (
+            {"topic": "t", "deliveryGuarantee": "exactly-once", "readers": "2", "subscriptionName": "s"}
+            | {"clientId": "c"},
+            "readers=2 is given for a subscription that is not shared",
+        ),
+        (
+            {"queue": "q", "deliveryGuarantee": "exactly-once", "readers": "1", "minMessagesPerTrigger": "5"}
+            | {"selector": "a = 1"},
+            "readers is given with minMessagesPerTrigger and a selector of a queue",
+        ),
     ],
 )
 def test_a_staged_read_is_given_whole(given, reason):

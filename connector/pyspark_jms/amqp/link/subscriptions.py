@@ -20,7 +20,7 @@ from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["end_subscription", "require_existing_queue", "require_unchanged", "selector_of"]
+__all__ = ["end_subscription", "require_existing_queue", "require_unchanged", "selector_of", "subscription_queue"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _NOT_FOUND = "amqp:not-found"
@@ -93,6 +93,11 @@ def _detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None
 
 def subscription_name(durable: DurableSubscription) -> str:
     return durable.name
+
+
+def subscription_queue(durable: DurableSubscription) -> str:
+    """The broker's queue of a subscription (Artemis)."""
+    return str(durable) if durable.client_id else f"{durable}:global"
 
 
 def capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:

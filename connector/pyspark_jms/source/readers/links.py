@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from pyspark_jms.delivery.register.token import Sighting, Token
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -60,6 +60,10 @@ class Probe(Protocol):
     def address(self) -> Address: ...
 
     @property
+    def queues(self) -> Sequence[str]:
+        """The queues that are read, as the broker's management names them."""
+
+    @property
     def server(self) -> str | None: ...
 
     def has_messages(self) -> bool: ...
@@ -81,6 +85,7 @@ class ReaderProtocol(SourceProtocol, Protocol):
         settings: ConnectionSettings,
         destinations: Sequence[Destination],
         selector_for: Callable[[Any], str | None],
+        durable: DurableSubscription | None = None,
         *,
         base: str,
     ) -> Probe: ...

@@ -27,8 +27,9 @@ from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
+from pyspark_jms.source.readers.minimum import Minimum
 from pyspark_jms.source.readers.place import require_broker
-from pyspark_jms.source.readers.task import ReaderInput, report_number
+from pyspark_jms.source.readers.task import ReaderInput, connect_register, report_number
 from pyspark_jms.source.staged.connecting import queue_of
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
@@ -53,6 +54,7 @@ class ReaderSource:
         self._stop.install()
         self._probe: Probe | None = None
         self._pause = _FIRST_PAUSE_SECONDS
+        self._minimum = Minimum(options, protocol)
         self._new_stream = uuid.uuid4().hex
         self._base = ""
         """The address of the registers."""
@@ -102,6 +104,7 @@ class ReaderSource:
         if self._has_ended(begin, kept) or self._waits(begin):
             return start
         names = {reader: each.token.name for reader, each in kept.items()}
+        self._minimum.begin()
         begin = replace(begin, address=base, broker=self._broker or begin.broker)
         return _logged(planned(begin, names, self._readers, stream=stream))
 
@@ -132,8 +135,10 @@ class ReaderSource:
         )
 
     def _try_to_ask(self) -> bool:
+        is_draining = self._drain_since_ms is not None
         try:
-            return self._open_probe().has_messages()
+            probe = self._open_probe()
+            return probe.has_messages() and (is_draining or self._minimum.is_reached(probe.queues))
         except JMSError as error:
             if self._probe is not None and error.transient:
                 _log.warning("= the connection of the planner ended: %s", error.fact)
@@ -159,7 +164,7 @@ class ReaderSource:
         if self._probe is None:
             options = self._options
             self._probe = self._protocol.connect_probe(
-                options.connection, options.destinations, options.selector_for, base=self._base
+                options.connection, options.destinations, options.selector_for, options.durable, base=self._base
             )
             named = self._start.broker if options.fail_on_data_loss else None
             self._broker = self._require_broker(self._probe.address, named)
@@ -185,9 +190,7 @@ class ReaderSource:
 
     def _kept(self, base: str, keep: Keep) -> Kept:
         def connect() -> ReaderLink:
-            return self._protocol.connect_reader(
-                self._options.connection, self._protocol.arrivals(), base=base, reader=keep.reader, client_id=None
-            )
+            return connect_register(self._options, self._protocol, self._protocol.arrivals(), base, keep.reader)
 
         attempt = Attempt(
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),
@@ -259,6 +262,7 @@ class ReaderSource:
         if self._watch is not None:
             self._watch.close()
         self._reports.close()
+        self._minimum.close()
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.close()

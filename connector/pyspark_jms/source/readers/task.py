@@ -24,7 +24,7 @@ from pyspark_jms.source.staged.connecting import subscriptions_of
 from pyspark_jms.source.staged.move import Move
 from pyspark_jms.source.stopping import StopRequest
 
-__all__ = ["ReaderInput", "read_reader", "report_number"]
+__all__ = ["ReaderInput", "connect_register", "read_reader", "report_number"]
 
 _READER_BITS = 16
 
@@ -75,26 +75,29 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: ReaderProto
 
 
 def _share(options: SourceOptions, readers: int) -> SourceOptions:
-    """The options with the limits of one reader."""
+    """The options with the limits of one reader. The minimum is the planner's."""
     most = options.max_messages
     return replace(
         options,
         max_bytes=max(1, options.max_bytes // readers),
         max_messages=None if most is None else max(1, most // readers),
+        min_messages=None,
     )
 
 
+def connect_register(
+    options: SourceOptions, protocol: ReaderProtocol, arrivals: Any, base: str, reader: int
+) -> ReaderLink:
+    """The register and a durable subscription are read on one connection, which has the client id."""
+    client_id = options.durable.client_id if options.durable else None
+    return protocol.connect_reader(options.connection, arrivals, base=base, reader=reader, client_id=client_id)
+
+
 def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Attempt:
-    arrivals, durable = protocol.arrivals(), options.durable
+    arrivals = protocol.arrivals()
 
     def connect() -> ReaderLink:
-        return protocol.connect_reader(
-            options.connection,
-            arrivals,
-            base=task.base,
-            reader=task.read.reader,
-            client_id=durable.client_id if durable and not durable.shared else None,
-        )
+        return connect_register(options, protocol, arrivals, task.base, task.read.reader)
 
     def missing(link: ReaderLink) -> None:
         """Another broker of the list, which has a store of its own, does not have the token."""

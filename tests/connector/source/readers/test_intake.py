@@ -2,6 +2,9 @@ import json
 
 import pytest
 from streaming import left
+from waiting import wait_until
+
+from pyspark_jms.errors import InvalidOptionError, SelectorChangedError, StoppedError
 
 
 @pytest.mark.parametrize("most", [1, 7, 600])
@@ -12,6 +15,93 @@ def test_a_value_is_full_and_the_rest_stays(broker, queue, put, query, most):
     [rows] = running.rows()
     assert [row["text"] for row in rows] == list(map(str, range(most)))
     assert left(broker, queue, 1_000 - most) == 1_000 - most
+
+
+DURABLE = {"clientId": "client-{}", "subscriptionName": "orders"}
+SHARED = {"sharedSubscription": "true", "subscriptionName": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("named", "readers"), [(DURABLE, 1), (SHARED, 2), (SHARED | {"clientId": "client-{}"}, 2)], ids=repr
+)
+def test_a_durable_subscription_keeps_what_is_sent_meanwhile(broker, queue, put, query, named, readers):
+    named = {option: value.format(queue.replace(".", "-")) for option, value in named.items()}
+    running = query(queue=None, topic=queue, readers=readers, **named)
+    running.begin()
+    put(broker, queue, *map(str, range(30)), kind="topic")
+    assert sorted(map(int, running.texts(30))) == list(range(30))
+    running.source.stop()
+    put(broker, queue, *map(str, range(30, 60)), kind="topic")
+    running.start()
+    assert running.plan()
+    before = running.rows()
+    running.start()
+    assert running.rows() == before, "a repeated batch"
+    found = [int(row["text"]) for rows in before for row in rows]
+    running.commit()
+    assert sorted([*found, *map(int, running.texts(30 - len(found)))]) == list(range(30, 60))
+    assert not running.plan()
+
+
+def test_a_selector_of_a_subscription_is_that_of_its_queue(broker, queue, put, query):
+    named = {"queue": None, "topic": queue, "clientId": queue, "subscriptionName": "orders"}
+    running = query(**named, selector="JMSMessageID = 'ID:2' OR JMSMessageID = 'ID:0'")
+    running.begin()
+    put(broker, queue, *map(str, range(4)), kind="topic")
+    assert running.texts(2) == ["0", "2"]
+    assert not running.plan()
+    other = query(**named, selector="JMSMessageID = 'ID:1'")
+    with pytest.raises(SelectorChangedError):
+        other.plan()
+
+
+def test_a_selector_is_pushed_down_and_evaluated_again(broker, queue, put, query):
+    put(broker, queue, *map(str, range(4)))
+    running = query(selector="JMSMessageID = 'ID:2' OR JMSMessageID = 'ID:0'")
+    assert running.texts(2) == ["0", "2"]
+    assert not running.plan()
+    assert left(broker, queue, 2) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"subscriptionName": "1.n"}, {"topic": "a::b"}])
+def test_a_subscription_that_the_broker_would_take_for_another_one_is_refused(broker, queue, query, wrong):
+    """Before a staging queue or a subscription exists. The dialect is known only after the connection."""
+    named = {"queue": None, "topic": queue, "subscriptionName": "n", "clientId": queue, "stagingQueue": f"{queue}.mine"}
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        query(**named | wrong).plan()
+    control = broker.server.getActiveMQServerControl()
+    assert not [name for name in map(str, control.getAddressNames()) if queue in name]
+
+
+def test_several_queues_are_one_stream(broker, queue, put, query):
+    put(broker, queue, *map(str, range(5)))
+    put(broker, f"{queue}.2", *map(str, range(5, 10)))
+    running = query(queue=json.dumps([queue, f"{queue}.2"]), maxMessagesPerTrigger=4)
+    assert sorted(map(int, running.texts(10))) == list(range(10))
+    put(broker, f"{queue}.2", "more")
+    running.start()
+    assert running.texts(1) == ["more"]
+
+
+def test_available_now_ends_at_what_was_sent_later(broker, queue, put, query):
+    put(broker, queue, *map(str, range(5)))
+    running = query(idleTimeout="300ms", maxMessagesPerTrigger=3)
+    running.source.drain()
+    assert running.texts(5) == list(map(str, range(5)))
+    assert not running.plan()
+    put(broker, queue, "later")
+    assert not running.plan()
+    assert left(broker, queue, 1) == 1
+
+
+def test_a_stop_while_it_waits(broker, queue, query):
+    running = query()
+    running.begin()
+    running.source._stop.made = True
+    with pytest.raises(StoppedError):
+        running.plan()
+    running.source.stop()
+    wait_until(lambda: broker.consumer_count(queue) == 0)
 
 
 def test_a_value_has_at_most_the_bytes_of_a_reader(broker, queue, put, query):
