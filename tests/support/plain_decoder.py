@@ -176,7 +176,11 @@ def _reply_to(value, dialect):
 def _delivery_id(roles, dialect, source):
     if dialect.stable_id_separator is None or "@message-id" not in roles:
         return None
-    _, _, broker_id = roles["@message-id"][1].partition(dialect.stable_id_separator)
+    identifier = roles["@message-id"][1]
+    _, found, stable = (
+        identifier.partition(dialect.stable_id_separator) if dialect.stable_id_separator else ("", "", "")
+    )
+    broker_id = stable if found else identifier
     return f"{source.name}/{broker_id}" if broker_id else None
 
 

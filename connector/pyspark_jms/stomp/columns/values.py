@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import MAX_BYTES, Ints, contents, cut
+from pyspark_jms.columns.cut import Ints, contents, cut
 from pyspark_jms.columns.integers import integers
 from pyspark_jms.jms.model import DestinationKind
 
@@ -50,10 +50,9 @@ def destinations(texts: pa.Array, prefixes: dict[str, str]) -> pa.Array:
 
 
 def stable_ids(ids: pa.Array, separator: str, queue: str) -> pa.Array:
-    """``QUEUE/ID``, where ID follows ``separator``; null where nothing follows it."""
+    """``QUEUE/ID``, where ID is what follows ``separator``, or all where it is not; null where ID is empty."""
     at = pc.find_substring(ids, separator).fill_null(-1).to_numpy().astype(np.int64)
-    size = len(separator.encode())
-    found = _without_start(ids, np.where(at < 0, MAX_BYTES, at + size))
+    found = _without_start(ids, np.where(at < 0, 0, at + len(separator.encode())))
     return pc.binary_join_element_wise(pa.scalar(queue, pa.string()), found, _SLASH)
 
 

@@ -224,8 +224,8 @@ class Dialect:
     """Prefix of a ``reply-to`` header → prefix of column JMSReplyTo (``/queue/`` → ``queue://``)."""
 
     stable_id_separator: str | None
-    """The part of ``message-id`` after this separator is the same in every delivery of a message. Empty: all of
-    ``message-id`` is. None: no part is, so redeliveries cannot be recognised."""
+    """The part of ``message-id`` after this separator is the same in every delivery of a message. Empty, or not in
+    ``message-id`` (Artemis 2.19): all of it is. None: no part is, so redeliveries cannot be recognised."""
 
     # --- SEND frames -------------------------------------------------------------------------
 
@@ -340,7 +340,10 @@ class Dialect:
         """The part of such an id that is the same in every delivery. Only for a dialect with stable ids."""
         assert self.stable_id_separator is not None
         own = identifier if self.ack_header is None else identifier.partition(_ID_SEPARATOR)[2]
-        return own.partition(self.stable_id_separator.encode())[2] if self.stable_id_separator else own
+        _, found, stable = (
+            own.partition(self.stable_id_separator.encode()) if self.stable_id_separator else (b"", b"", b"")
+        )
+        return stable if found else own
 
     def header_of(self, column: str) -> bytes | None:
         """The first MESSAGE header that fills this column."""

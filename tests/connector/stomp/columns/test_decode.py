@@ -173,7 +173,7 @@ def test_body_type_of_the_option(body_type, expected):
         ("reply-to:", "JMSReplyTo", None),
         (r"reply-to:queue\c//", "JMSReplyTo", None),
         (r"message-id:1\c2,3,4", "delivery_id", "orders/3,4"),
-        ("message-id:17", "delivery_id", None),
+        ("message-id:17", "delivery_id", "orders/17"),
         ("message-id:17,", "delivery_id", None),
         ("message-id:", "delivery_id", None),
     ],

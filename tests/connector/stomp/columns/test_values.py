@@ -44,6 +44,6 @@ def test_of_two_prefixes_the_dialects_first_counts():
 
 def test_stable_ids():
     ids = strings("1,2", "a,b,c", ",7", "8", "9,", "", None, "x世,y世")
-    expected = ["q/2", "q/b,c", "q/7", None, None, None, None, "q/y世"]
+    expected = ["q/2", "q/b,c", "q/7", "q/8", None, None, None, "q/y世"]
     assert stable_ids(ids, ",", "q").to_pylist() == expected
-    assert stable_ids(strings("1::2", "1:2"), "::", "世").to_pylist() == ["世/2", None]
+    assert stable_ids(strings("1::2", "1:2"), "::", "世").to_pylist() == ["世/2", "世/1:2"]
