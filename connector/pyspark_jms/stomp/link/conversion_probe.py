@@ -28,7 +28,7 @@ MAX_PROBED = 100
 _QUIET_SECONDS = 0.5
 """A queue that sends no message for so long has none for this consumer."""
 
-_FIRST_SECONDS = 0.1
+_FIRST_SECONDS = 0.25
 """The same at the start of a query. It is shorter, because each start with an empty queue waits for it."""
 
 _ERROR_SECONDS = 0.003
