@@ -45,7 +45,7 @@ def test_exactly_once_writes_need_amqp():
     [
         ("rabbitmq", SourceOptions.parse, {"journalLocation": "/j"}, "journalLocation"),
         ("classic", SourceOptions.parse, {"minMessagesPerTrigger": "201"}, "200 messages"),
-        ("rabbitmq", SinkOptions.parse, {}, "transaction=none"),
+        ("rabbitmq", SinkOptions.parse, {"transaction": "task"}, "transaction=none"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "500"}, "transaction=none"),
     ],
 )
