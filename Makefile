@@ -7,7 +7,7 @@ COMPILED := $(VENV)/.compiled
 SHARED := $(VENV)/spark.jsa $(COMPILED)
 # An environment for each release of Spark that `make test-spark` was called with.
 OTHER  := build/spark-$(SPARK)
-# The releases of Spark of `make test-older` and `make test-deep`. CI sets the oldest only.
+# The releases of Spark of `make test-older` and `make test-deep`. CI sets none.
 OLDER  := 4.0.5 4.1.4 4.2.1
 # Where tests have the marker `releases`: the others may import what an older PySpark does not have.
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
