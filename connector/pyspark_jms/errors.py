@@ -8,6 +8,7 @@
     │   ├── OptionConflictError       [JMS_OPTION_CONFLICT]
     │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]  InvalidSelectorException
     │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL] the broker cannot evaluate the whole selector
+    │   ├── UnsupportedConditionError [JMS_UNSUPPORTED_CONDITION] a part of a SQL condition cannot be in a selector
     │   ├── SchemaError               [JMS_SCHEMA]
     │   └── UnsupportedError          [JMS_UNSUPPORTED]       this release, Spark or broker cannot do it
     ├── LinkError                     the connection to the broker
@@ -110,6 +111,13 @@ class SelectorResidualError(OptionError):
     """The broker cannot evaluate the whole selector, and selectorResidual=fail. The message has the residual."""
 
     code = "JMS_SELECTOR_RESIDUAL"
+
+
+class UnsupportedConditionError(OptionError):
+    """A part of the SQL condition of ``selector_for`` cannot be in a selector. The message names the part."""
+
+    code = "JMS_UNSUPPORTED_CONDITION"
+    usual_remedy = "Filter by this part in Spark, with where(), and leave it out of the selector."
 
 
 class SchemaError(OptionError):

@@ -14,14 +14,16 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
+from pyspark_jms.columns.sql_selectors import declared_types, selector_text
 from pyspark_jms.delivery.ledger_owner import identity_of
 from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
 from pyspark_jms.jms.rules import AMQP_TYPES
 
-__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text", "write_id"]
+__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text", "selector_for", "write_id"]
 
 _T = ValueType
 
@@ -311,3 +313,20 @@ def _running_query(batch: DataFrame, number: int) -> str:
             "Give it the batch id that foreachBatch gives.",
         )
     return str(query)
+
+
+# --- selectors ----------------------------------------------------------------------------------
+
+
+def selector_for(condition: str, schema: str | StructType | None = None) -> str:
+    """Return the JMS selector that passes the messages whose rows a SQL condition keeps. It needs no session of Spark.
+
+        .option("selector", selector_for("JMSPriority > 4 AND orderId = 7"))
+
+    ``schema`` is that of the read, and states the types of the properties: ``"orderId INT, region STRING"``. Without
+    it, the literals show the types. A part of the condition that a selector cannot have, as a function, arithmetic or
+    column ``text``, raises ``UnsupportedConditionError``, which names it: filter by it in Spark.
+    """
+    if isinstance(schema, StructType):
+        return selector_text(condition, {field.name: field.dataType.simpleString() for field in schema})
+    return selector_text(condition, None if schema is None else declared_types(schema))

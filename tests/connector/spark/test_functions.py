@@ -8,10 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructType
 
 from pyspark_jms.columns.schema import DDL
-from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
-from pyspark_jms.functions import jms_map, jms_property, jms_stream, jms_text, write_id
+from pyspark_jms.errors import (
+    InvalidOptionError,
+    JMSError,
+    MessageEOFError,
+    MessageFormatError,
+    UnsupportedConditionError,
+    WriteIdentityError,
+)
+from pyspark_jms.functions import jms_map, jms_property, jms_stream, jms_text, selector_for, write_id
 from pyspark_jms.jms.conversions import ValueType, convert, render
 
 TYPES = [*ValueType]
@@ -357,3 +365,13 @@ def test_the_batch_is_the_one_that_the_thread_processes(spark):
     finally:
         for name in names:
             context.setLocalProperty(name, None)
+
+
+@pytest.mark.parametrize("schema", ["text STRING, orderId INT, region STRING", None, "StructType"])
+def test_a_selector_of_a_condition_needs_no_session(schema):
+    if schema == "StructType":
+        schema = StructType().add("text", StringType()).add("orderId", IntegerType()).add("region", StringType())
+    selector = selector_for("NOT (JMSPriority <= 4 OR orderId <> 7) AND region LIKE 'E%'", schema)
+    assert selector == "JMSPriority > 4 AND orderId = 7 AND region LIKE 'E%'"
+    with pytest.raises(UnsupportedConditionError, match=r"\[JMS_UNSUPPORTED_CONDITION\] .*upper\( .*where\(\)"):
+        selector_for("orderId = 7 AND upper(region) = 'EU'", schema)
