@@ -20,7 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bench import raw, raw_amqp
 from bench.job import Job
 from bench.processes import Meter
-from bench.spark_session import SparkSide, progress_since, until
+from bench.rounds import base_job
+from bench.spark_session import SparkSide, rows_of, until
 from pyspark_jms.testing import EmbeddedArtemis
 
 WAYS: dict[str, str | None] = {
@@ -45,10 +46,6 @@ def running(side: SparkSide, url: str, queue: str, schema: str | None) -> Iterat
         query.stop()
 
 
-def rows(query: StreamingQuery) -> int:
-    return sum(batch["numInputRows"] for batch in progress_since(query))
-
-
 def measured(side: SparkSide, job: Job, protocol: str, schema: str | None) -> dict[str, float]:
     """CPU of the workers and the JVM, in µs a message."""
     broker = side.broker
@@ -58,27 +55,18 @@ def measured(side: SparkSide, job: Job, protocol: str, schema: str | None) -> di
     fill = raw_amqp.fill if protocol == "amqp" else raw.fill
     with running(side, broker.amqp_url if protocol == "amqp" else broker.url, job.queue, schema) as query:
         fill(replace(job, messages=WARM_UP))
-        until(query, lambda: rows(query) >= WARM_UP)
+        until(query, lambda: rows_of(query) >= WARM_UP)
         held.pause()
         fill(job)
         with Meter(side.roles) as meter:
             held.resume()
-            until(query, lambda: rows(query) >= WARM_UP + job.messages)
+            until(query, lambda: rows_of(query) >= WARM_UP + job.messages)
     return {role: 1e6 * meter.cpu[role] / job.messages for role in ("workers", "jvm")}
 
 
 def main(messages: int, rounds: int) -> None:
     with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side:
-        job = Job(
-            host="127.0.0.1",
-            port=broker.port,
-            user=broker.user,
-            password=broker.password,
-            broker_pid=broker.pid,
-            queue="",
-            messages=messages,
-            per_transaction=1_000,
-        )
+        job = replace(base_job(broker, messages), queue="", per_transaction=1_000)
         for protocol, size in CASES:
             sized, ratios = replace(job, body_bytes=size), {way: list[float]() for way in WAYS if way != "all"}
             for number in range(rounds + 1):  # the first round is not counted

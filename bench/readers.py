@@ -14,15 +14,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
-from pyspark.sql.streaming.query import StreamingQuery
-
 from bench import raw, raw_amqp
 from bench.job import Job
 from bench.latency import percentile
 from bench.memory import peak_bytes
 from bench.processes import Meter
+from bench.rounds import base_job
 from bench.spark_read import start_query
-from bench.spark_session import Progress, SparkSide, began, ended, progress_since, until
+from bench.spark_session import Progress, SparkSide, began, ended, progress_since, rows_of, until
 from pyspark_jms.testing import EmbeddedArtemis
 
 ONCE = {"deliveryGuarantee": "exactly-once"}
@@ -33,10 +32,6 @@ WAYS: dict[str, Mapping[str, str]] = {
     "readers=2": ONCE | {"readers": "2"},
 }
 PER_SECOND, SECONDS, IDLE_SECONDS = 100, 8.0, 10.0
-
-
-def rows(query: StreamingQuery) -> int:
-    return sum(batch["numInputRows"] for batch in progress_since(query))
 
 
 class Running:
@@ -50,18 +45,18 @@ class Running:
 
     def read(self, messages: int) -> tuple[Meter, list[Progress]]:
         """Fill the paused queue, and measure until all is read."""
-        goal = rows(self.query) + messages
+        goal = rows_of(self.query) + messages
         self.held.pause()
         raw_amqp.fill(replace(self.job, messages=messages))
         last = max((batch["batchId"] for batch in progress_since(self.query)), default=-1)
         with Meter(self.side.roles) as meter:
             self.held.resume()
-            until(self.query, lambda: rows(self.query) >= goal)
-        assert rows(self.query) == goal, (goal, rows(self.query))
+            until(self.query, lambda: rows_of(self.query) >= goal)
+        assert rows_of(self.query) == goal, (goal, rows_of(self.query))
         return meter, progress_since(self.query, last)
 
     def latency(self) -> tuple[float, float]:
-        first, sent = rows(self.query), []
+        first, sent = rows_of(self.query), []
         last = max((batch["batchId"] for batch in progress_since(self.query)), default=-1)
         frames = [raw.frame(self.job, number) for number in range(int(PER_SECOND * SECONDS))]
         with raw.connect(self.job) as connection:
@@ -70,7 +65,7 @@ class Running:
                 time.sleep(max(0.0, start + number / PER_SECOND - time.monotonic()))
                 sent.append(time.time())
                 connection.sendall(data)
-        until(self.query, lambda: rows(self.query) >= first + len(sent))
+        until(self.query, lambda: rows_of(self.query) >= first + len(sent))
         found, at = [], 0
         for batch in sorted(progress_since(self.query, last), key=lambda batch: batch["batchId"]):
             for _ in range(batch["numInputRows"]):
@@ -96,16 +91,7 @@ class Running:
 def main(messages: int, rounds: int) -> None:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side, ExitStack() as stack:
-        job = Job(
-            host="127.0.0.1",
-            port=broker.amqp_port,
-            user=broker.user,
-            password=broker.password,
-            broker_pid=broker.pid,
-            queue="",
-            messages=messages,
-            per_transaction=1_000,
-        )
+        job = replace(base_job(broker, messages), queue="", per_transaction=1_000, port=broker.amqp_port)
         for number in range(rounds + 1):
             for name, options in WAYS.items():
                 running = Running(side, job, options)

@@ -18,7 +18,17 @@ from bench.job import TIME_LIMIT
 from bench.processes import spark_roles
 from pyspark_jms.testing import EmbeddedArtemis
 
-__all__ = ["Progress", "SparkSide", "began", "ended", "last_batch", "last_progress", "progress_since", "until"]
+__all__ = [
+    "Progress",
+    "SparkSide",
+    "began",
+    "ended",
+    "last_batch",
+    "last_progress",
+    "progress_since",
+    "rows_of",
+    "until",
+]
 
 Progress = dict[str, Any]
 """Spark's progress of a batch: ``StreamingQueryProgress`` as JSON."""
@@ -133,6 +143,11 @@ def progress_since(query: StreamingQuery, batch: int = -1) -> list[Progress]:
     """Progress of the batches with rows after ``batch``."""
     every = [json.loads(progress.json) for progress in query.recentProgress]
     return [one for one in every if one["numInputRows"] and one["batchId"] > batch]
+
+
+def rows_of(query: StreamingQuery) -> int:
+    """How many rows the query's batches had so far."""
+    return sum(batch["numInputRows"] for batch in progress_since(query))
 
 
 def began(batch: Progress) -> float:
