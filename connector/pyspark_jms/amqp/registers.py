@@ -1,7 +1,6 @@
 """The registers of reads whose tasks receive, for an operator: which there are, what they have, and their end."""
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,14 +61,14 @@ class ShownRegister:
 def registers_in(queues: Iterable[str], prefix: str) -> Iterator[RegisterName]:
     """Of queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``."""
     for queue in sorted(queues):
-        base, _, number = queue.rpartition(".")
-        if not number.isdecimal():
+        name = RegisterName.of(queue)
+        if name is None:
             continue
-        if base.startswith(prefix):
-            yield RegisterName(base, int(number))
-        elif f".{prefix}" in base:
-            client_id, _, rest = base.partition(f".{prefix}")
-            yield RegisterName(prefix + rest, int(number), client_id)
+        if name.base.startswith(prefix):
+            yield name
+        elif f".{prefix}" in name.base:
+            client_id, _, rest = name.base.partition(f".{prefix}")
+            yield RegisterName(prefix + rest, name.reader, client_id)
 
 
 def list_registers(settings: ConnectionSettings, prefix: str) -> list[ListedRegister]:
@@ -92,10 +91,7 @@ def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
     assert isinstance(words, ArtemisManagement)
     if int(link.queue_attribute(name.queue.partition("::")[2], words.queue.consumers)):
         return True
-    listed = words.connections
-    of_driver = json.dumps({**listed.of_client, listed.value_key: driver_container(name.base)})
-    reply = json.loads(link.operation(words.broker_resource, listed.operation, of_driver, 1, 1))
-    return bool(reply[listed.rows_key])
+    return bool(link.rows(words.connections, driver_container(name.base), 1))
 
 
 def _tokens(connection: Connection, name: RegisterName) -> list[Token]:
@@ -124,13 +120,13 @@ def names_of_registers(settings: ConnectionSettings, name: str, client_id: str |
 
     Those below it are found by management. Without the permission only ``BASE.N`` names a register.
     """
-    base, _, number = name.rpartition(".")
+    alone = RegisterName.of(name, client_id)
     try:
         with AmqpManagementLink(settings) as link:
             queues = _queues(link)
     except (JMSSecurityError, UnsupportedError):
-        return [RegisterName(base, int(number), client_id)] if number.isdecimal() else []
-    mine = [each for each in registers_in(queues, base) if each.client_id == client_id]
+        return [] if alone is None else [alone]
+    mine = [each for each in registers_in(queues, name.rpartition(".")[0]) if each.client_id == client_id]
     return [each for each in mine if name in {each.address, each.base}]
 
 

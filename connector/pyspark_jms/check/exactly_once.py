@@ -124,7 +124,7 @@ class ExactlyOnce:
             link.close(delete=locked)
 
     def _look_at_staging(self, address: str) -> None:
-        if (name := _of_reader(address)) is not None:
+        if (name := RegisterName.of(address)) is not None:
             self._look_at_register(name)
             return
         link = AmqpStagedLink(self._settings, Names(address, ""), Arrivals())
@@ -163,14 +163,8 @@ class ExactlyOnce:
         return unseen
 
 
-def _of_reader(address: str) -> RegisterName | None:
-    """The queue of a reader ends in its number."""
-    base, _, number = address.rpartition(".")
-    return RegisterName(base, int(number)) if base and number.isdecimal() else None
-
-
 def _needed(address: str) -> str:
-    if _of_reader(address) is not None:
+    if RegisterName.of(address) is not None:
         return f"Create the queue {address} with max-consumers 1 at the address {address}"
     return f"Create the queues of {address} and {address}.token"
 

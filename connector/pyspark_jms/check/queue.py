@@ -46,9 +46,7 @@ class Queue:
     def stomp_sessions(self) -> list[str]:
         """The STOMP sessions, as in the keys of ``delivering``."""
         words = self.words.consumers
-        of_queue = json.dumps({**words.of_queue, words.value_key: self.name})
-        reply = json.loads(self._link.operation(self.words.broker_resource, words.operation, of_queue, 1, 1_000))
-        rows = reply[words.rows_key]
+        rows = self._link.rows(words, self.name, 1_000)
         return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == words.stomp]
 
     def settings(self) -> dict[str, Any]:

@@ -20,12 +20,7 @@ def broker_identity(
     open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, address: Address
 ) -> str | None:
     """Of the broker at one address of the list. None: it does not tell, for instance without the permission manage."""
-    impatient = replace(
-        settings,
-        addresses=(address,),
-        connect_timeout=min(_PATIENCE_SECONDS, settings.connect_timeout),
-        receipt_timeout=min(_PATIENCE_SECONDS, settings.receipt_timeout),
-    )
+    impatient = replace(settings.impatient(_PATIENCE_SECONDS), addresses=(address,))
     try:
         with open_link(impatient) as link:
             return str(link.attribute(link.words.broker_resource, link.words.identity)) or None

@@ -17,7 +17,7 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     UnsupportedError,
 )
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.words import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -61,6 +61,12 @@ class ManagementLink(ABC):
         """``operation("queue.orders", "countMessages", "n = 1")``. None: an operation that the broker does not have."""
         # Always with a list: Artemis answers an operation without one as if the permission were missing.
         return self._request(resource, {self.words.operation_header: self._required(name)}, json.dumps(parameters))
+
+    def rows(self, listing: Listing, value: str, most: int) -> list[dict[str, Any]]:
+        """What the broker lists for this value of the listing's filter."""
+        chosen = json.dumps({**listing.filter, listing.value_key: value})
+        reply = json.loads(self.operation(self.words.broker_resource, listing.operation, chosen, 1, most))
+        return list(reply[listing.rows_key])
 
     def _attribute(self, resource: str, name: str) -> Any:
         return self._request(resource, {self.words.attribute_header: name}, "")

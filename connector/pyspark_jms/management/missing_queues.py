@@ -5,7 +5,7 @@ Most brokers create a queue for a subscription, without a word, so a misspelled 
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.wildcards import has_wildcards
@@ -53,15 +53,11 @@ def look_up_queues(
 
     Raises only ``InvalidDestinationError``: the broker has such a queue, and reads it by another name.
     """
-    timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
     names = [queue for queue in queues if not has_wildcards(queue)]
     if not names:
         return {}
     try:
-        impatient = replace(
-            settings, connect_timeout=min(_PATIENCE_SECONDS, settings.connect_timeout), receipt_timeout=timeout
-        )
-        with open_link(impatient) as link:
+        with open_link(settings.impatient(_PATIENCE_SECONDS)) as link:
             found = {queue: _look_up(link, queue) for queue in names}
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
         _log.debug("= it is not known whether the queues exist: %s", error)

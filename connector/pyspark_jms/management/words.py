@@ -10,8 +10,8 @@ __all__ = [
     "BROKER_J_MANAGEMENT",
     "READ",
     "ArtemisManagement",
-    "ConnectionList",
     "ConsumerList",
+    "Listing",
     "Management",
     "QueueAttributes",
     "SettingKeys",
@@ -51,20 +51,25 @@ class QueueAttributes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerList:
-    """The operation that lists consumers, and the keys of its JSON reply."""
+class Listing:
+    """An operation that lists what the broker has, and the keys of its JSON reply."""
 
     operation: str
     """The operation."""
 
-    of_queue: Mapping[str, str]
-    """The filter for the consumers of one queue, without its value."""
+    filter: Mapping[str, str]
+    """The filter that selects some of the rows, without its value."""
 
     value_key: str
     """The key of the filter's value."""
 
     rows_key: str
-    """The key of the list of consumers in the reply."""
+    """The key of the list of rows in the reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerList(Listing):
+    """Lists the consumers of one queue."""
 
     session_key: str
     """The key of a consumer's session."""
@@ -74,23 +79,6 @@ class ConsumerList:
 
     stomp: str
     """The protocol of a consumer over STOMP."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionList:
-    """The operation that lists connections, and the keys of its JSON reply."""
-
-    operation: str
-    """The operation."""
-
-    of_client: Mapping[str, str]
-    """The filter for the connections of one client id, without its value."""
-
-    value_key: str
-    """The key of the filter's value."""
-
-    rows_key: str
-    """The key of the list of connections in the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +184,8 @@ class ArtemisManagement(Management):
     consumers: ConsumerList
     """The operation of the broker that lists consumers."""
 
-    connections: ConnectionList
-    """The operation of the broker that lists connections."""
+    connections: Listing
+    """The operation of the broker that lists the connections of one client id."""
 
     delivery_attempts_key: str
     """The key, in the settings of an address, of the maximum number of deliveries of a message."""
@@ -258,16 +246,16 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     list_delivering="listDeliveringMessages",
     consumers=ConsumerList(
         operation="listConsumers",
-        of_queue={"field": "queue", "operation": "EQUALS"},
+        filter={"field": "queue", "operation": "EQUALS"},
         value_key="value",
         rows_key="data",
         session_key="session",
         protocol_key="protocol",
         stomp="STOMP",
     ),
-    connections=ConnectionList(
+    connections=Listing(
         operation="listConnections",
-        of_client={"field": "clientID", "operation": "EQUALS"},
+        filter={"field": "clientID", "operation": "EQUALS"},
         value_key="value",
         rows_key="data",
     ),

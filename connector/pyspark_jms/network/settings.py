@@ -2,7 +2,7 @@
 
 import os
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -103,6 +103,14 @@ class ConnectionSettings:
     max_message_bytes: int = 100 << 20
     on_too_large: Literal["stop", "deadLetter", "skip"] = "stop"
     """What a source does with a message above ``max_message_bytes``."""
+
+    def impatient(self, seconds: float) -> "ConnectionSettings":
+        """For a connection that a query can do without: it, and each answer, may take so long at most."""
+        return replace(
+            self,
+            connect_timeout=min(seconds, self.connect_timeout),
+            receipt_timeout=min(seconds, self.receipt_timeout),
+        )
 
 
 def _no_password() -> str:

@@ -61,6 +61,12 @@ class RegisterName:
     reader: int
     client_id: str | None = None
 
+    @classmethod
+    def of(cls, address: str, client_id: str | None = None) -> "RegisterName | None":
+        """The name of the register at this address, ``BASE.N``. None: no register has such an address."""
+        base, _, reader = address.rpartition(".")
+        return cls(base, int(reader), client_id) if base and reader.isdecimal() else None
+
     @property
     def address(self) -> str:
         return f"{self.base}.{self.reader}"
