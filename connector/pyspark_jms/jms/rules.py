@@ -111,12 +111,10 @@ def property_name_problem(name: str | None) -> str | None:
         return "is not a Java identifier (letters, digits, _ and $, no digit first): JMS 3.1 §3.8.1.1"
     if name.startswith(MARKER_PREFIX) and name not in _MARKERS_OF_ROWS:
         return f"begins with {MARKER_PREFIX}, which this connector reserves"
+    if name in JMSX_PROPERTIES:
+        return None
     if name.startswith("JMSX"):
-        return (
-            None
-            if name in JMSX_PROPERTIES
-            else "begins with JMSX and is not a property that JMS defines: JMS 3.1 §3.5.9"
-        )
+        return "begins with JMSX and is not a property that JMS defines: JMS 3.1 §3.5.9"
     if name.startswith("JMS") and not name.startswith("JMS_"):
         return "begins with JMS, which is reserved for headers: JMS 3.1 §3.8.1.1"
     return None

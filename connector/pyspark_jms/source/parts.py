@@ -34,13 +34,11 @@ def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -
     )
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
     rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
-    errors = rows.column("body_error") if options.columns is None else None
-    if options.columns is not None:
-        rows, errors = _asked(options.columns, rows)
+    asked, errors = _asked(options.columns, rows)
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
-    return rows, batch.num_rows - kept.num_rows
+    return asked, batch.num_rows - kept.num_rows
 
 
 def may_drop(source: Destination, dialect: str, options: SourceOptions, protocol: SourceProtocol) -> bool:
@@ -62,7 +60,10 @@ def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns |
     return options.columns.wanted(() if chosen is None else chosen.columns())
 
 
-def _asked(columns: ReadColumns, rows: Any) -> tuple[Any, Any]:
+def _asked(columns: ReadColumns | None, rows: Any) -> tuple[Any, Any]:
+    """The rows with the columns that are asked for, and their ``body_error``."""
+    if columns is None:
+        return rows, rows.column("body_error")
     from pyspark_jms.columns.read_properties import asked_rows  # with pyarrow's kernels, as decode
 
     return asked_rows(columns, rows)

@@ -340,9 +340,9 @@ class Dialect:
         """The part of such an id that is the same in every delivery. Only for a dialect with stable ids."""
         assert self.stable_id_separator is not None
         own = identifier if self.ack_header is None else identifier.partition(_ID_SEPARATOR)[2]
-        _, found, stable = (
-            own.partition(self.stable_id_separator.encode()) if self.stable_id_separator else (b"", b"", b"")
-        )
+        if not self.stable_id_separator:
+            return own
+        _, found, stable = own.partition(self.stable_id_separator.encode())
         return stable if found else own
 
     def header_of(self, column: str) -> bytes | None:
