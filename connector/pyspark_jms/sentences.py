@@ -1,10 +1,20 @@
 """The grammar of error texts that are put together from parts."""
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["one_full_stop", "with_article"]
+__all__ = ["MAX_FAULTS_SHOWN", "joined_faults", "one_full_stop", "with_article"]
+
+MAX_FAULTS_SHOWN = 10
+"""The most reasons that the ``body_error`` of a message names."""
 
 _SECOND_STOP = re.compile(r"(?<=[^.][.!?…])\.$")
+
+
+def joined_faults(reasons: Sequence[str]) -> str:
+    """The first reasons, and whether there are more."""
+    more = ["and more"] if len(reasons) > MAX_FAULTS_SHOWN else []
+    return "; ".join([*reasons[:MAX_FAULTS_SHOWN], *more])
 
 
 def one_full_stop(text: str) -> str:

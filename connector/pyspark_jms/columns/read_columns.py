@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, DDL_TYPES, SINK_ONLY
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BY_LOWER_NAME, DDL_TYPES, SINK_ONLY
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import JMSX_PROPERTIES
@@ -31,7 +31,6 @@ _PLAIN_TYPES: dict[pa.DataType, str] = {
 PROPERTY_TYPES: tuple[str, ...] = (*_PLAIN_TYPES.values(), "decimal")
 """The types of property columns, as Spark SQL names them."""
 
-_BY_LOWER_NAME = {name.lower(): name for name in COLUMNS}
 _JMSX_BY_LOWER_NAME = {name.lower(): name for name in JMSX_PROPERTIES}
 _IN_THE_MAP = "Column properties has every property as text."
 
@@ -98,7 +97,7 @@ def read_columns(fields: Sequence[pa.Field], shown: Sequence[str]) -> ReadColumn
     fixed: list[str | None] = []
     seen: dict[str, str] = {}
     for field, spelled in zip(fields, shown, strict=True):
-        column = _BY_LOWER_NAME.get(field.name.lower())
+        column = BY_LOWER_NAME.get(field.name.lower())
         if column is None:
             _check_property(field, spelled)
         elif field.type != ARROW_SCHEMA.field(column).type:
@@ -159,5 +158,5 @@ def _misspelled(name: str) -> str | None:
         return _JMSX_BY_LOWER_NAME[name.lower()]
     if not name.startswith("JMS"):
         return None
-    known = _BY_LOWER_NAME | _JMSX_BY_LOWER_NAME
+    known = BY_LOWER_NAME | _JMSX_BY_LOWER_NAME
     return known[get_close_matches(name.lower(), known, n=1, cutoff=0.0)[0]]

@@ -23,27 +23,17 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import MessageError, MessageFormatError
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert
 from pyspark_jms.jms.rules import TEXTS
-from pyspark_jms.sentences import with_article
+from pyspark_jms.sentences import joined_faults, with_article
 
-__all__ = ["MAX_FAULTS_SHOWN", "asked_rows", "read_property"]
-
-MAX_FAULTS_SHOWN = 10
+__all__ = ["asked_rows", "read_property"]
 
 _T = ValueType
 _TIMESTAMP = ARROW_SCHEMA.field("JMSTimestamp").type
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999, as Spark SQL has them."""
 
-_NATIVE: dict[ValueType, pa.DataType] = {
-    _T.BOOLEAN: pa.bool_(),
-    _T.BYTE: pa.int8(),
-    _T.SHORT: pa.int16(),
-    _T.INT: pa.int32(),
-    _T.LONG: pa.int64(),
-    _T.FLOAT: pa.float32(),
-    _T.DOUBLE: pa.float64(),
-    _T.STRING: pa.string(),
-}
+_NATIVE = {kind: found for found, kind in PROPERTY_TYPES.items() if found != pa.large_string()}
+"""JMS type → the Arrow type of its values."""
 _PLAIN_FLOAT = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?([eE]-?[0-9]{1,3})?$"
 """Texts of floats and doubles that Java and Arrow read alike; not all of them."""
 
@@ -51,7 +41,7 @@ _DECIMAL = pattern(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUE, _FALSE = (pa.scalar(text, pa.string()) for text in ("true", "false"))
 _NO_STRING, _NO_TRUTH = pa.scalar(None, pa.string()), pa.scalar(None, pa.bool_())
 _UNKNOWN = -1
-_SOURCES = [_T(kind) for kind in _NATIVE]
+_SOURCES = list(_NATIVE)
 _SOURCE_NAMES = pa.array([kind.value for kind in _SOURCES], pa.string())
 
 
@@ -82,9 +72,8 @@ def _with_reasons(errors: pa.Array, faults: list[tuple[int, str]]) -> pa.Array:
         return errors
     texts = errors.to_pylist()
     for row, of_row in groupby(sorted(faults, key=lambda fault: fault[0]), key=lambda fault: fault[0]):
-        reasons = [reason for _, reason in of_row]
-        more = ["and more"] if len(reasons) > MAX_FAULTS_SHOWN else []
-        texts[row] = "; ".join(filter(None, [texts[row], *reasons[:MAX_FAULTS_SHOWN], *more]))
+        reasons = joined_faults([reason for _, reason in of_row])
+        texts[row] = reasons if texts[row] is None else f"{texts[row]}; {reasons}"
     return pa.array(texts, pa.string())
 
 

@@ -7,7 +7,18 @@ first array of a process, and processes of Spark that only plan need no arrays.
 
 import pyarrow as pa
 
-__all__ = ["ARROW_SCHEMA", "COLUMNS", "DDL", "DDL_TYPES", "IGNORED_BY_SINK", "SINK_ONLY", "TYPED_VALUE"]
+__all__ = [
+    "ARROW_SCHEMA",
+    "BODY_COLUMNS",
+    "BY_LOWER_NAME",
+    "COLUMNS",
+    "DDL",
+    "DDL_TYPES",
+    "IGNORED_BY_SINK",
+    "PROPERTY_MAPS",
+    "SINK_ONLY",
+    "TYPED_VALUE",
+]
 
 TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
 """One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
@@ -40,6 +51,11 @@ _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
 )
 
 COLUMNS: tuple[str, ...] = tuple(name for name, _, _ in _COLUMNS)
+BY_LOWER_NAME: dict[str, str] = {name.lower(): name for name in COLUMNS}
+"""The columns as Spark finds them, in upper or lower case."""
+
+BODY_COLUMNS = frozenset({"body_type", "text", "bytes", "map", "stream"})
+PROPERTY_MAPS = frozenset({"properties", "property_types"})
 DDL_TYPES: dict[str, str] = {name: ddl for name, ddl, _ in _COLUMNS}
 DDL: str = ", ".join(f"`{name}` {ddl}" for name, ddl in DDL_TYPES.items())
 ARROW_SCHEMA: pa.Schema = pa.schema([pa.field(name, arrow) for name, _, arrow in _COLUMNS])

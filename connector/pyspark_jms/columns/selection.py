@@ -20,13 +20,12 @@ from jms_selector.arrow import keep
 from jms_selector.meaning.lenient import locate
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
-from pyspark_jms.columns.schema import COLUMNS
+from pyspark_jms.columns.schema import COLUMNS, PROPERTY_MAPS
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "Selector", "selection"]
 
-_MAPS = frozenset({"properties", "property_types"})
 _NO_SELECTORS = "selectors cannot be pushed down to it"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """Properties of an envelope: brokers see them, rows do not have them."""
@@ -76,7 +75,7 @@ class Selection:
         for selector, dialect in ((self._to_check, self.dialect), (self.pushed.residual, "spec")):
             for name in () if selector is None or selector.root is None else names(selector.root):
                 location = locate(dialect_of(dialect), name)
-                found |= {location.name} if location.kind else _MAPS
+                found |= {location.name} if location.kind else PROPERTY_MAPS
         return frozenset(found)
 
     def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:

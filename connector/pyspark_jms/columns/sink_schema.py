@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import pyarrow as pa
 
 from pyspark_jms.columns.property_types import EVERY_OTHER, PROPERTY_COLUMN, value_type
-from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
+from pyspark_jms.columns.schema import BY_LOWER_NAME, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.rules import is_left_out, property_name_problem
 
@@ -78,7 +78,7 @@ _ACCEPTS: dict[str, _Accepts] = {
     "content_type": _STRING,
 }
 
-_BY_LOWER_NAME = {name.lower(): name for name in (*COLUMNS, *SINK_ONLY)}
+_BY_LOWER_NAME = BY_LOWER_NAME | {name.lower(): name for name in SINK_ONLY}
 
 
 def check_columns(schema: pa.Schema, property_columns: Sequence[str] = ()) -> None:

@@ -17,7 +17,7 @@ from jms_selector import render
 from jms_selector.syntax.check import SELECTOR_HEADERS
 from jms_selector.syntax.kinds import Kind, integer_kind, to_float
 from jms_selector.syntax.tree import And, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
-from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
+from pyspark_jms.columns.schema import BY_LOWER_NAME, SINK_ONLY
 from pyspark_jms.columns.sql_conditions import Constant, column_name, constant, parse_condition, refuse
 from pyspark_jms.errors import SchemaError, UnsupportedConditionError
 from pyspark_jms.jms.model import DeliveryMode
@@ -45,7 +45,6 @@ _MAX_SCALE = 18
 """With more digits after the point, Spark rounds a decimal before it compares it with a bigint."""
 
 _IDS = {"JMSMessageID", "JMSCorrelationID"}
-_FIXED = {name.lower(): name for name in COLUMNS}
 _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DECLARE = 'Declare its type: selector_for(condition, schema="orderId INT").'
@@ -114,7 +113,7 @@ class _Columns:
     def resolve(self, part: Any) -> _Column:
         start, end = part.meta.start_pos, part.meta.end_pos
         name = column_name(str(part.children[0]))
-        if fixed := _FIXED.get(name.lower()):
+        if fixed := BY_LOWER_NAME.get(name.lower()):
             if fixed in _HEADERS:
                 return fixed, _HEADERS[fixed]
             raise refuse(self._text, start, end, f"is column {fixed}, which selectors do not see")

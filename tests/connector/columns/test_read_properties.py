@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.read_columns import WantedColumns, read_columns
-from pyspark_jms.columns.read_properties import MAX_FAULTS_SHOWN, asked_rows, read_property
+from pyspark_jms.columns.read_properties import asked_rows, read_property
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import MessageError
 from pyspark_jms.jms.conversions import READABLE_AS, ValueType, convert
+from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 
 TIMESTAMP = ARROW_SCHEMA.field("JMSTimestamp").type
 TARGETS = {

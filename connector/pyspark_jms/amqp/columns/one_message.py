@@ -52,10 +52,10 @@ from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
+from pyspark_jms.sentences import joined_faults
 
-__all__ = ["MAX_FAULTS_SHOWN", "Reading", "delivery_id", "read_message"]
+__all__ = ["Reading", "delivery_id", "read_message"]
 
-MAX_FAULTS_SHOWN = 10
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _BOOLEANS, _UBYTE, _UINTS, _BYTE, _TIMESTAMP = b"\x41\x42\x56", b"\x50", b"\x70\x52\x43", b"\x51", b"\x83"
 _LONGS, _TIMES = b"\x81\x55", b"\x81\x55\x83"
@@ -138,8 +138,7 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
         }
         id_ = row.columns["JMSMessageID"]
     if row.faults:
-        more = ["and more"] if len(row.faults) > MAX_FAULTS_SHOWN else []
-        row.columns["body_error"] = "; ".join(row.faults[:MAX_FAULTS_SHOWN] + more)
+        row.columns["body_error"] = joined_faults(row.faults)
         row.columns |= {"body_type": None, "text": None, "map": None, "stream": None, "bytes": message}
     row.columns["delivery_id"] = delivery_id(reading, id_, message)
     return row.columns

@@ -17,16 +17,14 @@ from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns, wanted_properties
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
-from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, fingerprint
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.columns.cut import Ints
 from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.columns.schema import COLUMNS
+from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
 from pyspark_jms.jms.model import DeliveryMode
 
 __all__ = ["columns_of"]
 
-_BODY_COLUMNS = frozenset({"body_type", "text", "bytes", "map", "stream"})
-_MAPS = frozenset({"properties", "property_types"})
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
 _NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
@@ -51,47 +49,22 @@ class _Rows:
         self._annotations = Annotations(reader, parts.annotations, len(parts), refusals)
 
     def columns(self) -> dict[str, pa.Array]:
-        if self._reading.wanted is not None:
-            return self._wanted_columns(self._reading.wanted)
-        earlier = self._header(4, UINT, absent=0)
-        message_ids = self._ids(_MESSAGE_ID, of_messages=True)
-        content_types = self._string(_CONTENT_TYPE, (SYM8, SYM32))
-        return {
-            **{name: read() for name, read in self._readers().items()},
-            "JMSMessageID": message_ids,
-            "JMSRedelivered": pa.array(earlier > 0),
-            "content_type": content_types,
-            "body_error": pa.nulls(len(self._parts), pa.string()),
-            "delivery_id": self._delivery_ids(message_ids),
-            **self._properties(message_ids, earlier),
-            **self._bodies(content_types),
-        }
-
-    def _wanted_columns(self, wanted: WantedColumns) -> dict[str, pa.Array]:
         """Each step is carried out only for a column that is wanted. A fault elsewhere in the message is not seen."""
-        names = wanted.fixed
+        wanted = self._reading.wanted
+        names = frozenset(COLUMNS) if wanted is None else wanted.fixed
         earlier = self._header(4, UINT, absent=0)
         message_ids = self._ids(_MESSAGE_ID, of_messages=True)
         found = {name: read() for name, read in self._readers().items() if name in names}
         found |= {"JMSMessageID": message_ids, "JMSRedelivered": pa.array(earlier > 0)}
         if "delivery_id" in names:
             found["delivery_id"] = self._delivery_ids(message_ids)
-        if "content_type" in names or _BODY_COLUMNS & names:
+        if "content_type" in names or BODY_COLUMNS & names:
             found["content_type"] = self._string(_CONTENT_TYPE, (SYM8, SYM32))
-        if _BODY_COLUMNS & names:
+        if BODY_COLUMNS & names:
             found |= self._bodies(found["content_type"], names)
-        if _MAPS & names:
+        if PROPERTY_MAPS & names:
             found |= self._properties(message_ids, earlier)
-        found |= wanted_properties(
-            self._reader,
-            self._parts,
-            self._refusals,
-            self._reading.dialect,
-            wanted.properties,
-            from_stomp=np.asarray(message_ids.is_null()),
-            delivery_counts=earlier,
-        )
-        return found
+        return found if wanted is None else found | self._wanted_properties(wanted, message_ids, earlier)
 
     def _readers(self) -> dict[str, Callable[[], pa.Array]]:
         """The columns that no other column needs."""
@@ -105,6 +78,7 @@ class _Rows:
             "JMSDeliveryTime": self._delivery_times,
             "JMSDeliveryMode": self._delivery_modes,
             "JMSPriority": self._priorities,
+            "body_error": lambda: pa.nulls(len(self._parts), pa.string()),
         }
 
     def _properties(self, message_ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
@@ -117,7 +91,18 @@ class _Rows:
             delivery_counts=earlier,
         )
 
-    def _bodies(self, content_types: pa.Array, wanted: Collection[str] = COLUMNS) -> dict[str, pa.Array]:
+    def _wanted_properties(self, wanted: WantedColumns, message_ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
+        return wanted_properties(
+            self._reader,
+            self._parts,
+            self._refusals,
+            self._reading.dialect,
+            wanted.properties,
+            from_stomp=np.asarray(message_ids.is_null()),
+            delivery_counts=earlier,
+        )
+
+    def _bodies(self, content_types: pa.Array, wanted: Collection[str]) -> dict[str, pa.Array]:
         types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
         return body_columns(
             self._reader,
@@ -203,8 +188,9 @@ class _Rows:
     def _fingerprints(self, rows: Ints) -> pa.Array:
         data = memoryview(self._reader.buffer)
         places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
-        annotated = not self._reading.dialect.changes_annotations
-        return fingerprint_texts([fingerprint(data[begin:end], annotated=annotated) for begin, end in places])
+        if self._reading.dialect.changes_annotations:
+            return fingerprint_texts([fingerprint(data[begin:end], annotated=False) for begin, end in places])
+        return fingerprint_texts([digest(data[begin:end]) for begin, end in places])
 
 
 def _int32(values: Ints) -> pa.Array:

@@ -14,9 +14,10 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.cut import require_offsets
 from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
+from pyspark_jms.sentences import joined_faults
 from pyspark_jms.stomp.columns.bodies import read_bodies
 from pyspark_jms.stomp.columns.body_types import BodyTypes, detect_body_types, force_body_type, lost_bodies
 from pyspark_jms.stomp.columns.frames import FrameBounds
@@ -24,14 +25,12 @@ from pyspark_jms.stomp.columns.header_count import with_few_headers
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts
 from pyspark_jms.stomp.columns.headers import Headers
 from pyspark_jms.stomp.columns.layout import layout_of
-from pyspark_jms.stomp.columns.lines import MAX_FAULTS_SHOWN, Fault, split_lines
+from pyspark_jms.stomp.columns.lines import Fault, split_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["BodyTypeOption", "decode"]
 
 BodyTypeOption: TypeAlias = Literal["auto", "text", "bytes"]
-
-_BODY_COLUMNS = frozenset({"body_type", "text", "bytes", "map", "stream"})
 
 _ROW_PREFIX = len("queue://") + len("/")
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
@@ -66,7 +65,7 @@ def decode(
     headers = Headers(texts, dialect, types.unread_markers, max_elements)
     columns, faults = headers.columns(names), headers.faults
     columns |= headers.property_columns(() if wanted is None else wanted.properties)
-    if names & _BODY_COLUMNS:
+    if names & BODY_COLUMNS:
         unread = types.unread | lost_bodies(texts, dialect, frames.body_ends - frames.body_starts)
         bodies = read_bodies(frames, types.codes, unread | too_many, types.transformed, max_elements, wanted=names)
         columns, faults = columns | bodies.columns, faults + bodies.faults
@@ -114,6 +113,5 @@ def _reasons(faults: list[Fault], rows: int) -> pa.Array:
     ordered = sorted(faults, key=lambda fault: (fault.row, fault.place))
     for row, of_row in groupby(ordered, key=lambda fault: fault.row):
         reasons = [fault.reason for fault in of_row]
-        more = ["and more"] if len(reasons) > MAX_FAULTS_SHOWN else []
-        texts[row] = "; ".join(reasons[:MAX_FAULTS_SHOWN] + more)
+        texts[row] = joined_faults(reasons)
     return pa.array(texts, pa.string())

@@ -23,13 +23,11 @@ from pyspark_jms.columns.cut import (
     require_offsets,
 )
 from pyspark_jms.jms.rules import shown_name
+from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
-__all__ = ["MAX_FAULTS_SHOWN", "Fault", "Lines", "split_lines"]
-
-MAX_FAULTS_SHOWN = 10
-"""The number of faults that ``body_error`` shows of one message: a header block may have a million bad lines."""
+__all__ = ["Fault", "Lines", "split_lines"]
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
@@ -101,6 +99,7 @@ class _Block:
         ``reason`` is called with a line and its number in the frame.
         """
         rows = np.searchsorted(self.first, lines, "right") - 1
+        # A header block may have a million bad lines.
         shown = np.arange(len(lines)) - np.searchsorted(rows, rows) <= MAX_FAULTS_SHOWN
         for row, line in zip(rows[shown].tolist(), lines[shown].tolist(), strict=True):
             self.faults.append(Fault(row, line, reason(line, line - int(self.first[row]) + 1)))

@@ -15,9 +15,10 @@ from amqp_messages import (
 )
 from plain_amqp import EPOCH, row_of
 
-from pyspark_jms.amqp.columns.one_message import MAX_FAULTS_SHOWN, Reading, delivery_id, read_message
+from pyspark_jms.amqp.columns.one_message import Reading, delivery_id, read_message
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 
 SOURCE = Destination.parse("queue://orders")
 READING = Reading(dialect=ARTEMIS, source=SOURCE, body_type="auto")
