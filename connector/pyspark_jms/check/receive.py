@@ -17,6 +17,7 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.missing_queues import look_up_queues
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
@@ -40,6 +41,10 @@ def receive_findings(
 
     ``loses_bodies``: not every message arrives over this protocol, or with its body. ``inspected`` lists such messages.
     """
+    found = look_up_queues(protocol.open_management, settings, [queue]).get(queue)
+    if found is not None and not found.exists:
+        yield Finding(name="received", value="nothing: a subscription would create the queue")
+        return
     destination = Destination(DestinationKind.QUEUE, queue)
     listed = inspected if loses_bodies else None
     before = set() if listed is None else {m["messageID"] for each in listed.delivering().values() for m in each}

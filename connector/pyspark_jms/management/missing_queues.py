@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.wildcards import has_wildcards
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.routing import is_read_topic
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["FoundQueue", "look_up_queues", "warn_of_missing_queues"]
@@ -26,6 +27,8 @@ class FoundQueue:
     """All messages of the queue, also those in delivery and those that are scheduled for later."""
     right_name: str | None = None
     """The name that the queue is read by, if the given name is not."""
+    is_topic: bool = False
+    """Whether the broker has a topic with subscriptions under the name, and no queue."""
 
 
 def warn_of_missing_queues(
@@ -51,7 +54,8 @@ def look_up_queues(
     """What the broker has under each name. Nothing is known of a pattern, and of no queue without the permission
     ``manage`` or on a broker without management.
 
-    Raises only ``InvalidDestinationError``: the broker has such a queue, and reads it by another name.
+    Raises only ``InvalidDestinationError``: the broker has such a queue, and reads it by another name, or it has such a
+    topic.
     """
     names = [queue for queue in queues if not has_wildcards(queue)]
     if not names:
@@ -63,6 +67,12 @@ def look_up_queues(
         _log.debug("= it is not known whether the queues exist: %s", error)
         return {}
     for queue, each in found.items():
+        if each.is_topic:
+            raise InvalidDestinationError(
+                f"{queue} is a topic with subscriptions on the broker, and no queue.",
+                "A query that reads it as a queue would change the topic for good. Use option topic, or read one of its"
+                f" durable subscriptions: option queue={queue}::CLIENTID.SUBSCRIPTIONNAME.",
+            )
         if each.right_name is not None:
             raise InvalidDestinationError(
                 f"Under the name {queue} the broker has no queue that can be read.", f"Did you mean {each.right_name}?"
@@ -76,7 +86,7 @@ def _look_up(link: ManagementLink, queue: str) -> FoundQueue:
         address = str(link.queue_attribute(name, words.address))
         messages = int(link.queue_attribute(name, words.messages))
     except InvalidDestinationError:
-        return FoundQueue(exists=False)
+        return FoundQueue(exists=False, is_topic=name == queue and is_read_topic(link, queue))
     separator = link.words.queue_separator
     given = queue.removesuffix(name).removesuffix(separator)
     if address == (given or name) or (not given and not _is_of_subscription(link, name)):

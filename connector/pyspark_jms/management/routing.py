@@ -10,11 +10,32 @@ from pyspark_jms.jms.wildcards import has_wildcards
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement, Management
 
-__all__ = ["is_fully_qualified", "routing_of"]
+__all__ = ["is_fully_qualified", "is_kept", "is_read_topic", "routing_of"]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
     return isinstance(words, ArtemisManagement) and words.queue_separator in name and not has_wildcards(name)
+
+
+def is_kept(link: ManagementLink, destination: Destination) -> bool:
+    """Whether the queue of a fully qualified name is durable. True also if there is no such queue."""
+    try:
+        return bool(link.queue_attribute(link.queue_name(destination.name), link.words.queue.durable))
+    except InvalidDestinationError:
+        return True
+
+
+def is_read_topic(link: ManagementLink, address: str) -> bool:
+    """Whether an address is a topic only, and has subscriptions."""
+    words = link.words
+    if not isinstance(words, ArtemisManagement):
+        return False
+    resource = words.address_resource.format(address)
+    try:
+        types = link.attribute(resource, words.address_routing_types)
+        return types == [words.queue.multicast] and bool(link.attribute(resource, words.address_queues))
+    except InvalidDestinationError:
+        return False
 
 
 def routing_of(link: ManagementLink, destination: Destination) -> DestinationKind:

@@ -49,6 +49,9 @@ class QueueAttributes:
     multicast: str = ""
     """That value for a topic subscription."""
 
+    durable: str | None = None
+    """Whether the queue is kept without a consumer. None: the broker does not show it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
@@ -172,6 +175,9 @@ class ArtemisManagement(Management):
     address_routing_types: str
     """The attribute of an address with its routing types."""
 
+    address_queues: str
+    """The attribute of an address with the names of its queues."""
+
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
 
@@ -225,6 +231,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     address_resource="address.{}",
     paging="paging",
     address_routing_types="routingTypes",
+    address_queues="queueNames",
     version="version",
     identity="nodeID",
     clock="currentTimeMillis",
@@ -238,6 +245,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         filter="filter",
         routing_type="routingType",
         multicast="MULTICAST",
+        durable="durable",
     ),
     queue_names="queueNames",
     delete_queue="destroyQueue",

@@ -51,7 +51,7 @@ def _require_plain(option: str, name: str, *, parsed: Iterable[str]) -> None:
 
 
 def _require_not_own(option: str, name: str) -> None:
-    if name.startswith(_OWN_PREFIX):
+    if any(part.startswith(_OWN_PREFIX) for part in name.split("::")):
         raise OptionConflictError(f"Option {option}={name} is a queue of the connector's own.", _REMEDY)
 
 

@@ -170,6 +170,7 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
             transform=True,
             browse=browse,
             selector=options.selector_for(link.dialect),
+            probes=True,
         )
     )
 

@@ -58,6 +58,13 @@ def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named)
 
 
 @pytest.mark.broker
+def test_a_queue_that_does_not_exist_is_not_created(broker, queue, settings_for):
+    (found,) = over_stomp(settings_for(broker), queue, 10_000, None)
+    assert (found.name, found.value) == ("received", "nothing: a subscription would create the queue")
+    assert not broker.has_queue(queue)
+
+
+@pytest.mark.broker
 def test_without_management(broker, queue, settings_for, named):
     with JmsClient(broker) as java:
         for body in ("text", {"a": 1}, None):

@@ -10,6 +10,7 @@ from waiting import wait_until
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.routing import is_fully_qualified
 from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 from pyspark_jms.network.address import parse_broker_url
@@ -88,6 +89,33 @@ def test_a_name_that_would_change_the_topic_is_refused(broker, queue, settings_f
         consume(settings_for(broker), f"{queue}.other::app.{queue}")
     assert (routing_types(broker, queue), routing_types(broker, f"{queue}.other")) == ("[MULTICAST]", "[ANYCAST]")
     assert not broker.has_queue("app.typo")
+
+
+def test_looking_at_a_subscription_that_is_not_durable_leaves_it_there(broker, queue, settings_for, consume, protocol):
+    """Artemis deletes it with its messages when a STOMP client unsubscribes from it."""
+    core = broker.jvm.org.apache.activemq.artemis.api.core
+    subscription = core.QueueConfiguration.of(f"{queue}.s").setAddress(queue).setRoutingType(core.RoutingType.MULTICAST)
+    broker.server.createQueue(subscription.setDurable(False).setAutoDelete(False), True)
+    with RawStomp(broker) as client:
+        client.send(queue, [((), "kept")], topic=True)
+    if protocol == "stomp":
+        with pytest.raises(UnsupportedError, match=r"deletes topic subscription .* over AMQP"):
+            consume(settings_for(broker), f"{queue}::{queue}.s")
+    else:
+        link = consume(settings_for(broker), f"{queue}::{queue}.s")
+        wait_until(lambda: link.waiting()[0] == 1)
+        link.close()
+    assert broker.message_count(f"{queue}.s") == 1
+
+
+def test_a_topic_with_subscriptions_is_not_read_as_a_queue(broker, queue, settings_for, stomp_settings, open_link):
+    """Over STOMP the subscription would give the topic a second routing type for good."""
+    broker.create_queue(queue, topic=True)
+    assert warn_of_missing_queues(open_link, settings_for(broker), [queue]) == (queue,), "nobody subscribes to it"
+    subscribe(stomp_settings(broker), queue)
+    with pytest.raises(InvalidDestinationError, match=f"{queue} is a topic .*queue={queue}::CLIENTID"):
+        warn_of_missing_queues(open_link, settings_for(broker), [queue])
+    assert routing_types(broker, queue) == "[MULTICAST]"
 
 
 def test_a_selector_that_the_broker_would_ignore_is_refused(

@@ -34,6 +34,7 @@ LETTERS = {"onBadMessage": "deadLetter"}
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a::dead"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.staging.0"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.commits"},
+        AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a.dead::pyspark-jms.commits.0"},
     ],
 )
 def test_two_names_of_one_queue_are_refused(given):

@@ -5,6 +5,8 @@ from contextlib import closing
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from amqp_messages import application_properties, section, string, timestamp
+from amqp_sending import put_encoded
 from numbered import fill, in_queue
 from proton import Message
 from proton.utils import BlockingConnection
@@ -13,7 +15,13 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value, settled, wait_until
 
-from pyspark_jms.errors import InvalidDestinationError, JMSError, LinkError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSError,
+    LinkError,
+    TransactionRolledBackError,
+    UnconvertibleMessageError,
+)
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.moving import look_for_targets, move
@@ -85,6 +93,21 @@ def test_over_stomp_no_message_is_lost_wherever_the_connection_ends(broker, queu
     found = in_queue(broker, to)
     assert set(found) == set(range(1_500))
     assert set(found.values()) <= {1, 2}
+
+
+@pytest.mark.deep
+def test_a_message_that_cannot_be_sent_over_stomp_costs_those_behind_it_no_attempt_at_each_move(broker, queue):
+    message = application_properties(t=timestamp(1)) + section(0x77, string("only over AMQP"))
+    put_encoded(broker, queue, [message])
+    fill(broker, queue, 50)
+    for _ in range(8):
+        with pytest.raises(UnconvertibleMessageError):
+            _move(broker, queue, f"{queue}.to")
+        wait_until(lambda: broker.consumer_count(queue) == 0)
+        if broker.message_count(queue) == 50:
+            break  # the message was moved to the dead-letter queue
+    assert max(broker.delivery_counts(queue)[4:]) <= 5
+    broker.purge(queue)
 
 
 def test_a_message_that_comes_back_is_moved_once(broker, queue, protocol):

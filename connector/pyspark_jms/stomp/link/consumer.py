@@ -8,7 +8,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.routing import is_fully_qualified, routing_of
+from pyspark_jms.management.routing import is_fully_qualified, is_kept, routing_of
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -59,6 +59,7 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
     try:
         with StompManagementLink(settings) as link:
             routing = routing_of(link, destination)
+            kept = routing is DestinationKind.QUEUE or is_kept(link, destination)
     except (JMSSecurityError, UnsupportedError) as error:
         if destination.kind is DestinationKind.TOPIC:
             return destination.kind
@@ -67,6 +68,12 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
             f" other routing type would change the address for good. {error.fact}",
             f"{error.remedy} Or read {destination.name} over AMQP, which needs no such permission.",
         ) from None
+    if not kept:
+        raise UnsupportedError(
+            f"{dialect.name} deletes topic subscription {destination.name}, which is not durable, when a STOMP client"
+            " has read it.",
+            f"Read {destination.name} over AMQP, which leaves it as it is.",
+        )
     if routing is not destination.kind and subscription.selector is not None:
         raise UnsupportedError(
             f"{dialect.name} ignores the selector of topic subscription {destination.name} over STOMP.",
@@ -111,9 +118,11 @@ class Consumer:
             raise
 
     def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
-        is_queue = routing is DestinationKind.QUEUE and subscription.durable is None
+        """Not for a plain topic subscription: what is given back at its end is lost."""
+        is_full_name = is_fully_qualified(subscription.destination.name, self.dialect.management)
+        keeps = routing is DestinationKind.QUEUE or subscription.durable is not None or is_full_name
         is_wider = subscription.window_bytes > 1
-        return subscription.probes and is_queue and is_wider and bool(self.dialect.conversion_errors)
+        return subscription.probes and keeps and is_wider and bool(self.dialect.conversion_errors)
 
     @property
     def subscription(self) -> Subscription:

@@ -3,10 +3,12 @@
 Artemis ends the connection at such a message, and each message that the connection has in delivery loses a delivery
 attempt. The messages that lost one come marked as redelivered. So the redelivered messages at the head of a queue are
 received one at a time: one connection receives a message and gives it back, another one holds it from then on, and the
-next is received. A message that cannot be converted ends the first connection only.
+next is received. A message that cannot be converted ends the first connection only. A durable subscription is a queue
+that several connections may read, so the same is done there.
 """
 
 import contextlib
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +16,7 @@ from typing import Self
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, UnconvertibleMessageError
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
@@ -21,6 +24,8 @@ from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
 from pyspark_jms.stomp.wire.header import header_of
 
 __all__ = ["MAX_PROBED", "is_redelivered", "other_messages", "pass_redelivered", "probe_queue", "spend_attempt"]
+
+_log = logging.getLogger("pyspark_jms.link")
 
 MAX_PROBED = 100
 """The redelivered messages that are received one at a time, within two seconds. Behind them the window is opened."""
@@ -58,8 +63,18 @@ def probe_queue(connection: Connection, settings: ConnectionSettings, subscribe:
         spend_attempt(settings, subscribe, dialect, first)
         raise
     _take_last(connection)
-    if first is not None and is_redelivered(first):
+    if first is None or not is_redelivered(first):
+        return
+    try:
         pass_redelivered(settings, subscribe, dialect)
+    except UnconvertibleMessageError:
+        raise
+    except JMSError as error:  # the queue may admit one consumer only, as an unshared subscription of an AMQP client
+        _log.warning(
+            "! the redelivered messages of %s are not received one at a time first: %s",
+            subscribe["destination"],
+            error.fact,
+        )
 
 
 def _await_message(connection: Connection, seconds: float) -> MessageBlock | None:
@@ -127,10 +142,11 @@ def spend_attempt(
 
     The broker hands the consumer the next message before it ends the consumer. Two messages that lose each attempt
     together reach ``max-delivery-attempts`` together, so the second attempt is made with a selector that the neighbour
-    does not match. Does nothing if no selector distinguishes the neighbour. Never raises.
+    does not match. Does nothing if no selector distinguishes the neighbour, and at a topic subscription, where the
+    broker ignores selectors. Never raises.
     """
     others = None if neighbour is None else other_messages(neighbour, dialect)
-    if others is None:
+    if others is None or not _takes_selector(subscribe, dialect):
         return
     selector = _both(subscribe.get("selector"), others)
     with (
@@ -139,6 +155,10 @@ def spend_attempt(
     ):
         for _ in range(_SECOND_TRIES):
             second.receive()
+
+
+def _takes_selector(subscribe: Mapping[str, str], dialect: Dialect) -> bool:
+    return subscribe.items() >= dialect.subscribe_headers[DestinationKind.QUEUE].items()
 
 
 def other_messages(block: MessageBlock, dialect: Dialect) -> str | None:
@@ -175,7 +195,9 @@ class _OneMessageEach:
 
     def __init__(self, settings: ConnectionSettings, subscribe: Mapping[str, str], dialect: Dialect) -> None:
         self._subscribe = {**subscribe, dialect.window_header: "1"}
-        self._connection: Connection = connect(replace(settings, client_id=None))  # the caller's connection uses it
+        # The caller's connection uses the client id. It is a part of the name of a durable subscription.
+        is_durable = dialect.durable_subscriptions.name_header in subscribe
+        self._connection: Connection = connect(settings if is_durable else replace(settings, client_id=None))
         self._subscriptions = 0
         self.last: MessageBlock | None = None
         """The last message; None if the queue had none, or before the first."""

@@ -53,10 +53,10 @@ _SECURITY_REMEDY = (
 )
 _CONVERSION_REMEDY = (
     "The queue has a message that this broker cannot send over STOMP, usually one of an AMQP client. Read the queue"
-    " over AMQP, where the message is a row (brokerUrl=amqp://…), or move it away with an AMQP client. With"
-    " windowBytes=1 a query reads the messages before it over STOMP. Each start costs the message and its next"
-    " neighbours a delivery attempt. If somebody deleted the queue or closed its consumer on the broker, start the"
-    " query again."
+    " over AMQP, where the message is a row (brokerUrl=amqp://…; a durable subscription as"
+    " queue=TOPIC::CLIENTID.SUBSCRIPTIONNAME), or move it away with an AMQP client. With windowBytes=1 a query reads"
+    " the messages before it over STOMP. Each start costs the message and its next neighbours a delivery attempt. If"
+    " somebody deleted the queue or closed its consumer on the broker, start the query again."
 )
 _SUBSCRIBE_REMEDY = (
     "This user may not consume from this destination, or the address of a topic also has the routing type ANYCAST, with"

@@ -10,12 +10,14 @@ from streaming import access
 from waiting import await_value, wait_until
 
 from pyspark_jms.errors import UnconvertibleMessageError
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.conversion_probe import _both, is_redelivered, other_messages
-from pyspark_jms.stomp.source import StompSource
 
 STARTS = 12
 """Artemis moves a message to the dead-letter queue after ten attempts."""
@@ -63,18 +65,19 @@ def test_the_mark_of_a_redelivered_message():
     assert not is_redelivered(received(b"a:redelivered:true"))
 
 
-def put_healthy(broker, queue, *bodies):
+def put_healthy(broker, queue, *bodies, topic=False):
     with RawStomp(broker) as client:
-        client.send(queue, [((), body) for body in bodies])
+        client.send(queue, [((), body) for body in bodies], topic=topic)
 
 
-def put_unconvertible(broker, queue):
+def put_unconvertible(broker, queue, *, kind="queue"):
     """A message with a property of type timestamp, which no converter of Artemis knows."""
-    put_encoded(broker, queue, [application_properties(t=timestamp(1)) + section(0x77, string("only over AMQP"))])
+    message = application_properties(t=timestamp(1)) + section(0x77, string("only over AMQP"))
+    put_encoded(broker, queue, [message], kind=kind)
 
 
 def look(options):
-    return [text for batch in peek(options, StompSource()) for text in batch.column("text").to_pylist()]
+    return [text for batch in peek(options, source_protocol(options)) for text in batch.column("text").to_pylist()]
 
 
 def stream(options):
@@ -129,3 +132,66 @@ def test_redelivered_messages_that_can_be_sent_cost_no_attempt(broker, queue, se
     assert look(SourceOptions.parse(access(broker) | {"queue": queue})) == ["1", "2", "3", "4"]
     await_value(lambda: broker.delivery_counts(queue), [1, 1, 1, 0])
     broker.purge(queue)
+
+
+def unshared(topic):
+    """The options of a durable subscription, and the name of its queue."""
+    return {"topic": topic, "subscriptionName": "daily", "clientId": topic}, f"{topic}.daily"
+
+
+def shared(topic):
+    name = topic.replace(".", "-")
+    return {"topic": topic, "subscriptionName": name, "sharedSubscription": "true"}, name
+
+
+def full_name(topic):
+    return {"queue": f"{topic}::{topic}.daily"}, f"{topic}.daily"
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    ("durable", "read"),
+    [
+        (unshared, stream),
+        pytest.param(shared, stream, marks=pytest.mark.deep),
+        pytest.param(full_name, look, marks=pytest.mark.deep),
+    ],
+)
+def test_each_later_start_of_a_durable_subscription_costs_the_message_and_the_next_one_an_attempt(
+    broker, queue, durable, read
+):
+    """Artemis takes no selector there, so nothing can spare the next one. Over AMQP the message is a row."""
+    more, subscription = durable(queue)
+    created = unshared(queue)[0] if durable is full_name else more
+    stream(SourceOptions.parse(access(broker) | created))
+    put_healthy(broker, queue, *map(str, range(25)), topic=True)
+    put_unconvertible(broker, queue, kind="topic")
+    put_healthy(broker, queue, *map(str, range(25, 50)), topic=True)
+    over_amqp = {"brokerUrl": broker.amqp_url, "queue": f"{queue}::{subscription}"}
+    assert look(SourceOptions.parse(access(broker) | over_amqp))[24:27] == ["24", "only over AMQP", "25"]
+    for _ in range(STARTS):
+        try:
+            rows = read(SourceOptions.parse(access(broker) | more))
+            break
+        except UnconvertibleMessageError:
+            wait_until(lambda: broker.consumer_count(subscription) == 0)
+            counts = broker.delivery_counts(subscription)
+            assert max(counts[:25] + counts[25 + NEIGHBOURS :]) <= FEW, counts
+    assert [row for row in rows if row not in {"25", "26", "27"}] == [
+        str(number) for number in range(50) if not 25 <= number <= 27
+    ]
+    assert "27" in rows, "at most two are moved with it"
+
+
+@pytest.mark.broker
+def test_a_queue_that_admits_one_consumer_is_read(broker, queue):
+    """As the durable subscription of an AMQP client."""
+    more, subscription = unshared(queue)
+    stream(SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url} | more))
+    put_healthy(broker, queue, "1", "2", topic=True)
+    options = SourceOptions.parse(access(broker) | full_name(queue)[0])
+    consumer = Consumer(options.connection, Subscription(destination=options.destinations[0], window_bytes=1 << 20))
+    wait_until(lambda: consumer.waiting()[0] == 2)
+    consumer.drop()
+    await_value(lambda: broker.delivery_counts(subscription), [1, 1])
+    assert look(options) == ["1", "2"]
