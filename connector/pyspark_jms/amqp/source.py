@@ -74,12 +74,16 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
         return {"lostCredit": self.prefetch.lost_credit}
 
-    def shown(self, messages: int) -> None:
+    @property
+    def browses(self) -> bool:
+        return self.dialect.browses
+
+    def shown(self, block: MessageBlock) -> None:
         """Without a browse, what was shown stays in the window until the end, and is given back then."""
-        if not self.dialect.browses:
+        if not self.browses:
             return
         with self.connection.core():
-            self.prefetch.released(messages)
+            self.prefetch.released(len(block))
 
     def require_unchanged(self) -> None:
         """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""

@@ -277,8 +277,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
     Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. A warning in the log"
-           " says if the queue has more. Default: over AMQP, if the user has the permission manage, all messages of the"
-           " queue at the start; otherwise, or with maxBytes, 10000"),
+           " says if the queue has more. Default: all messages that the queue has at the start, where the broker can"
+           " browse (see batch-and-sql.md); elsewhere, or with maxBytes, 10000"),
     Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
            " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.source.links import Timestamped
 
-__all__ = ["LONGEST_MS", "Drain"]
+__all__ = ["LONGEST_MS", "Drain", "was_sent_later"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -43,10 +43,9 @@ class Drain:
         return len(block)
 
     def _is_later(self, sent_ms: int | None, lane: int, now_ms: float) -> bool:
-        if sent_ms is not None and sent_ms <= self.started_ms + _CLOCKS_DIFFER_MS:
-            return False
-        if sent_ms is not None and sent_ms <= now_ms + _CLOCKS_DIFFER_MS:
-            return True
+        later = was_sent_later(sent_ms, started_ms=self.started_ms, now_ms=now_ms)
+        if later is not None:
+            return later
         if self._overdue(now_ms):
             _log.warning(
                 "! AvailableNow ends the reading of lane %d after %d minutes: its messages have no timestamp, or one in"
@@ -59,3 +58,10 @@ class Drain:
 
     def _overdue(self, now_ms: float) -> bool:
         return now_ms - self.started_ms >= LONGEST_MS
+
+
+def was_sent_later(sent_ms: int | None, *, started_ms: float, now_ms: float) -> bool | None:
+    """Whether a message was sent after the start. None: it has no timestamp, or one in the future."""
+    if sent_ms is None or sent_ms > max(started_ms, now_ms) + _CLOCKS_DIFFER_MS:
+        return None
+    return sent_ms > started_ms + _CLOCKS_DIFFER_MS

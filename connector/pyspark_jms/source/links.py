@@ -151,6 +151,10 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
         """Whether the broker has stored an acknowledgement once its receipt is there."""
 
     @property
+    def browses(self) -> bool:
+        """Whether the broker shows messages without delivering them, so that a window is enough for any queue."""
+
+    @property
     def browse_ended(self) -> bool:
         """Whether the broker has marked the end of a browse."""
 
@@ -189,8 +193,8 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
     def probe(self) -> str:
         """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 
-    def shown(self, messages: int) -> None:
-        """So many messages of a browse are not kept any more, and more may come."""
+    def shown(self, block: MessageBlock) -> None:
+        """The messages of a browse are not kept any more, and more may come."""
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""

@@ -154,7 +154,7 @@ def look_for_targets(
                 found.update(target.name for target in mover.movable(block)[:room])
                 if limit is not None and found.total() >= limit:
                     return found
-                link.shown(len(block))
+                link.shown(block)
                 quiet_since = time.monotonic()
             link.check_messages()
             arrivals.pause(_POLL_SECONDS)

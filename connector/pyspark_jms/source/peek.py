@@ -1,8 +1,9 @@
 """A batch read: subscribe, receive copies of the messages, unsubscribe. Nothing is removed.
 
-A batch read has no commit after which messages could be acknowledged, so it acknowledges none. Unsubscribing gives
-them back without spending a delivery attempt; while the peek runs, other consumers do not see them. Over AMQP the
-read browses, so that they do.
+A batch read has no commit after which messages could be acknowledged, so it acknowledges none. A broker that can browse
+shows the whole queue, a window at a time, and other consumers get the messages meanwhile. From another broker the read
+receives messages, up to a limit, and gives them back without spending a delivery attempt; other consumers do not see
+them until then.
 """
 
 import logging
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.part import BatchPart
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import ConnectionLostError
@@ -17,7 +19,8 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
+from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.parts import rows_of
 
 __all__ = ["peek"]
@@ -27,8 +30,10 @@ _POLL_SECONDS = 0.05
 _DEFAULT_MESSAGES, _DEFAULT_BYTES = 10_000, 64 << 20
 _NO_LIMIT = 1 << 62
 _WINDOW_PER_SIZE = 2
-"""The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice. A browse that
-goes on as its messages are shown has at most the default window.
+"""The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice."""
+_BROWSE_MESSAGES = 1 << 15
+"""How many messages of a browse are kept at most, two full blocks: of small ones the window of bytes holds a million,
+and each takes a hundred bytes beside its own.
 """
 
 
@@ -37,10 +42,9 @@ def peek(
 ) -> Iterator[Any]:
     """RecordBatches: at most ``maxMessages`` messages or ``maxBytes`` bytes, or what came before ``idleTimeout``.
 
-    Without both options, the read shows all messages that a queue had at the start, where the protocol can browse them
-    and their number is known. A queue that does not exist is left out, because a subscription would create it. The log
-    has a warning for such a queue, and for a queue with more messages than the read shows: ``limits`` names what the
-    user can raise.
+    Without both options, the read shows all messages that a queue had at the start, where the broker can browse them.
+    A queue that does not exist is left out, because a subscription would create it. The log has a warning for such a
+    queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
     limited = _Room(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
@@ -54,21 +58,12 @@ def peek(
                 destination.name,
             )
             continue
-        is_whole = queue is not None and _shows_whole_queues(options, protocol)
-        room = _Room(queue.messages, _NO_LIMIT) if queue is not None and is_whole else limited
-        before = shown
-        for span, link in _peek(options, protocol, destination, room):
+        look = _Look(options, protocol, destination, queue)
+        for span, link in look.spans(limited):
             part = BatchPart(str(destination), link.dialect.name, shown, span.messages())
-            room.take(span)
             shown += len(span)
             yield rows_of(part, options, protocol)[0]
-        if room.is_used_up or options.selector is None:
-            raises = None if is_whole else limits
-            _warn_of_rest(destination.name, shown - before, queue, raises, is_used_up=room.is_used_up)
-
-
-def _shows_whole_queues(options: SourceOptions, protocol: SourceProtocol) -> bool:
-    return protocol.browses_whole_queues and options.peek_messages is None and options.peek_bytes is None
+        look.warn_of_rest(limits)
 
 
 class _Room:
@@ -80,17 +75,122 @@ class _Room:
         self.is_used_up = False
         """Whether a message was left out, or one more would be."""
 
-    def fit(self, come: Span) -> Span:
+    @property
+    def is_left(self) -> bool:
+        return self.messages > 0 and self.size > 0
+
+    def take(self, come: Span) -> Span:
         """The first messages that have room. The first one of all has, whatever its size."""
         fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self._is_begun)
-        self.is_used_up = fits < len(come)
-        return come.cut(fits)[0]
+        taken = come.cut(fits)[0]
+        self._is_begun = self._is_begun or fits > 0
+        self.messages -= fits
+        self.size -= taken.size
+        self.is_used_up = fits < len(come) or not self.is_left
+        return taken
 
-    def take(self, span: Span) -> None:
-        self._is_begun = True
-        self.messages -= len(span)
-        self.size -= span.size
-        self.is_used_up = self.is_used_up or self.messages <= 0 or self.size <= 0
+
+class _Look:
+    """What the read shows of one queue."""
+
+    def __init__(
+        self, options: SourceOptions, protocol: SourceProtocol, destination: Destination, found: FoundQueue | None
+    ) -> None:
+        """``found``: None if it is not known how many messages the queue has."""
+        self._options, self._protocol = options, protocol
+        self._destination, self._found = destination, found
+        self._started_ms = time.time() * 1000
+        self._shown = 0
+        self._is_whole = self._is_used_up = self._met_later = False
+
+    def spans(self, limited: _Room) -> Iterator[tuple[Span, SourceLink]]:
+        """What the queue shows, as long as there is room."""
+        options = self._options
+        has_limits = options.peek_messages is not None or options.peek_bytes is not None
+        if has_limits and not limited.is_left:
+            self._is_used_up = True
+            return
+        arrivals = self._protocol.arrivals()
+        link = self._protocol.connect(options.connection, arrivals)
+        try:
+            self._is_whole = link.browses and not has_limits
+            room = self._whole_queue() if self._is_whole else limited
+            if room.is_left:
+                link.subscribe(self._subscription(link, room))
+                yield from self._receive(link, room, arrivals.pause)
+            self._is_used_up = not room.is_left or room.is_used_up
+        finally:
+            link.close()
+
+    def _whole_queue(self) -> _Room:
+        return _Room(_NO_LIMIT if self._found is None else self._found.messages, _NO_LIMIT)
+
+    def _receive(self, link: SourceLink, room: _Room, pause: Any) -> Iterator[tuple[Span, SourceLink]]:
+        quiet_since = time.monotonic()
+        while True:
+            for block in filter(len, link.take()):  # the mark that ends a browse may leave an empty one
+                earlier = self._sent_before_start(link, block)
+                shown = room.take(Span(0, block, 0, earlier))
+                if shown:
+                    self._shown += len(shown)
+                    yield shown, link
+                if room.is_used_up or self._met_later:
+                    return
+                link.shown(block)
+                quiet_since = time.monotonic()
+            if link.browse_ended or time.monotonic() - quiet_since >= self._options.idle_timeout:
+                return
+            _check(link)
+            pause(_POLL_SECONDS)
+
+    def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:
+        """How many of the first messages a read shows that knows no number of messages to end at: producers that go on
+        sending would keep it open for ever.
+        """
+        if not self._is_whole or self._found is not None:
+            return len(block)
+        now_ms = time.time() * 1000
+        if now_ms - self._started_ms > LONGEST_MS:
+            self._met_later = True
+            return 0
+        times = {"started_ms": self._started_ms, "now_ms": now_ms}
+        if not link.has_timestamps or not was_sent_later(link.sent_ms(block, len(block) - 1), **times):
+            return len(block)  # a queue is in the order of sending, except for priorities
+        self._met_later = True
+        return next(index for index in range(len(block)) if was_sent_later(link.sent_ms(block, index), **times))
+
+    def _subscription(self, link: SourceLink, room: _Room) -> Subscription:
+        messages = room.messages
+        if link.browses and messages > _BROWSE_MESSAGES:
+            messages = _BROWSE_MESSAGES
+        return Subscription(
+            destination=self._destination,
+            window_bytes=_WINDOW_PER_SIZE * min(room.size, _DEFAULT_BYTES if link.browses else room.size),
+            window_messages=messages,
+            transform=self._options.body_type == "auto",
+            browse=True,
+            selector=self._options.selector_for(link.dialect),
+            probes=True,
+        )
+
+    # --- what was not shown ---------------------------------------------------------------------
+
+    def warn_of_rest(self, limits: str) -> None:
+        if self._met_later:
+            _log.warning(
+                "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
+                " more. It is not known how many messages the queue had at the start",
+                f"{self._shown:,}",
+                self._destination.name,
+            )
+        elif self._is_used_up or self._options.selector is None:
+            _warn_of_rest(
+                self._destination.name,
+                self._shown,
+                self._found,
+                None if self._is_whole else limits,
+                is_used_up=self._is_used_up,
+            )
 
 
 def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str | None, *, is_used_up: bool) -> None:
@@ -106,8 +206,8 @@ def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str 
         figures = f"{shown:,}", f"{found.messages:,}", queue
         if limits is None:
             _log.warning(
-                "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer, or"
-                " scheduled for later, or were taken meanwhile",
+                "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer or"
+                " scheduled for later, were taken meanwhile, or did not come within idleTimeout",
                 *figures,
             )
             return
@@ -117,59 +217,6 @@ def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str 
             *figures,
             limits,
         )
-
-
-def _peek(
-    options: SourceOptions, protocol: SourceProtocol, destination: Destination, room: _Room
-) -> Iterator[tuple[Span, SourceLink]]:
-    """What the queue shows, as long as there is room. The caller takes each span from the room."""
-    if room.messages <= 0 or room.size <= 0:
-        return
-    arrivals = protocol.arrivals()
-    link = _browse(options, protocol, destination, arrivals, messages=room.messages, size=room.size)
-    try:
-        quiet_since = time.monotonic()
-        while True:
-            for block in link.take():
-                shown = room.fit(Span(0, block, 0, len(block)))
-                if shown:
-                    yield shown, link
-                if room.is_used_up:
-                    return
-                link.shown(len(block))
-                quiet_since = time.monotonic()
-            if link.browse_ended or time.monotonic() - quiet_since >= options.idle_timeout:
-                return
-            _check(link)
-            arrivals.pause(_POLL_SECONDS)
-    finally:
-        link.close()
-
-
-def _browse(
-    options: SourceOptions,
-    protocol: SourceProtocol,
-    destination: Destination,
-    arrivals: Arrivals,
-    *,
-    messages: int,
-    size: int,
-) -> SourceLink:
-    link = protocol.connect(options.connection, arrivals)
-    if protocol.browses_whole_queues:
-        size = min(size, _DEFAULT_BYTES)
-    link.subscribe(
-        Subscription(
-            destination=destination,
-            window_bytes=_WINDOW_PER_SIZE * size,
-            window_messages=messages,
-            transform=options.body_type == "auto",
-            browse=True,
-            selector=options.selector_for(link.dialect),
-            probes=True,
-        )
-    )
-    return link
 
 
 def _check(link: SourceLink) -> None:

@@ -77,8 +77,12 @@ class StompSourceLink(Consumer):
         sent = None if header is None else header_of(block, index, header)
         return int(sent) * self.dialect.timestamp_unit_ms or None if sent is not None and sent.isdigit() else None
 
-    def shown(self, messages: int) -> None:
-        """Artemis has no browse: what is not acknowledged stays in the window until the end."""
+    def shown(self, block: MessageBlock) -> None:
+        """An acknowledgement of a browsed message moves the window and nothing else. Without a browse, what was shown
+        stays in the window until the end.
+        """
+        if self.browses:
+            self.acknowledge(each for each in block.ids if each is not None)
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)

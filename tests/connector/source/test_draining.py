@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_jms.source.draining import LONGEST_MS, Drain
+from pyspark_jms.source.draining import LONGEST_MS, Drain, was_sent_later
 from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
@@ -83,3 +83,15 @@ def test_a_header_that_counts_seconds():
     drain = Drain(STARTED, 2.0)
     assert drain.sent_before_start(0, Link(unit_ms=1000), block_of(999, 1001, 1002), now_ms=NOW) == 2
     assert drain.ended == {0}
+
+
+@pytest.mark.parametrize(
+    ("sent", "later"),
+    [(None, None), (1_000_000, False), (1_001_000, False), (1_001_001, True), (1_011_000, True), (1_011_001, None)],
+)
+def test_a_message_was_sent_before_or_after_the_start_or_has_no_usable_time(sent, later):
+    assert was_sent_later(sent, started_ms=STARTED, now_ms=NOW) is later
+
+
+def test_a_clock_that_was_set_back_makes_no_message_later():
+    assert was_sent_later(1_000_500, started_ms=STARTED, now_ms=STARTED - 60_000) is False

@@ -1,15 +1,22 @@
+import time
+
+import pyarrow as pa
 import pytest
 from amqp_messages import binary, block_of, section
 from amqp_sending import settings_of
 from numbered import fill
 from streaming import access
-from waiting import await_count, await_value
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.peek import peek
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import _BROWSE_MESSAGES, peek
 from pyspark_jms.source.subscribing import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.source import StompSource
@@ -99,15 +106,72 @@ def test_warns_of_messages_that_another_consumer_has(broker, look, queue, caplog
     other.close()
 
 
-def test_where_the_number_is_not_known_there_may_be_more(look, queue, caplog):
+@pytest.fixture
+def unmanaged():
+    """A broker, and what a user without the permission manage needs."""
     permissions = {"send", "consume", "browse", "createAddress", "createDurableQueue"}
     with EmbeddedArtemis(users=[User("worker", "pw", permissions=permissions)]) as broker:
-        fill(broker, queue, 3)
-        assert len(look(queue, broker, user="worker", password="pw", maxMessages="2")) == 2
-        assert f"the read shows 2 messages of queue {queue} and reached its limit: there may be more" in caplog.text
-        caplog.clear()
-        assert len(look(queue, broker, user="worker", password="pw")) == 3
-        assert "the read shows" not in caplog.text
+        yield broker, {"user": "worker", "password": "pw"}
+
+
+def test_where_the_number_is_not_known_there_may_be_more(unmanaged, look, queue, caplog):
+    broker, user = unmanaged
+    fill(broker, queue, 3)
+    assert len(look(queue, broker, **user, maxMessages="2")) == 2
+    assert f"the read shows 2 messages of queue {queue} and reached its limit: there may be more" in caplog.text
+    caplog.clear()
+    assert len(look(queue, broker, **user)) == 3
+    assert "the read shows" not in caplog.text
+
+
+def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(unmanaged, queue, caplog):
+    """All of it, and no more: a producer that goes on sending would keep the read open for ever."""
+    broker, user = unmanaged
+    count = 10_500
+    fill(broker, queue, count)
+    await_count(broker, queue, count)
+    access = {"brokerUrl": broker.amqp_url, "queue": queue, "idleTimeout": "10m"} | user
+    options = SourceOptions.parse(access, "batch")
+    batches = peek(options, source_protocol(options))
+    rows = [next(batches)]
+    later_ms = time.time() * 1000 + 1_100
+    wait_until(lambda: time.time() * 1000 > later_ms)
+    fill(broker, queue, 3)
+    rows += batches
+    assert [n for each in rows for n in each.column("sequence").to_pylist()] == list(range(count))
+    assert [text for each in rows for text in each.column("text").to_pylist()] == [f"text {n}" for n in range(count)]
+    assert f"the read shows {count:,} messages of queue {queue} and ended at one that was sent after" in caplog.text
+
+
+class _Watched(AmqpSource):
+    """Keeps the link that a read has made."""
+
+    def connect(self, settings, arrivals):
+        self.link = super().connect(settings, arrivals)
+        return self.link
+
+
+@pytest.mark.deep
+def test_a_browse_of_a_long_queue_keeps_a_window_of_messages_and_shows_each_once(broker, queue, caplog):
+    """Small messages: a window of bytes alone would hold all of them. The reader is as slow as can be."""
+    count = 100_000
+    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}
+    texts = pa.array([f"text {n}" for n in range(count)])
+    send_at_least_once(AMQP_SINK, SinkOptions.parse(given), iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
+    await_count(broker, queue, count)
+    protocol, options = _Watched(), SourceOptions.parse(given, "batch")
+    read, kept, found = 0, [], []
+    for rows in peek(options, protocol):
+        assert rows.column("sequence").to_pylist() == list(range(read, read + len(rows)))
+        found.append(rows.column("text"))
+        receiver = protocol.link.prefetch.receiver
+        wait_until(lambda receiver=receiver: not receiver.credit or receiver.transfers.total_messages == count)
+        kept.append(receiver.transfers.total_messages - read)
+        read += len(rows)
+    assert pa.concat_arrays(found).equals(texts)
+    assert max(kept) <= _BROWSE_MESSAGES
+    assert caplog.text == ""
+    await_count(broker, queue, count)
 
 
 def test_a_queue_that_does_not_exist_is_warned_of_and_not_made(broker, look, queue, caplog):

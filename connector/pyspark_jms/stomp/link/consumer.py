@@ -134,6 +134,10 @@ class Consumer:
         return self.connection.dialect
 
     @property
+    def browses(self) -> bool:
+        return self.dialect.browse_headers is not None
+
+    @property
     def confirms_acknowledgements(self) -> bool:
         return self.dialect.ack_receipts_are_durable
 
