@@ -32,6 +32,8 @@ class ProtonBroker(MessagingHandler):
         """Address → the bodies that wait there."""
         self.hostnames = []
         """Of the clients' opens, in order."""
+        self.container_ids = []
+        """The same."""
         self.browses = 0
         """How many links asked for the distribution mode copy."""
         self.deliveries = 0
@@ -39,6 +41,8 @@ class ProtonBroker(MessagingHandler):
         self._outcomes, self._coordinator, self._product, self._echoes = outcomes or {}, coordinator, product, echoes
         self._refusal = refusal
         self._in_flight = {}
+        self._properties = {}
+        """Body, as text → the application properties of the last message that a client sent with it."""
         self._listening = threading.Event()
         self._container = Container(self)
         self._injector = EventInjector()
@@ -78,6 +82,7 @@ class ProtonBroker(MessagingHandler):
 
     def on_connection_opening(self, event):
         self.hostnames.append(event.connection.remote_hostname)
+        self.container_ids.append(event.connection.remote_container)
         event.connection.offered_capabilities = [symbol("ANONYMOUS-RELAY")]
         event.connection.properties = {symbol("product"): self._product}
 
@@ -108,6 +113,7 @@ class ProtonBroker(MessagingHandler):
             return
         if outcome is Delivery.ACCEPTED:
             self.queues[address].append(event.message.body)
+            self._properties[str(event.message.body)] = event.message.properties
         if outcome is not None:
             delivery.update(outcome)
         delivery.settle()
@@ -117,7 +123,7 @@ class ProtonBroker(MessagingHandler):
         waiting = self.queues[sender.remote_source.address]
         while sender.credit and waiting:
             body = waiting.pop(0)
-            message = Message(body=body, id=str(uuid.uuid4()))
+            message = Message(body=body, id=str(uuid.uuid4()), properties=self._properties.get(str(body)))
             self._in_flight[sender.send(message).tag] = (sender.remote_source.address, body)
             self.deliveries += 1
         if sender.drain_mode:

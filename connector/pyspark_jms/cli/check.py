@@ -1,11 +1,18 @@
 """``pyspark-jms check``: what a broker can do for a user, and what is on a queue."""
 
 import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
 
+from pyspark_jms import __version__
 from pyspark_jms.cli.access import add_access, source_options
 from pyspark_jms.cli.command import Command
+from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionConflictError
 
 __all__ = ["COMMAND"]
+
+_REPORT = "conformance.md"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,10 +34,56 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--staging-queue", metavar="NAME", help="over AMQP, also check this queue of option stagingQueue")
     add("--scratch-queue", default="pyspark-jms.check", metavar="NAME", help=f"queue for test messages {shown}")
+    add(
+        "--conformance",
+        action="store_true",
+        help="test with messages what the broker does on the empty queue --queue, and write a report",
+    )
+    add("--report", metavar="FILE", help=f"with --conformance: file for the report, instead of {_REPORT}")
     add("--json", action="store_true", help="print JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
+    return _run_conformance(options) if _is_conformance(options) else _run_checks(options)
+
+
+def _is_conformance(options: argparse.Namespace) -> bool:
+    if options.report is not None and not options.conformance:
+        raise OptionConflictError("--report is given without --conformance.", "Give both or neither.")
+    if options.conformance and options.queue is None:
+        raise MissingOptionError(
+            "--conformance is given without --queue.", "Name an empty queue that nothing else uses: --queue scratch."
+        )
+    if options.conformance and (options.receive or options.staging_queue is not None):
+        raise OptionConflictError(
+            "--conformance is given with --receive or --staging-queue.", "Run the command twice, each with one of them."
+        )
+    return bool(options.conformance)
+
+
+def _run_conformance(options: argparse.Namespace) -> int:
+    from pyspark_jms.check.conformance.run import run_conformance
+    from pyspark_jms.check.findings import as_json, as_table, failed
+
+    parsed = source_options(options, queue=options.queue)
+    with _opened(Path(options.report or _REPORT)) as file:
+        report = run_conformance(parsed.connection, options.queue)
+        file.write(report.as_markdown(__version__, datetime.now(UTC)))
+    print(as_json(report.findings) if options.json else f"{as_table(report.findings)}\n\nreport: {file.name}")
+    return int(failed(report.findings))
+
+
+def _opened(path: Path) -> TextIO:
+    """Opened before the tests, which take a minute."""
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InvalidOptionError(
+            f"--report {path} cannot be written: {error.strerror}.", "Name another file."
+        ) from None
+
+
+def _run_checks(options: argparse.Namespace) -> int:
     from pyspark_jms.check.findings import as_json, as_table, failed
     from pyspark_jms.check.run import CheckRequest, run_checks
 
@@ -54,7 +107,9 @@ COMMAND = Command(
     description="Connect, test on a scratch queue the features that source and sink need, and print their "
     "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages "
     "that cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
-    "reads; the messages stay on the queue. The exit code is 1 if there is a problem.",
+    "reads; the messages stay on the queue. With --conformance, send test messages to that queue instead, which must "
+    "be empty, and compare what the broker does with what the connector assumes. The exit code is 1 if there is a "
+    "problem.",
     epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user needs "
     "the permission `manage`. Without it, the other checks run.",
     add_arguments=_add_arguments,

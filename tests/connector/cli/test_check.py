@@ -38,6 +38,23 @@ def test_check_refuses_wrong_options_before_it_connects(capsys):
     assert "[JMS_INVALID_OPTION] --broker-url" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--conformance"], "[JMS_MISSING_OPTION] --conformance is given without --queue."),
+        (["--conformance", "--queue", "q", "--receive"], "[JMS_OPTION_CONFLICT] --conformance is given with --receive"),
+        (["--report", "x.md"], "[JMS_OPTION_CONFLICT] --report is given without --conformance."),
+        (
+            ["--conformance", "--queue", "q", "--report", "/dev/null/x.md"],
+            "[JMS_INVALID_OPTION] --report /dev/null/x.md cannot",
+        ),
+    ],
+)
+def test_check_refuses_wrong_options_of_conformance_before_it_connects(arguments, error, capsys):
+    assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1", *arguments]) == 1
+    assert error in capsys.readouterr().err
+
+
 def test_check_of_an_unreachable_broker(capsys):
     assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1"]) == 1
     assert capsys.readouterr().out.startswith("! connection            [JMS_BROKER_UNREACHABLE] stomp://127.0.0.1:1 ")
