@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
+from pyspark_jms.amqp.dialects.refusals import require_one_entity
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.senders import Senders, await_accepted, await_credit
 from pyspark_jms.amqp.link.transactions import Transactions
@@ -48,6 +49,7 @@ class AmqpMover(AmqpSourceLink):
 
     def require_movable(self) -> None:
         try:
+            require_one_entity(self.dialect)
             transactions = Transactions(self.connection)
             transactions.begin()
             transactions.roll_back()

@@ -9,7 +9,7 @@ from typing import Self
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects.refusals import require_register
+from pyspark_jms.amqp.dialects.refusals import require_one_entity, require_register
 from pyspark_jms.amqp.link.commit_ledger import (
     Admit,
     TokenLedger,
@@ -64,7 +64,7 @@ class AmqpSinkLink:
         now_ms: int,
         first_row: int = 0,
         numbers: Int64s | None = None,
-        in_transaction: bool = True,  # noqa: ARG002  # decided by ``send`` and ``send_at_once``
+        in_transaction: bool = True,
         confirm_each: bool = False,  # noqa: ARG002
     ) -> Sequence[MessageBlock]:
         blocks = encode(
@@ -80,6 +80,8 @@ class AmqpSinkLink:
         )
         if not self._producer.is_open:
             by_row = "destination" in {name.lower() for name in rows.schema.names}
+            if by_row and in_transaction:
+                require_one_entity(self._producer.dialect)
             self._open(None if by_row else defaults.destination)
         return blocks
 

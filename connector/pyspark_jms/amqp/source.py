@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
-from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_readable
+from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_enough_unacknowledged, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
@@ -55,11 +55,12 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         destination: Destination,
         durable: DurableSubscription | None,
         *,
-        selected: bool,  # noqa: ARG002  # STOMP brokers have limits of these two
-        min_messages: int | None,  # noqa: ARG002
+        selected: bool,  # noqa: ARG002  # STOMP brokers have limits of it
+        min_messages: int | None,
     ) -> None:
         """What else a broker refuses, its attach shows."""
         require_readable(self.dialect, destination.kind)
+        require_enough_unacknowledged(self.dialect, min_messages)
         if durable is not None:
             self.dialect.refused_subscriptions.check(destination.name, durable)
 

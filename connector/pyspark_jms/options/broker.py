@@ -76,8 +76,9 @@ def _named(values: Mapping[str, Any]) -> Any:
 
 
 def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
-    if protocol_of(values) == "stomp" and (dialect := _named(values)) is not None:
-        stomp_refusals.require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+    refusals: Any = amqp_refusals if protocol_of(values) == "amqp" else stomp_refusals
+    if (dialect := _named(values)) is not None:
+        refusals.require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
 
 
 def require_readable(values: Mapping[str, Any]) -> None:

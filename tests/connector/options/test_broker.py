@@ -7,11 +7,12 @@ from pyspark_jms.options.broker import BROKERS
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 
+DOCUMENTED = ("azure-service-bus", "solace", "ibm-mq")
 STOMP, AMQP = "stomp://localhost", "amqp://localhost"
 
 
 def test_brokers_of_both_protocols_are_listed_once():
-    assert BROKERS == ("artemis", "classic", "rabbitmq", "broker-j", "amqp")
+    assert ("artemis", "classic", "rabbitmq", "broker-j", *DOCUMENTED, "amqp") == BROKERS
 
 
 @pytest.mark.parametrize(("url", "broker"), [(STOMP, "amqp"), (STOMP, "broker-j")])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.documented import AZURE_SERVICE_BUS, IBM_MQ, SOLACE
 from pyspark_jms.amqp.dialects.rabbitmq import RABBITMQ
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
@@ -12,12 +13,16 @@ from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 __all__ = [
     "AMQP",
     "ARTEMIS",
+    "AZURE_SERVICE_BUS",
     "BROKER_J",
     "CLASSIC",
     "DIALECTS",
+    "IBM_MQ",
     "RABBITMQ",
+    "SOLACE",
     "Dialect",
     "dialect_named",
+    "dialect_of_host",
     "dialect_of_product",
 ]
 
@@ -106,7 +111,10 @@ AMQP = Dialect(
 """Any other AMQP 1.0 broker. Its capabilities are used. What only a repeated request would show is not, because a
 broker may repeat what it does not do: it gets no selectors, and a batch read receives and gives back."""
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ, BROKER_J, AMQP)}
+_DOCUMENTED = (AZURE_SERVICE_BUS, SOLACE, IBM_MQ)
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ, BROKER_J, *_DOCUMENTED, AMQP)
+}
 """Every dialect by its name, which is a value of option ``broker``."""
 
 
@@ -118,5 +126,13 @@ def dialect_of_product(product: str | None) -> Dialect:
     """The dialect for ``product`` of the broker's ``open`` (AMQP 1.0 §2.7.1)."""
     for dialect in DIALECTS.values():
         if product and product.startswith(dialect.products or ("\0",)):
+            return dialect
+    return AMQP
+
+
+def dialect_of_host(host: str) -> Dialect:
+    """The dialect of a hosted broker, for a product that is not known."""
+    for dialect in DIALECTS.values():
+        if host.lower().endswith(dialect.hosts or ("\0",)):
             return dialect
     return AMQP

@@ -37,8 +37,11 @@ class Dialect:
     products: tuple[str, ...] = ()
     """Beginnings of ``product`` in the properties of the broker's ``open``, by which the broker is detected."""
 
+    hosts: tuple[str, ...] = ()
+    """Ends of the host names of a hosted broker, by which it is detected if its ``open`` names no known product."""
+
     tested_versions: str
-    """Versions of the broker that the tests use."""
+    """Versions of the broker that the tests use; ``none``: the dialect is from documentation."""
 
     selector_dialect: str | None
     """The dialect of its selector filters in ``jms_selector``; None: no filters."""
@@ -69,6 +72,19 @@ class Dialect:
 
     refuses_topics: str = ""
     """Why no query can read a topic, as a sentence; empty if it can."""
+
+    topics_remedy: str = ""
+    """What to do instead."""
+
+    max_unacknowledged: int | None = None
+    """The most messages that may be in delivery to a reader, where the broker takes them back after a time and counts
+    an attempt. None: only the prefetch window limits them."""
+
+    one_entity_a_transaction: bool = False
+    """Whether a transaction may have messages of one queue or topic only."""
+
+    refused_in_container_ids: str = ""
+    """Regular expression: the characters that the id of a container must not have."""
 
     describes_queues: bool = False
     """Whether the broker tells the type of a queue (``link.queue_facts``)."""

@@ -28,6 +28,8 @@ RABBITMQ = Dialect(
     virtual_host_prefix="vhost:",
     browses=False,
     refuses_topics="Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
+    topics_remedy="Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option"
+    " queue in place of topic and subscriptionName.",
     describes_queues=True,
     default_redeliveries=20,
     changes_annotations=True,  # a quorum queue counts in x-acquired-count

@@ -9,6 +9,8 @@ from pyspark_jms.jms.model import DestinationKind
 __all__ = [
     "no_transactions",
     "refuse_journal",
+    "require_enough_unacknowledged",
+    "require_one_entity",
     "require_readable",
     "require_register",
     "require_staging",
@@ -28,8 +30,27 @@ def require_readable(dialect: Dialect, kind: DestinationKind) -> None:
     if kind is DestinationKind.TOPIC and dialect.refuses_topics:
         raise UnsupportedError(
             f"{dialect.refuses_topics} So it has no topics to read, and no durable subscriptions.",
-            "Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option queue"
-            " in place of topic and subscriptionName.",
+            dialect.topics_remedy,
+        )
+
+
+def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
+    """For minMessagesPerTrigger."""
+    most = dialect.max_unacknowledged
+    if least is not None and most is not None and least > most:
+        raise UnsupportedError(
+            f"minMessagesPerTrigger is {least}, but of {dialect.name} at most {most} messages are received before one"
+            " is acknowledged: it takes back what is not acknowledged in time.",
+            f"Set it to at most {most}, or remove the option.",
+        )
+
+
+def require_one_entity(dialect: Dialect) -> None:
+    """For a transaction with rows that name their destinations, or that acknowledges and sends."""
+    if dialect.one_entity_a_transaction:
+        raise UnsupportedError(
+            f"A transaction of {dialect.name} has messages of one queue or topic only.",
+            "Write to one destination: give option queue or topic, and no column destination. Or set transaction=none.",
         )
 
 

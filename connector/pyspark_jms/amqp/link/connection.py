@@ -4,13 +4,14 @@ The protocol core is guarded by ``changed``, which is notified when something ha
 """
 
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pyspark_jms.amqp.dialects import Dialect, dialect_named, dialect_of_product
+from pyspark_jms.amqp.dialects import AMQP, Dialect, dialect_named, dialect_of_host, dialect_of_product
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.stream import Stream
 from pyspark_jms.amqp.wire.connection import Connection as Core
@@ -117,7 +118,7 @@ class Connection:
         self._last_received = self._last_sent = self._last_quiet = time.monotonic()
         context = settings.tls.context() if address.tls else None
         self._core = Core(
-            container_id=settings.client_id or f"pyspark-jms-{uuid.uuid4().hex}",
+            container_id=_container_id(settings),
             hostname=_hostname(settings, address),
             login=_login(settings, address),
             idle_seconds=settings.heartbeat,
@@ -165,7 +166,8 @@ class Connection:
         if self._settings.broker != "auto":
             return dialect_named(self._settings.broker)
         product = self._core.peer.properties.get("product") if self._core.peer else None
-        return dialect_of_product(product if isinstance(product, str) else None)
+        dialect = dialect_of_product(product if isinstance(product, str) else None)
+        return dialect_of_host(self.address.host) if dialect is AMQP else dialect
 
     @property
     def server(self) -> str | None:
@@ -304,6 +306,13 @@ class Connection:
             if self._core.state is not ConnectionState.CLOSED:
                 self._core.receive_end()
             self.changed.notify_all()
+
+
+def _container_id(settings: ConnectionSettings) -> str:
+    """A new id without the characters that the broker of option ``broker`` refuses, or ``client_id``, as it is."""
+    refused = "" if settings.broker == "auto" else dialect_named(settings.broker).refused_in_container_ids
+    own = f"pyspark-jms-{uuid.uuid4().hex}"
+    return settings.client_id or (re.sub(refused, "_", own) if refused else own)
 
 
 def _login(settings: ConnectionSettings, address: Address) -> Login:

@@ -35,7 +35,8 @@ class Prefetch:
         """``paused``: no credit before ``resume``."""
         self.receiver = receiver
         self._connection = connection
-        self._window = CreditWindow(subscription.window_bytes, subscription.window_messages)
+        most = (subscription.window_messages, connection.dialect.max_unacknowledged)
+        self._window = CreditWindow(subscription.window_bytes, min((each for each in most if each), default=None))
         self._counted_messages = self._counted_bytes = 0
         self._grants = not paused
         self._blocks: list[MessageBlock] = []

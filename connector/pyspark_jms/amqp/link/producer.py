@@ -31,7 +31,7 @@ class Producer:
         """``patience``: for how many seconds to retry the connection while the broker is away. ``container_id``: the
         owner of the connection's durable subscriptions; without it, a new one.
         """
-        own = replace(settings, client_id=container_id or f"pyspark-jms-{uuid.uuid4().hex}")
+        own = replace(settings, client_id=container_id)
         self.connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
         self.transactions = Transactions(self.connection)
         self._sender: Sender | None = None

@@ -56,6 +56,12 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         "Create the address and queue on the broker, or let it create them (auto-create).",
     ),
     (
+        InvalidDestinationError,  # Azure Service Bus, from its documentation
+        (),
+        ("requires sessions",),
+        "Read a queue or a subscription without sessions: this connector asks for none.",
+    ),
+    (
         InvalidDestinationError,
         (),
         ("Incorrect Routing Type", "is not configured for"),

@@ -2,7 +2,15 @@
 
 import pytest
 
-from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ, dialect_of_product
+from pyspark_jms.amqp.dialects import (
+    AMQP,
+    ARTEMIS,
+    AZURE_SERVICE_BUS,
+    CLASSIC,
+    RABBITMQ,
+    dialect_of_host,
+    dialect_of_product,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,3 +26,9 @@ from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ, dialect_
 )
 def test_a_broker_is_detected_by_its_product(product, dialect):
     assert dialect_of_product(product) is dialect
+
+
+def test_a_hosted_broker_is_detected_by_its_host():
+    assert dialect_of_host("orders.ServiceBus.windows.net") is AZURE_SERVICE_BUS
+    for host in ("localhost", "servicebus.windows.net", "x.servicebus.windows.net.example"):
+        assert dialect_of_host(host) is AMQP
