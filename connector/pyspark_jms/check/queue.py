@@ -53,6 +53,14 @@ class Queue:
         address = str(self.attribute(self.words.queue.address))
         return dict(json.loads(self._link.operation(self.words.broker_resource, self.words.address_settings, address)))
 
+    def nodes(self) -> int:
+        """The nodes of the broker's cluster; a live broker and its backup are one."""
+        try:
+            shown = self._link.operation(self.words.broker_resource, self.words.topology)
+        except InvalidDestinationError:
+            return 1
+        return len({node.get("nodeID") for node in json.loads(shown or "[]")})
+
     def is_paging(self) -> bool:
         address = str(self.attribute(self.words.queue.address))
         return bool(self._link.attribute(self.words.address_resource.format(address), self.words.paging))
@@ -93,6 +101,32 @@ def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     if delivering and BodyType.STREAM in inspected.words.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
+    if (cluster := _cluster(inspected)) is not None:
+        yield cluster
+
+
+def _cluster(inspected: Queue) -> Finding | None:
+    """A reader is connected to one node, and each node has messages of its own."""
+    nodes = inspected.nodes()
+    if nodes <= 1:
+        return None
+    delay = int(inspected.settings().get(inspected.words.settings.redistribution_delay, -1))
+    figures = {"nodes": nodes, "redistributionDelay": delay}
+    if delay >= 0:
+        return Finding(
+            name="cluster",
+            value=f"{nodes} nodes; the messages of a node without a consumer move to one that has one",
+            advice="With AvailableNow a query may end before the messages of other nodes have moved.",
+            figures=figures,
+        )
+    return Finding(
+        name="cluster",
+        value=f"{nodes} nodes; a query reads the messages of the node that it is connected to, and no others",
+        verdict=Verdict.NOTE,
+        advice="Run one query for each node, or set redistribution-delay of this address to 0: it is -1, so messages"
+        " never move to the node that has the consumer. AvailableNow takes the queue for empty if this node has none.",
+        figures=figures,
+    )
 
 
 def paging_finding(inspected: Queue) -> Finding | None:

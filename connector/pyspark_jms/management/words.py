@@ -109,6 +109,10 @@ class SettingKeys:
     max_redelivery_factor: int
     """That limit where it is not set, as a multiple of the redelivery delay."""
 
+    redistribution_delay: str
+    """After how long without a consumer a queue's messages move to a node of the cluster that has one; milliseconds,
+    negative for never."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Management:
@@ -181,6 +185,9 @@ class ArtemisManagement(Management):
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
 
+    topology: str
+    """The operation of the broker that lists the nodes of its cluster."""
+
     list_messages: str
     """The operation of a queue that lists its messages."""
 
@@ -250,6 +257,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     queue_names="queueNames",
     delete_queue="destroyQueue",
     address_settings="getAddressSettingsAsJSON",
+    topology="listNetworkTopology",
     list_messages="listMessages",
     list_delivering="listDeliveringMessages",
     consumers=ConsumerList(
@@ -278,6 +286,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         redelivery_multiplier="redeliveryMultiplier",
         max_redelivery_delay="maxRedeliveryDelay",
         max_redelivery_factor=10,
+        redistribution_delay="redistributionDelay",
     ),
     body_type_key="type",
     body_types={

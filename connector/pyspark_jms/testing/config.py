@@ -61,6 +61,7 @@ class AddressSettings:
     max_size_bytes: int | None = None
     max_size_messages: int | None = None
     address_full_policy: Literal["PAGE", "DROP", "FAIL", "BLOCK"] | None = None
+    redistribution_delay: int | None = None
     auto_create_queues: bool | None = None
     auto_create_addresses: bool | None = None
 

@@ -1,0 +1,164 @@
+"""A live broker and its backup: three changes of the broker in the middle of a query. And two nodes of a cluster."""
+
+import json
+from collections import Counter
+from contextlib import closing
+
+import pyarrow as pa
+import pytest
+from artemis_pair import ArtemisPair, ClusterNode
+from waiting import wait_until
+
+from pyspark_jms import cli
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import peek
+from pyspark_jms.testing.ports import free_port
+
+pytestmark = [pytest.mark.broker, pytest.mark.deep]
+
+PORTION = 300
+
+
+@pytest.fixture
+def pair(tmp_path):
+    with ArtemisPair(tmp_path / "pair") as pair:
+        yield pair
+
+
+def send(broker, queue, numbers):
+    access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
+    rows = pa.record_batch({"text": [str(number) for number in numbers]})
+    send_at_least_once(AMQP_SINK, SinkOptions.parse(access), iter([rows]), patience=60)
+
+
+def shown(broker, queue):
+    access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
+    options = SourceOptions.parse(access | {"maxMessages": "100000", "idleTimeout": "2s"})
+    return [text for batch in peek(options, AmqpSource()) for text in batch.column("text").to_pylist()]
+
+
+class Run:
+    """One query from queue ``in`` to queue ``out`` or to files. It is started again when it ended with an error."""
+
+    def __init__(self, spark, pair, folder, protocol, guarantee):
+        self._spark, self._pair, self._folder = spark, pair, folder
+        self._access = {"brokerUrl": pair.url if protocol == "stomp" else pair.amqp_url}
+        self._access |= {"user": pair.user, "password": pair.password}
+        self._read = {"queue": "in", "maxMessagesPerTrigger": "50"}
+        self._write = {"queue": "out"}
+        exactly_once = guarantee == "exactly-once"
+        self._to_files = exactly_once and protocol == "stomp"
+        if self._to_files:
+            self._read["journalLocation"] = str(folder / "journal")
+        elif exactly_once:
+            self._read |= {"deliveryGuarantee": guarantee, "readers": "1"}
+            self._write["deliveryGuarantee"] = guarantee
+        self._query = None
+
+    def start(self):
+        rows = self._spark.readStream.format("jms").options(**self._access, **self._read).load().select("text")
+        writer = rows.writeStream.option("checkpointLocation", str(self._folder / "checkpoint"))
+        if self._to_files:
+            self._query = writer.foreachBatch(self._write_files).start()
+        else:
+            self._query = writer.format("jms").options(**self._access, **self._write).start()
+
+    def _write_files(self, batch, number):
+        """A repeated batch replaces its file."""
+        target = self._folder / "out" / f"{number}.json"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps([row.text for row in batch.collect()]))
+
+    def require_running(self):
+        if self._query is None or not self._query.isActive:
+            self.start()
+        return True
+
+    def count(self):
+        return len(self.rows()) if self._to_files else self._pair.active.message_count("out")
+
+    def rows(self):
+        if self._to_files:
+            return [text for path in (self._folder / "out").glob("*.json") for text in json.loads(path.read_text())]
+        return shown(self._pair.active, "out")
+
+    def await_rows(self, count):
+        wait_until(lambda: self.require_running() and self.count() >= count, seconds=240, what=f"row {count}")
+
+    def stop(self):
+        if self._query is not None:
+            self._query.stop()
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_three_changes_of_the_broker_lose_nothing(spark, pair, tmp_path, protocol, guarantee):
+    run = Run(spark, pair, tmp_path, protocol, guarantee)
+    try:
+        for number, change in enumerate((pair.fail_over, pair.fail_back, pair.fail_over, None)):
+            send(pair, "in", range(number * PORTION, (number + 1) * PORTION))
+            run.await_rows(number * PORTION + PORTION // 3)
+            if change is not None:
+                change()
+        run.await_rows(4 * PORTION)
+        wait_until(lambda: run.require_running() and pair.active.message_count("in") == 0, what="the last message")
+    finally:
+        run.stop()
+    found = Counter(run.rows())
+    assert set(found) == {str(number) for number in range(4 * PORTION)}, "0 lost"
+    if guarantee == "exactly-once":
+        assert found.total() == 4 * PORTION, "0 twice"
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    ports = free_port("127.0.0.1"), free_port("127.0.0.1")
+    first = ClusterNode(tmp_path / "a", ports[0], ports[1], redistribution_delay=0)
+    second = ClusterNode(tmp_path / "b", ports[1], ports[0], redistribution_delay=0)
+    with first, second:
+        yield first, second
+
+
+def test_a_reader_of_one_node_sees_the_other_node_s_messages_only_with_redistribution(nodes, capsys):
+    first, second = nodes
+    counts = {}
+    for queue in ("kept", "redistributed.q"):
+        send(first, queue, range(100))
+        with _reading(second, queue) as link:
+            if queue == "kept":
+                link.await_receipt(link.probe())
+                assert link.waiting()[0] == 0, "to AvailableNow the queue is empty"
+                send(second, queue, range(100, 110))
+                wait_until(lambda link=link: link.waiting()[0] >= 10)
+            else:
+                wait_until(lambda link=link: link.waiting()[0] == 100)
+            counts[queue] = link.waiting()[0], first.message_count(queue)
+    assert counts["kept"] == (10, 100)
+    assert counts["redistributed.q"][0] == 100
+    said = {queue: _checked(second, queue, capsys) for queue in counts}
+    assert said["kept"]["verdict"] == "note"
+    assert "redistribution-delay" in said["kept"]["advice"]
+    assert said["redistributed.q"]["verdict"] == "fine"
+
+
+def _reading(node, queue):
+    access = {"brokerUrl": node.amqp_url, "user": node.user, "password": node.password, "queue": queue}
+    options, source = SourceOptions.parse(access), AmqpSource()
+    link = source.connect(options.connection, source.arrivals())
+    link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
+    return closing(link)
+
+
+def _checked(node, queue, capsys):
+    where = ["--broker-url", node.amqp_url, "--user", node.user, "--option", f"password={node.password}"]
+    cli.main(["check", *where, "--queue", queue, "--json"])
+    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    return findings["cluster"]
