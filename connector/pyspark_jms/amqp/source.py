@@ -1,6 +1,7 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, NoReturn
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
@@ -8,6 +9,7 @@ from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_enough_unacknowledged, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.staging_queue import Names
@@ -19,7 +21,7 @@ from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.arrivals import Arrivals
@@ -161,6 +163,16 @@ class AmqpSource:
         self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None
     ) -> AmqpReaderLink:
         return AmqpReaderLink(settings, RegisterName(base, reader, client_id), arrivals)
+
+    def connect_log(
+        self,
+        settings: ConnectionSettings,
+        arrivals: Any,
+        subscription: Subscription,
+        position: str | int | datetime,
+        sql: str | None,
+    ) -> LogReader:
+        return LogReader(settings, arrivals, subscription, position, sql)
 
     def connect_probe(
         self,

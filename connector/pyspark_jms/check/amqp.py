@@ -22,6 +22,7 @@ _LIMIT_ADVICE = (
     " limit the broker drops the message, or dead-letters it if the queue has a dead-letter exchange. Raise"
     " delivery-limit by a policy, or give the queue a dead-letter exchange."
 )
+_STREAM_ADVICE = "Read it with spark.readStream and option streamOffset: the checkpoint then has the offset."
 _WITHOUT_TRANSACTIONS = Finding(
     name="transactions",
     value="the broker has none: it confirms each row, and no acknowledgement. Reading and writing are at-least-once",
@@ -109,7 +110,7 @@ def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
     return Finding(
         name="queue",
         value=f"{queue}: a {facts.kind} queue, {facts.messages:,} messages wait{of_limit}",
-        verdict=Verdict.PROBLEM if facts.kind == "stream" else Verdict.NOTE if of_limit else Verdict.FINE,
-        advice="No query can read a stream." if facts.kind == "stream" else _LIMIT_ADVICE if of_limit else "",
+        verdict=Verdict.NOTE if of_limit or facts.kind == "stream" else Verdict.FINE,
+        advice=_STREAM_ADVICE if facts.kind == "stream" else _LIMIT_ADVICE if of_limit else "",
         figures={"type": facts.kind, "messages": facts.messages} | ({"redeliveries": limit} if of_limit else {}),
     )

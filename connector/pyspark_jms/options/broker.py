@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.amqp.dialects import refusals as amqp_refusals
-from pyspark_jms.errors import OptionConflictError
+from pyspark_jms.errors import OptionConflictError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.network.address import Protocol as ProtocolName
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
@@ -23,6 +23,7 @@ __all__ = [
     "require_known_broker",
     "require_readable",
     "require_staging",
+    "require_streams",
     "require_transactions",
 ]
 
@@ -85,6 +86,17 @@ def require_readable(values: Mapping[str, Any]) -> None:
     """For option topic of a read."""
     if values["topic"] is not None and protocol_of(values) == "amqp" and (dialect := _named(values)) is not None:
         amqp_refusals.require_readable(dialect, DestinationKind.TOPIC)
+
+
+def require_streams(values: Mapping[str, Any]) -> None:
+    """For option streamOffset."""
+    if protocol_of(values) == "stomp" or values["topic"] is not None:
+        raise UnsupportedError(
+            "Option streamOffset is given, and only queues are streams, and only over AMQP.",
+            "Use brokerUrl amqp://HOST:5672 and option queue, or remove streamOffset.",
+        )
+    if (dialect := _named(values)) is not None:
+        amqp_refusals.require_streams(dialect)
 
 
 def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> None:

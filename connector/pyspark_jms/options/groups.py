@@ -21,7 +21,7 @@ GROUPS: tuple[Group, ...] = (
            "sslKeyPassword", "sslVerifyHostname", "broker", "virtualHost")),
     Group("Read", "Which messages a source reads, and how they become rows.",
           ("selector", "selectorResidual", "selectorCheck", "subscriptionName", "clientId", "sharedSubscription",
-           "bodyType", "maxMessages", "maxBytes", "idleTimeout")),
+           "streamOffset", "streamFilter", "bodyType", "maxMessages", "maxBytes", "idleTimeout")),
     Group("Write", "How rows become messages.",
           ("propertyColumns", "deliveryMode", "priority", "timeToLive", "deliveryDelay")),
     Group("Delivery", "What is guaranteed, and what becomes of messages and rows that cannot be processed.",

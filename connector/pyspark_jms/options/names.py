@@ -16,7 +16,10 @@ __all__ = ["unknown_option"]
 _CUTOFF = 0.8
 _SHORTEST_PREFIX = 3
 
-_NO_OFFSETS = "A queue has no offsets: a query reads the messages that are on the queue. Remove the option."
+_NO_OFFSETS = (
+    "A queue has no offsets: a query reads the messages that are on the queue. Remove the option. A stream of RabbitMQ"
+    " has offsets: see streamOffset."
+)
 _NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each partitionBytes."
 _DESTINATION = "Name the destination with option queue or topic."
 _ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."

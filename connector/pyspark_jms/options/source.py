@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from pyspark_jms.columns.read_columns import ReadColumns
@@ -25,6 +26,7 @@ from pyspark_jms.options.broker import (
     require_journal,
     require_readable,
     require_staging,
+    require_streams,
 )
 from pyspark_jms.options.connection import connection_settings
 from pyspark_jms.options.own_queues import require_distinct_queues
@@ -49,6 +51,8 @@ _STREAM_ONLY = frozenset(
         "deliveryguarantee",
         "stagingqueue",
         "readers",
+        "streamoffset",
+        "streamfilter",
         "subscriptionname",
         "clientid",
         "sharedsubscription",
@@ -81,6 +85,9 @@ class SourceOptions:
     staging_queue: str | None
     readers: int | None
     """How many tasks of a batch receive; None: the driver receives."""
+    stream_offset: str | int | datetime | None
+    """Where a new read of streams begins; None: no queue is a stream."""
+    stream_filter: str | None
     fail_on_data_loss: bool
     max_messages: int | None
     max_bytes: int
@@ -120,6 +127,8 @@ class SourceOptions:
             exactly_once=_exactly_once(values),
             staging_queue=values["stagingQueue"],
             readers=_readers(values),
+            stream_offset=_stream_offset(values),
+            stream_filter=values["streamFilter"],
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=values["maxBytesPerTrigger"],
@@ -279,6 +288,29 @@ def _readers(values: Mapping[str, Any]) -> int | None:
             "Leave minMessagesPerTrigger or the selector out.",
         )
     return readers
+
+
+def _stream_offset(values: Mapping[str, Any]) -> str | int | datetime | None:
+    """A stream keeps its messages, so what acknowledges, keeps or moves them has no meaning."""
+    position: str | int | datetime | None = values["streamOffset"]
+    if position is None:
+        if values["streamFilter"] is not None:
+            raise OptionConflictError("Option streamFilter is given without streamOffset.", "Give both or neither.")
+        return None
+    require_streams(values)
+    for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("stop",))):
+        if values[name] not in taken:
+            raise OptionConflictError(
+                f"Options streamOffset and {name}={values[name]} are both given, and no message leaves a stream.",
+                f"Set {name} to {' or '.join(taken)}.",
+            )
+    if values["deliveryGuarantee"] == "exactly-once":
+        raise OptionConflictError(
+            "Options streamOffset and deliveryGuarantee=exactly-once are both given.",
+            "Remove deliveryGuarantee: the checkpoint has the offset of a stream, so a read of it is exactly-once into"
+            " Spark without a staging queue.",
+        )
+    return position
 
 
 def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:

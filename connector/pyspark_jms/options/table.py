@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -207,6 +208,22 @@ def _one_queue(text: str) -> str:
     return names[0]
 
 
+def _stream_offset(text: str) -> str | int | datetime:
+    if text.lower() in {"first", "next"}:
+        return text.lower()
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ValueError(
+            "first, next, the offset of a message, or a time with its offset from UTC, as 2026-11-26T08:00:00Z"
+        )
+    return time
+
+
 def _property_columns(text: str) -> tuple[str, ...]:
     """Names of columns that are valid names of properties, or ``EVERY_OTHER``."""
     if text.strip() == EVERY_OTHER[0]:
@@ -293,8 +310,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queue on the broker"
            " that keeps the messages of the query until their batch is done. Each query has one of its own. Default:"
            " pyspark-jms.staging.ID, with an ID that the checkpoint has"),
-    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal or the staging queue"
-           " does not contain what the checkpoint asks for"),
+    Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
+           " says where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
+           " (2026-11-26T08:00:00Z). A query with a checkpoint goes on where it was"),
+    Option("streamFilter", "source", None, _selector, "With streamOffset: SQL filter by which RabbitMQ 4.2 and newer"
+           " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'"),
+    Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
+           " the stream does not contain what the checkpoint asks for"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
            " each"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"

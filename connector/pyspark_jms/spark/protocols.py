@@ -27,6 +27,11 @@ def source_engine(options: SourceOptions) -> SourceEngine:
         from pyspark_jms.source.staged.stream import StagedSource
 
         return StagedSource(options, AmqpSource())
+    if options.stream_offset is not None:
+        from pyspark_jms.amqp.source import AmqpSource
+        from pyspark_jms.source.logs import LogSource
+
+        return LogSource(options, AmqpSource())
     from pyspark_jms.source.stream import StreamSource
 
     return StreamSource(options, source_protocol(options))

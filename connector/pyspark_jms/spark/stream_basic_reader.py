@@ -31,7 +31,8 @@ class JmsBasicStreamReader(StreamReading):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._first_is_empty = options.journal is None and not options.exactly_once
+        is_kept = options.journal is not None or options.exactly_once or options.stream_offset is not None
+        self._first_is_empty = not is_kept
         self._asked = 0
         self._answer: dict[str, Any] | None = None
         """What ``latestOffset`` returned last."""

@@ -28,7 +28,8 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        if isinstance(limit, ReadAllAvailable) and self._options.readers is not None:
+        is_kept = self._options.readers is not None or self._options.stream_offset is not None
+        if isinstance(limit, ReadAllAvailable) and is_kept:
             return self._engine().latest_offset(start)  # one batch, which is done when its tasks are
         if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
             raise UnsupportedError(

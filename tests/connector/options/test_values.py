@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pickle
+from datetime import UTC, datetime
 
 import pytest
 
@@ -26,6 +27,7 @@ SOURCE = URL | {"queue": "orders"}
 DEAD = {"deadLetterQueue": "d"}
 SECRET = "s3cr3t"
 CHECKED = Selector("a = 1", "fail", check=True)
+STREAM = {"brokerUrl": "amqp://h:1"}
 JOURNAL = {"max_bytes": 4 << 30, "shared": False}
 TABLE = [
     ("brokerUrl", "stomp://a:1,stomp://b:2", {}, "connection.addresses", (Address("a", 1), Address("b", 2)), None),
@@ -60,6 +62,10 @@ TABLE = [
         None,
     ),
     ("readers", "3", {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}, "readers", 3, None),
+    ("streamOffset", "First", STREAM, "stream_offset", "first", None),
+    ("streamOffset", "12", STREAM, "stream_offset", 12, None),
+    ("streamOffset", "2026-11-26T08:00:00Z", STREAM, "stream_offset", datetime(2026, 11, 26, 8, tzinfo=UTC), None),
+    ("streamFilter", "A = 1", STREAM | {"streamOffset": "next"}, "stream_filter", "A = 1", None),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
     ("maxBytesPerTrigger", "2m", {}, "max_bytes", 2 << 20, 64 << 20),
     ("minMessagesPerTrigger", "7", {}, "min_messages", 7, None),
@@ -215,6 +221,10 @@ WRONG = [
     ("propertyColumns", "sequence", "columns without another meaning in the sink; sequence has one"),
     ("propertyColumns", "JMSXUserID", "columns without another meaning in the sink; JMSXUserID has one"),
     ("propertyColumns", "a,b,A", "columns that differ from each other"),
+    ("streamOffset", "last", "first, next, the offset of a message, or a time with its offset from UTC"),
+    ("streamOffset", "-1", "first, next, the offset"),
+    ("streamOffset", "2026-11-26T08:00:00", "first, next, the offset"),
+    ("streamFilter", " ", "not blank"),
     ("connectTimeout", "10", "a time with its unit"),
     ("receiptTimeout", "31d", "a time from 1ms to 30d"),
     ("heartbeat", "100ms", "a time from 500ms to 30d"),

@@ -89,6 +89,9 @@ class Dialect:
     describes_queues: bool = False
     """Whether the broker tells the type of a queue (``link.queue_facts``)."""
 
+    sql_filters_since: tuple[int, int] | None = None
+    """The first version whose streams filter by SQL. An older one repeats such a filter and delivers everything."""
+
     default_redeliveries: int | None = None
     """After how many redeliveries a quorum queue without a limit of its own drops a message. None: the broker has no
     such queues."""

@@ -31,6 +31,7 @@ RABBITMQ = Dialect(
     topics_remedy="Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option"
     " queue in place of topic and subscriptionName.",
     describes_queues=True,
+    sql_filters_since=(4, 2),
     default_redeliveries=20,
     changes_annotations=True,  # a quorum queue counts in x-acquired-count
     checks_user_id=True,

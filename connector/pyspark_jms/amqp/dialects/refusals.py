@@ -14,6 +14,7 @@ __all__ = [
     "require_readable",
     "require_register",
     "require_staging",
+    "require_streams",
     "require_transactions",
 ]
 
@@ -42,6 +43,14 @@ def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
             f"minMessagesPerTrigger is {least}, but of {dialect.name} at most {most} messages are received before one"
             " is acknowledged: it takes back what is not acknowledged in time.",
             f"Set it to at most {most}, or remove the option.",
+        )
+
+
+def require_streams(dialect: Dialect) -> None:
+    """For option streamOffset."""
+    if not dialect.describes_queues:
+        raise UnsupportedError(
+            f"Option streamOffset is given, and {dialect.name} has no streams.", "Remove option streamOffset."
         )
 
 

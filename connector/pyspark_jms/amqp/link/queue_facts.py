@@ -69,8 +69,8 @@ def refuse_stream(settings: ConnectionSettings, address: str, dialect: Dialect) 
         raise UnsupportedError(
             f"{address} is a stream: it keeps messages that were read, and a query that starts again would read all of"
             " them again.",
-            "Bind a quorum or classic queue to the exchange that the stream gets its messages from, and read that"
-            " queue.",
+            "Set option streamOffset, as first, and read it with spark.readStream: the checkpoint then has the offset."
+            " Or bind a quorum or classic queue to the exchange that the stream gets its messages from.",
         )
 
 

@@ -1,0 +1,184 @@
+"""A link on a stream of RabbitMQ: its messages from an offset on. A stream keeps what was read.
+
+Each message has its offset in an annotation. Deliveries are settled as they are taken, because only the reader's
+offset says what it has read.
+"""
+
+import re
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+
+from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.dialects.refusals import require_streams
+from pyspark_jms.amqp.link.acknowledging import ranges_of
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.consumer import check_oversized
+from pyspark_jms.amqp.link.prefetch import Prefetch
+from pyspark_jms.amqp.link.queue_facts import queue_facts
+from pyspark_jms.amqp.link.sources import source_of
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, sections
+from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["LogReader"]
+
+_OFFSET_SPEC, _OFFSET = Symbol("rabbitmq:stream-offset-spec"), "x-stream-offset"
+_SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
+
+
+class LogReader:
+    """A ``source.logs.LogLink``."""
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        arrivals: Arrivals,
+        subscription: Subscription,
+        position: str | int | datetime,
+        sql: str | None,
+    ) -> None:
+        """``position``: an offset, a time, ``first``, or ``last`` for the last chunk. ``sql``: what the broker filters
+        by. After an error the connection is closed.
+        """
+        self._settings, self.destination = settings, subscription.destination
+        self._connection = connect(settings, arrivals)
+        try:
+            self._prefetch = self._attached(subscription, position, sql)
+        except JMSError:
+            self._connection.close()
+            raise
+        with self._connection.core():
+            self._connection.on_received = self._prefetch.grant
+            self._prefetch.grant()
+
+    def _attached(self, subscription: Subscription, position: str | int | datetime, sql: str | None) -> Prefetch:
+        connection = self._connection
+        source = source_of(subscription, self.dialect)
+        _require_stream(self._settings, self.dialect, source.address or "", subscription.destination)
+        wanted: dict[str, Described] = {_OFFSET_SPEC: Described(_OFFSET_SPEC, _spelled(position))}
+        if sql is not None:
+            _require_sql(self.dialect, connection.server or "")
+            wanted[_SQL_FILTER] = Described(_SQL, sql)
+        with connection.core() as session:
+            receiver = session.link(Receiver, f"reading-{subscription.destination.name}")
+            receiver.attach_to(replace(source, filter=wanted))
+        connection.await_attached(receiver)
+        _require_filters(connection, receiver, wanted)
+        return Prefetch(connection, receiver, subscription)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
+
+    @property
+    def address(self) -> Address:
+        return self._connection.address
+
+    @property
+    def server(self) -> str | None:
+        return self._connection.server
+
+    @property
+    def is_down(self) -> bool:
+        return self._connection.is_down
+
+    def check(self) -> None:
+        """Raise what ended the connection or the link, or the error of a message that is too large."""
+        self._connection.check()
+        self._connection.check_link(self._prefetch.receiver)
+        check_oversized(self._prefetch.receiver, self._settings)
+
+    def take(self) -> list[tuple[MessageBlock, list[int]]]:
+        """The messages received since the last call, with their offsets."""
+        blocks = self._prefetch.take()
+        with self._connection.core():
+            for block in blocks:
+                self._prefetch.receiver.accept(ranges_of([each for each in block.ids if each is not None]))
+        return [(block, _offsets(block, self.destination)) for block in blocks]
+
+    def released(self, messages: int) -> None:
+        """These many messages are not in memory any more."""
+        with self._connection.core():
+            self._prefetch.released(messages)
+
+    def take_to_end(self) -> list[tuple[MessageBlock, list[int]]]:
+        """What there is, until the broker has proven that there is no more for now."""
+        taken: list[tuple[MessageBlock, list[int]]] = []
+        while True:
+            self._prefetch.begin_probe()
+            self._prefetch.await_probe()
+            self.check()
+            if not (come := self.take()):
+                return taken
+            taken += come
+            self.released(sum(len(block) for block, _ in come))
+
+    def close(self) -> None:
+        with closing(self._connection):
+            self._connection.on_received = None
+
+    def drop(self) -> None:
+        self._connection.on_received = None
+        self._connection.drop()
+
+
+def _spelled(position: str | int | datetime) -> object:
+    if isinstance(position, datetime):
+        return Typed("timestamp", int(position.timestamp() * 1000))
+    return Typed("ulong", position) if isinstance(position, int) else position
+
+
+def _require_stream(settings: ConnectionSettings, dialect: Dialect, address: str, destination: Destination) -> None:
+    require_streams(dialect)
+    facts = queue_facts(settings, address)
+    if facts is not None and facts.kind != "stream":
+        raise UnsupportedError(
+            f"Option streamOffset is given, and {destination} is a {facts.kind} queue.", "Remove option streamOffset."
+        )
+
+
+def _require_sql(dialect: Dialect, server: str) -> None:
+    """``server``: product and version of the broker's ``open``. Its answer to the attach is no proof (RabbitMQ 4.0)."""
+    since, version = dialect.sql_filters_since, re.search(r"/(\d+)\.(\d+)", server)
+    if since is None or version is None or (int(version[1]), int(version[2])) < since:
+        raise UnsupportedError(
+            f"Option streamFilter is given, and {server or dialect.name} does not filter its streams.",
+            "RabbitMQ does since 4.2. Use selector with selectorResidual=spark.",
+        )
+
+
+def _require_filters(connection: Connection, receiver: Receiver, wanted: dict[str, Described]) -> None:
+    """RabbitMQ leaves out of its answer what it does not take over."""
+    echoed = (receiver.remote_source.filter if receiver.remote_source is not None else None) or {}
+    given = {each.descriptor for each in echoed.values() if isinstance(each, Described)} | set(echoed)
+    if _SQL_FILTER in wanted and not given & {_SQL, _SQL_FILTER}:
+        raise InvalidSelectorError(
+            f"{connection.address} did not take over the SQL filter and would deliver every message.",
+            "Check the SQL of option streamFilter.",
+        )
+
+
+def _offsets(block: MessageBlock, destination: Destination) -> list[int]:
+    return [_offset(block.message(index), destination) for index in range(len(block))]
+
+
+def _offset(message: bytes, destination: Destination) -> int:
+    begin = 0
+    for section in sections(message):
+        if section.code == MESSAGE_ANNOTATIONS:
+            value = decode(message, begin, section.end)[0].value
+            if isinstance(value, dict) and isinstance(value.get(_OFFSET), int):
+                return int(value[_OFFSET])
+        begin = section.end
+    raise UnsupportedError(
+        f"Option streamOffset is given, and a message of {destination} has no offset: it is not a stream.",
+        "Remove option streamOffset.",
+    )

@@ -1,0 +1,394 @@
+"""A streaming read of logs: queues that keep what was read, and number their messages (streams of RabbitMQ).
+
+The offset of the query has the next number of each log, and where the batch began. So Spark's checkpoint says what was
+read, nothing is acknowledged, and a batch that Spark repeats has the same messages: exactly-once into Spark.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.delivery.span import Span
+from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict, Waiting
+from pyspark_jms.source.links import BrokerDialect, SourceProtocol
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
+
+__all__ = ["LogLink", "LogProtocol", "LogSource"]
+
+_log = logging.getLogger("pyspark_jms.source")
+_POLL_SECONDS = 0.05
+_SEQUENCE, _POSITIONS, _FROM = "seq", "positions", "from"
+
+Position = str | int | datetime
+Taken = Sequence[tuple[MessageBlock, Sequence[int]]]
+
+
+class LogLink(Protocol):
+    """One connection with one log."""
+
+    @property
+    def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def server(self) -> str | None: ...
+
+    @property
+    def is_down(self) -> bool: ...
+
+    def check(self) -> None: ...
+
+    def take(self) -> Taken:
+        """The messages received since the last call, with their offsets."""
+
+    def take_to_end(self) -> Taken:
+        """What there is, until the broker has proven that there is no more for now."""
+
+    def released(self, messages: int) -> None: ...
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class LogProtocol(SourceProtocol, Protocol):
+    def connect_log(
+        self,
+        settings: ConnectionSettings,
+        arrivals: Any,
+        subscription: Subscription,
+        position: Position,
+        sql: str | None,
+    ) -> LogLink:
+        """``position``: an offset, a time, ``first``, or ``last`` for the last messages."""
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Messages of one block, and the offset of each message of the block."""
+
+    span: Span
+    offsets: Sequence[int]
+
+    @property
+    def next(self) -> int:
+        return self.offsets[self.span.last - 1] + 1
+
+    def cut(self, messages: int) -> "tuple[_Piece, _Piece]":
+        first, rest = self.span.cut(messages)
+        return _Piece(first, self.offsets), _Piece(rest, self.offsets)
+
+
+class _Log:
+    """One log: its link, and what was received and is not in a batch."""
+
+    def __init__(self, lane: int, destination: Destination) -> None:
+        self.lane, self.destination = lane, destination
+        self.name = str(destination)
+        self.link: LogLink | None = None
+        self.waiting: deque[_Piece] = deque()
+        self.position: Position = "first"
+        """Where a new link begins."""
+        self.target: int | None = None
+        """With AvailableNow: the first offset that this run does not read."""
+
+    def receive(self, taken: Taken) -> int:
+        """Keep what came, without what is beyond the target. Returns how many came."""
+        come = 0
+        for block, offsets in taken:
+            come += len(block)
+            wanted = sum(self.target is None or each < self.target for each in offsets)
+            if wanted:
+                self.waiting.append(_Piece(Span(self.lane, block, 0, wanted), offsets))
+            self.position = offsets[-1] + 1
+        return come
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a run with AvailableNow has received everything."""
+        return self.target == 0 or (isinstance(self.position, int) and self.position >= (self.target or 1 << 62))
+
+
+class LogSource:
+    """A ``source.engine.SourceEngine``."""
+
+    def __init__(self, options: SourceOptions, protocol: LogProtocol) -> None:
+        self._options, self._protocol = options, protocol
+        self._stop = StopRequest()
+        self._stop.install()
+        self._arrivals = protocol.arrivals()
+        self._tasks = TaskInputs(options, protocol)
+        self._logs = [_Log(lane, destination) for lane, destination in enumerate(options.destinations)]
+        self._batches: dict[int, list[Span]] = {}
+        """End of a batch → its messages, until it is done."""
+        self._repeats: set[int] = set()
+        """Ends of batches that another link has received."""
+        self._admission = Admission(options, time.monotonic, draining=False)
+        self._draining = self._is_open = False
+        self._received = self._reconnects = 0
+        self._dialects: set[str] = set()
+        self._server: str | None = None
+
+    def initial_offset(self) -> dict[str, Any]:
+        return {_SEQUENCE: 0, _POSITIONS: {}}
+
+    def drain(self) -> None:
+        self._draining = True
+        self._admission = Admission(self._options, time.monotonic, draining=True)
+
+    # --- the next batch ------------------------------------------------------------------------
+
+    def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
+        """The end of the next batch. The batch that ends at ``start`` is in Spark's commit log."""
+        sequence, positions = _parsed(start)
+        self._open(positions, patience=self._options.connection.reconnect_timeout if sequence else 0.0)
+        self._release(sequence)
+        pieces = self._next_pieces() if self._await_messages() else []
+        if not pieces:
+            return start
+        self._admission.note_batch()
+        begin, following = dict[str, int](), dict(positions)
+        for piece in pieces:
+            name = self._logs[piece.span.lane].name
+            begin.setdefault(name, piece.offsets[piece.span.first])
+            following[name] = piece.next
+        end = sequence + sum(len(piece.span) for piece in pieces)
+        self._batches[end] = [piece.span for piece in pieces]
+        return {_SEQUENCE: end, _POSITIONS: following, _FROM: begin}
+
+    def _open(self, positions: dict[str, int], *, patience: float) -> None:
+        if self._is_open:
+            return
+        for log in self._logs:
+            assert self._options.stream_offset is not None
+            log.position = positions.get(log.name, self._options.stream_offset)
+            if self._draining or log.position == "next":
+                end = self._end_of(log, patience)
+                log.target = end if self._draining else None
+                log.position = end if log.position == "next" else log.position
+            log.link = self._connect(log, patience)
+        self._is_open = True
+
+    def _end_of(self, log: _Log, patience: float) -> int:
+        """The offset that the log's next message will have."""
+        link = self._connect(log, patience, position="last", sql=False)
+        try:
+            taken = link.take_to_end()
+        finally:
+            link.close()
+        return taken[-1][1][-1] + 1 if taken else 0
+
+    def _connect(
+        self,
+        log: _Log,
+        patience: float,
+        *,
+        position: Position | None = None,
+        sql: bool = True,
+        lost: JMSError | None = None,
+    ) -> LogLink:
+        options, begin = self._options, log.position if position is None else position
+        window = max(1, options.window_bytes // len(self._logs))
+        link = keep_trying(
+            lambda: self._protocol.connect_log(
+                options.connection,
+                self._arrivals,
+                Subscription(destination=log.destination, window_bytes=window),
+                begin,
+                options.stream_filter if sql else None,
+            ),
+            f"connecting to {log.name}",
+            timeout=patience,
+            failure=lost,
+            pause=self._stop.pause,
+        )
+        try:
+            options.selector_for(link.dialect)  # a stream gets none: refused here unless Spark evaluates it
+        except JMSError:
+            link.close()
+            raise
+        self._dialects.add(link.dialect.name)
+        self._server = link.server
+        return link
+
+    def _await_messages(self) -> bool:
+        """Return True when what waits is a batch, and False when it is too little, or nothing has come for a while."""
+        self._admission.begin(None)
+        while True:
+            self._stop.check()
+            self._receive()
+            pieces = [piece for log in self._logs for piece in log.waiting]
+            messages, size = sum(len(each.span) for each in pieces), sum(each.span.size for each in pieces)
+            in_flight = size + sum(span.size for spans in self._batches.values() for span in spans)
+            verdict = self._admission.verdict(Waiting(messages, size, in_flight, no_room=False), self._received)
+            if verdict in {Verdict.CUT, Verdict.ASK}:
+                return True
+            if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._has_nothing()):
+                return False
+            self._arrivals.pause(_POLL_SECONDS)
+
+    def _has_nothing(self) -> bool:
+        """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""
+        if not self._draining:
+            return self._admission.waited >= IDLE_SECONDS
+        if not all(log.has_ended for log in self._logs) and self._admission.quiet >= self._options.idle_timeout:
+            for log in self._logs:  # the last messages are filtered out, or were deleted
+                assert log.link is not None
+                if not log.has_ended and not (taken := log.link.take_to_end()):
+                    log.target = 0
+                elif not log.has_ended:
+                    self._received += log.receive(taken)
+        return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
+
+    def _receive(self) -> None:
+        """What a lost connection had in flight comes again, because the position is behind it."""
+        for log in self._logs:
+            assert log.link is not None
+            try:
+                log.link.check()
+                taken = log.link.take()
+            except JMSError as error:
+                if not error.transient:
+                    raise
+                self._reconnect(log, log.link, error)
+            else:
+                self._received += log.receive(taken)
+
+    def _reconnect(self, log: _Log, link: LogLink, lost: JMSError) -> None:
+        link.drop()
+        log.link = self._connect(log, self._options.connection.reconnect_timeout, lost=lost)
+        self._reconnects += 1
+        _log.warning("= reconnected to %s", log.link.address)
+
+    def _next_pieces(self) -> list[_Piece]:
+        """What fits into a batch, from each log in turn."""
+        size, messages = self._options.max_bytes, self._options.max_messages
+        pieces: list[_Piece] = []
+        for log in self._logs:
+            while log.waiting:
+                fits = log.waiting[0].span.fit(size=size, messages=messages, at_least_one=not pieces)
+                if not fits:
+                    return pieces
+                piece, rest = log.waiting.popleft().cut(fits)
+                pieces.append(piece)
+                size -= piece.span.size
+                messages = None if messages is None else messages - fits
+                if len(rest.span):
+                    log.waiting.appendleft(rest)
+                    return pieces
+        return pieces
+
+    # --- what tasks read -----------------------------------------------------------------------
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
+        (first, _), (last, positions) = _parsed(start), _parsed(end)
+        if first == last:
+            return []
+        spans = self._batches.get(last)
+        if spans is None:
+            spans = self._batches[last] = self._repeated(dict(end.get(_FROM, {})), positions, last - first)
+            self._repeats.add(last)
+        memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
+        return self._tasks.of(self._parts(spans, first, memory), self._dialects)
+
+    def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[Span]:
+        """The messages of a batch that an earlier process has received."""
+        spans: list[Span] = []
+        for log in self._logs:
+            if log.name not in begin:
+                continue
+            link = self._connect(log, self._options.connection.reconnect_timeout, position=begin[log.name])
+            try:
+                spans += self._range(link, log, begin[log.name], positions[log.name])
+            finally:
+                link.close()
+        found = sum(map(len, spans))
+        if found != count and self._options.fail_on_data_loss:
+            raise DataLossError(
+                f"Spark's checkpoint needs a batch of {count:,} messages, of which the streams have {found:,}.",
+                "Streams delete old messages (max-age, max-length-bytes), or streamFilter is another one than before."
+                " With failOnDataLoss=false the batch has the messages that are left.",
+            )
+        return spans
+
+    def _range(self, link: LogLink, log: _Log, begin: int, end: int) -> Iterator[Span]:
+        following = begin
+        while following < end:
+            taken = link.take() or link.take_to_end()
+            if not taken:
+                return
+            for block, offsets in taken:
+                first = sum(each < begin for each in offsets)
+                last = sum(each < end for each in offsets)
+                if first < last:
+                    yield Span(log.lane, block, first, last)
+                following = offsets[-1] + 1
+
+    def _parts(self, spans: Sequence[Span], first: int, memory: Any) -> Iterator[list[BatchPart]]:
+        """One part a task: spans are cut at ``partitionBytes``."""
+        dialect = next(iter(self._dialects))
+        for span in spans:
+            rest = span
+            while len(rest):
+                piece, rest = rest.cut(rest.fit(size=self._options.partition_bytes, at_least_one=True))
+                block = piece.messages()
+                place = block if memory is None else memory.put(block)
+                yield [BatchPart(self._logs[piece.lane].name, dialect, first, place)]
+                first += len(piece)
+
+    # --- done batches and figures --------------------------------------------------------------
+
+    def _release(self, through: int) -> None:
+        for end in [each for each in self._batches if each <= through]:
+            for span in self._batches.pop(end):
+                link = self._logs[span.lane].link
+                if link is not None and not link.is_down and end not in self._repeats:
+                    link.released(len(span))
+        self._tasks.release(through)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._release(_parsed(end)[0])
+
+    def progress(self) -> dict[str, object]:
+        return {
+            "positions": {log.name: log.position for log in self._logs if isinstance(log.position, int)},
+            "inFlightMessages": sum(len(span) for spans in self._batches.values() for span in spans),
+            "received": self._received,
+            "reconnects": self._reconnects,
+            "selectorDropped": self._tasks.dropped(),
+            "guarantee": "exactly-once into Spark",
+            "broker": self._server,
+        }
+
+    def stop(self) -> None:
+        for log in self._logs:
+            link, log.link = log.link, None
+            if link is not None:
+                link.close()
+        self._tasks.close()
+
+
+def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    try:
+        return int(offset[_SEQUENCE]), {str(name): int(at) for name, at in offset[_POSITIONS].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise IllegalStateError(
+            "The checkpoint holds an offset of another way to read.",
+            "Option streamOffset cannot be added to or removed from a query: use a checkpointLocation of its own.",
+        ) from None

@@ -1,0 +1,216 @@
+"""Streams of RabbitMQ 4: where a read begins, what it reads again, what a killed broker and a killed query cost."""
+
+import uuid
+from collections import Counter
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from rabbit4 import Rabbit4, require_rabbit4
+from streaming import run_available, uncommit
+from waiting import wait_until
+
+from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedError
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.logs import LogSource
+from pyspark_jms.source.task_inputs import read_task
+
+pytestmark = [pytest.mark.broker, pytest.mark.deep]
+
+
+@pytest.fixture(scope="module", params=["sid", "trixie"])
+def rabbit(request):
+    require_rabbit4(request.param)
+    with Rabbit4(request.param) as broker:
+        yield broker
+
+
+@pytest.fixture(autouse=True)
+def _tested_broker(rabbit, tested):
+    tested("rabbitmq", rabbit.version)
+
+
+@pytest.fixture
+def stream(rabbit):
+    name = f"stream.{uuid.uuid4().hex[:8]}"
+    rabbit.create_queue(name, {"x-queue-type": "stream"})
+    return name
+
+
+def access(rabbit, **more):
+    return {"brokerUrl": rabbit.amqp_url, "user": rabbit.user, "password": rabbit.password} | more
+
+
+def send(rabbit, stream, numbers):
+    texts, kinds = [str(n) for n in numbers], [[("kind", "ab"[n % 2])] for n in numbers]
+    types = pa.schema([("text", pa.string()), ("properties", pa.map_(pa.string(), pa.string()))])
+    rows = pa.RecordBatch.from_pydict({"text": texts, "properties": kinds}, schema=types)
+    send_at_least_once(AMQP_SINK, SinkOptions.parse(access(rabbit, queue=stream)), iter([rows]))
+
+
+class Reading:
+    """What Spark calls, in its order; each batch is read and done before the next one."""
+
+    def __init__(self, rabbit, stream, offset=None, **options):
+        self.options = SourceOptions.parse(access(rabbit, queue=stream, **options))
+        self.protocol = AmqpSource()
+        self.source = LogSource(self.options, self.protocol)
+        self.offset = offset or self.source.initial_offset()
+
+    def texts(self, start, end):
+        tasks = self.source.partitions(start, end)
+        rows = [rows for task in tasks for rows in read_task(task, self.options, self.protocol)]
+        return [int(text) for batch in rows for text in batch.column("text").to_pylist()]
+
+    def batch(self):
+        """The numbers of the next batch; none if nothing came for a while."""
+        start, self.offset = self.offset, self.source.latest_offset(self.offset)
+        return self.texts(start, self.offset)
+
+    def read(self, count):
+        found = []
+        wait_until(lambda: found.extend(self.batch()) or len(found) >= count)
+        return found
+
+
+@contextmanager
+def reading(*given, **options):
+    one = Reading(*given, **{"streamOffset": "first", "maxMessagesPerTrigger": "40"} | options)
+    try:
+        yield one
+    finally:
+        one.source.stop()
+
+
+def test_batches_go_on_where_the_checkpoint_is_and_a_repeated_one_is_the_same(rabbit, stream):
+    send(rabbit, stream, range(100))
+    with reading(rabbit, stream) as first:
+        start, numbers = first.offset, first.batch()
+        middle = first.offset
+        assert numbers == list(range(40))
+        assert middle == {"seq": 40, "positions": {f"queue://{stream}": 40}, "from": {f"queue://{stream}": 0}}
+        assert first.source.progress()["guarantee"] == "exactly-once into Spark"
+    with reading(rabbit, stream, middle) as second:
+        assert second.texts(start, middle) == list(range(40)), "Spark repeats the batch"
+        assert second.read(60) == list(range(40, 100))
+        send(rabbit, stream, range(100, 110))
+        assert second.read(10) == list(range(100, 110))
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_repeated_batch_that_the_stream_lacks_is_data_loss(rabbit, stream, fail):
+    send(rabbit, stream, range(10))
+    name = f"queue://{stream}"
+    end = {"seq": 20, "positions": {name: 20}, "from": {name: 0}}
+    with reading(rabbit, stream, failOnDataLoss=fail) as one:
+        if fail == "true":
+            with pytest.raises(DataLossError, match="20 messages, of which the streams have 10"):
+                one.texts(one.offset, end)
+        else:
+            assert one.texts(one.offset, end) == list(range(10))
+
+
+@pytest.mark.parametrize(("offset", "wanted"), [("first", range(25)), ("7", range(7, 25)), ("next", range(20, 25))])
+def test_a_new_read_begins_where_the_option_says(rabbit, stream, offset, wanted):
+    send(rabbit, stream, range(20))
+    with reading(rabbit, stream, streamOffset=offset) as one:
+        found = one.batch()
+        send(rabbit, stream, range(20, 25))
+        assert found + one.read(len(wanted) - len(found)) == list(wanted)
+
+
+def test_a_read_by_time_has_everything_that_was_sent_after_it(rabbit, stream):
+    send(rabbit, stream, range(10))
+    between = datetime.now(UTC)
+    send(rabbit, stream, range(10, 20))
+    with reading(rabbit, stream, streamOffset=between.isoformat()) as one:
+        found = one.read(10)
+        assert found[-10:] == list(range(10, 20)), "it begins with the chunk of that time"
+
+
+def test_available_now_reads_what_was_there_and_ends(rabbit, stream):
+    with reading(rabbit, stream) as one:
+        one.source.drain()
+        assert one.batch() == [], "an empty stream"
+    send(rabbit, stream, range(100))
+    with reading(rabbit, stream) as one:
+        one.source.drain()
+        found = one.batch()
+        send(rabbit, stream, range(100, 150))
+        while batch := one.batch():
+            found += batch
+        assert found == list(range(100))
+
+
+def test_a_killed_broker_loses_nothing_and_repeats_nothing(rabbit, stream):
+    rabbit.stop()  # 4.0 that is killed at once does not know a new stream afterwards
+    rabbit.start()
+    send(rabbit, stream, range(200))
+    with reading(rabbit, stream) as one:
+        found = one.read(80)
+        rabbit.kill()
+        rabbit.start()
+        send(rabbit, stream, range(200, 240))
+        found += one.read(240 - len(found))
+        assert found == list(range(240))
+        assert one.source.progress()["reconnects"] == 1
+
+
+def test_the_broker_filters_by_sql_where_it_can(rabbit, stream):
+    send(rabbit, stream, range(20))
+    options = {"streamFilter": "kind = 'a'"}
+    if rabbit.version.startswith("4.0"):
+        with (
+            reading(rabbit, stream, **options) as one,
+            pytest.raises(UnsupportedError, match=r"4\.0.* does not filter"),
+        ):
+            one.batch()
+        return
+    with reading(rabbit, stream, **options) as one:
+        one.source.drain()
+        assert one.batch() == list(range(0, 20, 2))
+        assert one.batch() == []
+        assert one.source.progress()["received"] == 10
+    with reading(rabbit, stream, streamFilter="kind = ") as one, pytest.raises(InvalidSelectorError):
+        one.batch()
+
+
+def test_spark_evaluates_a_selector(rabbit, stream):
+    send(rabbit, stream, range(20))
+    with reading(rabbit, stream, selector="kind = 'a'", selectorResidual="spark") as one:
+        assert one.batch() == list(range(0, 20, 2))
+
+
+def test_another_queue_is_no_stream(rabbit):
+    name = f"classic.{uuid.uuid4().hex[:8]}"
+    rabbit.create_queue(name)
+    with reading(rabbit, name) as one, pytest.raises(UnsupportedError, match="is a classic queue"):
+        one.batch()
+
+
+@pytest.mark.spark
+def test_through_spark_a_repeated_batch_has_the_same_rows(spark, rabbit, stream, tmp_path):
+    send(rabbit, stream, range(100))
+    frame = spark.readStream.format("jms").options(
+        **access(rabbit, queue=stream), streamOffset="first", maxMessagesPerTrigger="40"
+    )
+    seen = Counter()
+    batches = {}
+
+    def each(rows, number):
+        batches.setdefault(number, []).append([row.text for row in rows.select("text").collect()])
+
+    run_available(frame.load(), tmp_path / "checkpoint", each=each)
+    uncommit(tmp_path / "checkpoint")
+    send(rabbit, stream, range(100, 130))
+    run_available(frame.load(), tmp_path / "checkpoint", each=each)
+    for attempts in batches.values():
+        assert all(attempt == attempts[0] for attempt in attempts), "the same rows in the same order"
+        seen.update(attempts[0])
+    assert seen == Counter(str(number) for number in range(130))
+    assert max(map(len, batches.values())) == 2, "one batch was repeated"
