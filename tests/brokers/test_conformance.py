@@ -12,7 +12,7 @@ from rabbit4 import Rabbit4, require_rabbit4
 from pyspark_jms import cli
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
 
-pytestmark = [pytest.mark.broker, pytest.mark.deep]
+pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 
 WORKS = {
     "selector": "only the messages that match came",

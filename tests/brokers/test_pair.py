@@ -20,7 +20,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.testing.ports import free_port
 
-pytestmark = [pytest.mark.broker, pytest.mark.deep]
+pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 
 PORTION = 300
 

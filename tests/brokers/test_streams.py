@@ -23,7 +23,7 @@ from pyspark_jms.source.task_inputs import read_task
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
 
-@pytest.fixture(scope="module", params=["sid", "trixie"])
+@pytest.fixture(scope="module", params=["sid", pytest.param("trixie", marks=pytest.mark.slow)])
 def rabbit(request):
     require_rabbit4(request.param)
     with Rabbit4(request.param) as broker:
