@@ -1,4 +1,4 @@
-"""The two engines of exactly-once reads over AMQP in one run: the driver receives, or the tasks do.
+"""Exactly-once reads over AMQP beside an at-least-once one, in one run: the tasks receive, or the driver does.
 
     python -m bench.readers [MESSAGES [ROUNDS]]
 
@@ -27,8 +27,7 @@ from pyspark_jms.testing import EmbeddedArtemis
 ONCE = {"deliveryGuarantee": "exactly-once"}
 WAYS: dict[str, Mapping[str, str]] = {
     "at-least-once": {},
-    "mover": ONCE,
-    "readers=1": ONCE | {"readers": "1"},
+    "readers=1": ONCE,
     "readers=2": ONCE | {"readers": "2"},
 }
 PER_SECOND, SECONDS, IDLE_SECONDS = 100, 8.0, 10.0

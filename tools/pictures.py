@@ -216,10 +216,10 @@ def register() -> str:
 
 def who_reads() -> str:
     return drawn(
-        "Who reads where: the driver receives, or with option readers the tasks do",
+        "Who reads where: the driver receives, or for exactly-once over AMQP the tasks do",
         320,
         (
-            Text(20, 34, "The driver receives: at-least-once, journal, staging queue", "title"),
+            Text(20, 34, "The driver receives: at-least-once, journal", "title"),
             Box(20, 50, 150, 80, "Broker", ("queue orders",), "store"),
             Arrow(((170, 90), (290, 90))),
             Text(182, 82, "all messages"),
@@ -241,7 +241,7 @@ def who_reads() -> str:
                 "Executors: tasks",
                 ("decode; as many as the batch", "has partitions"),
             ),
-            Text(20, 184, "The tasks receive: option readers", "title"),
+            Text(20, 184, "The tasks receive: exactly-once over AMQP, with a staging queue", "title"),
             Box(20, 200, 150, 100, "Broker", ("queue orders,", "a register for", "each reader"), "store"),
             Arrow(((170, 225), (290, 225)), "back"),
             Text(182, 217, "anything there?", "red"),
@@ -260,7 +260,7 @@ def who_reads() -> str:
                 200,
                 280,
                 100,
-                "Executors: readers tasks",
+                "Executors: as many tasks as readers",
                 ("receive, replace the value of their", "register, decode; the number is", "the parallelism"),
             ),
             Arrow(((170, 280), (620, 280))),

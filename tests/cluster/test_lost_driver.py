@@ -18,14 +18,13 @@ from standalone import may_hide
 from streaming import left
 from waiting import await_value
 
-from pyspark_jms.amqp.link.staging_queue import Names
-from pyspark_jms.amqp.staged_streams import list_streams, show_stream
+from pyspark_jms.amqp.registers import names_of_registers, show_register
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(1800)]
 
 BATCH = 200
 ONCE = {"deliveryGuarantee": "exactly-once"}
-SMALL_TASKS = {"maxMessagesPerTrigger": str(BATCH), "partitionBytes": "8k"}
+TWO_READERS = {"maxMessagesPerTrigger": str(BATCH), "readers": "2"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,6 +68,20 @@ class Messages:
     def written(self):
         return self._broker.message_count("out")
 
+    def before(self, query, batch):
+        """How many messages are in earlier batches, by the tokens of the readers."""
+        number = query.number(batch)
+        return sum(each.next - (each.messages if each.batch == number else 0) for each in self.registers(query))
+
+    def through(self, query, batch):
+        """How many messages are in this batch and earlier ones. None: not all its readers have received."""
+        found = self.registers(query)
+        return sum(each.next for each in found) if {each.batch for each in found} == {query.number(batch)} else None
+
+    def registers(self, query):
+        settings = settings_of(self._broker)
+        return [show_register(settings, name) for name in names_of_registers(settings, query.address, None)]
+
 
 @pytest.fixture
 def messages(artemis):
@@ -76,22 +89,21 @@ def messages(artemis):
 
 
 def from_in(broker, query):
-    return from_queue(broker, "in", brokerUrl=query.source.url, **ONCE, **SMALL_TASKS)
+    return from_queue(broker, "in", brokerUrl=query.source.url, **ONCE, **TWO_READERS)
 
 
 # --- the moments, in the order of the test -------------------------------------------------------
 
 
 def a_task_has_read_a_part(query, messages, gate):
-    """Other tasks of the batch have committed their rows."""
+    """The other task of the batch has committed its rows."""
     messages.send(2 * BATCH)
     query.start(hold={"gate": str(gate), "at": str(2 * BATCH - 1)})
     query.until(lambda: any(gate.iterdir()), "a task that waits")
     batch = query.planned()
-    query.until(lambda: messages.written() > query.end(batch - 1), "the rows of another task")
+    query.until(lambda: messages.written() > messages.before(query, batch), "the rows of the other task")
     assert query.committed() == batch - 1
-    rows = messages.written() - query.end(batch - 1)
-    assert messages.written() < query.end(batch)
+    rows = messages.written() - messages.before(query, batch)
     return f"batch {batch}: {rows} of its rows are committed, a task has read a part"
 
 
@@ -110,53 +122,53 @@ def rows_committed_by_the_driver(query, messages, gate):
 
 def between_batches(query, messages, gate):
     query.start()
-    query.until(lambda: query.end(query.committed()) == messages.sent, "the end of all batches")
-    assert messages.written() == messages.sent
+    query.until(lambda: messages.written() == messages.sent, "the rows of all messages")
+    query.until(lambda: query.committed() == query.planned(), "the end of all batches")
     return f"batch {query.committed()} is in the commit log, no message waits"
 
 
-def received_and_not_moved(query, messages, gate):
+def received_and_not_committed(query, messages, gate):
     messages.send(2 * BATCH)
     query.start()
-    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
+    query.held(DISCHARGE.hold(query.source), "the discharge of a task that receives")
+    batch = query.planned()
     assert messages.waiting() == 2 * BATCH
-    assert query.planned() == query.committed()
-    assert messages.in_delivery() >= BATCH
-    return f"{messages.in_delivery()} messages are received, their move is not discharged"
+    assert query.committed() == batch - 1
+    assert messages.in_delivery()
+    return f"batch {batch}: {messages.in_delivery()} messages are received, a value is not discharged"
 
 
-def moved_and_not_planned(query, messages, gate):
+def received_and_unconfirmed(query, messages, gate):
+    """In the repeated batch."""
     query.start()
-    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
+    query.held(DISCHARGE.hold(query.source), "the discharge of a task that receives")
     way = OUTCOME.hold(query.source, link=query.source.to_broker.held_link)
     query.source.to_broker.release()
     query.held(way, "the outcome of the discharge")
-    query.until(lambda: messages.waiting() == BATCH, "the move")
-    assert query.planned() == query.committed()
-    return f"{BATCH} messages are in the staging queue and in no offset"
+    query.until(lambda: messages.waiting() < 2 * BATCH, "the value of a task")
+    batch = query.planned()
+    assert query.committed() == batch - 1
+    return f"batch {batch}: {2 * BATCH - messages.waiting()} messages are in staging queues, unconfirmed"
 
 
-def planned_and_nothing_sent(query, messages, gate):
+def received_and_nothing_sent(query, messages, gate):
     query.start()
     query.held(LOGIN.hold(query.sink), "a task that connects")
     batch = query.planned()
     assert query.committed() == batch - 1
-    assert messages.written() == query.end(batch - 1)
+    assert messages.written() == messages.before(query, batch)
     return f"batch {batch} is in the offset log, none of its rows is sent"
 
 
 def rows_committed_by_all_tasks(query, messages, gate):
-    """The first batch of the run is the repeated one; the move of the next one is held until it is done."""
+    """The first batch of the run is the repeated one."""
     query.start()
-    query.held(DISCHARGE.hold(query.source), "the discharge of the move")
-    way = DISCHARGE.hold(query.sink)
-    query.source.to_broker.release()
-    query.held(way, "the discharge of a task")
+    query.held(DISCHARGE.hold(query.sink), "the discharge of a task")
     way = CLOSE.hold(query.sink)
     query.sink.to_broker.release()
     query.held(way, "the close of a task")
     batch = query.planned()
-    query.until(lambda: messages.written() == query.end(batch), "the rows of all tasks")
+    query.until(lambda: messages.written() == messages.through(query, batch), "the rows of all tasks")
     assert query.committed() == batch - 1
     return f"batch {batch}: all rows are committed, the commit log ends before it"
 
@@ -165,9 +177,9 @@ MOMENTS = {
     a_task_has_read_a_part: False,
     rows_committed_by_the_driver: False,
     between_batches: True,
-    received_and_not_moved: True,
-    moved_and_not_planned: False,
-    planned_and_nothing_sent: False,
+    received_and_not_committed: True,
+    received_and_unconfirmed: False,
+    received_and_nothing_sent: False,
     rows_committed_by_all_tasks: False,
 }
 """Whether the machine is lost so that the broker does not notice the end of the receiver."""
@@ -191,14 +203,12 @@ def test_from_queue_to_queue(artemis, moving, messages, gate, report):
 
 
 def require_nothing_left(broker, query, messages):
-    """A run that ends by itself leaves the token in the staging queue and nothing else."""
+    """A run that ends by itself leaves a token in each staging queue, and the last batch."""
     assert left(broker, "in") == 0
     await_value(lambda: broker.message_count("DLQ"), 0)
-    settings = settings_of(broker)
-    (listed,) = list_streams(settings, "pyspark-jms.staging.")
-    shown = show_stream(settings, Names(listed.name, query.stream))
-    assert listed.name.endswith(query.stream)
-    assert (shown.next, shown.messages, len(shown.tokens)) == (messages.sent, 0, 1)
+    found = messages.registers(query)
+    assert [len(each.tokens) for each in found] == [1, 1]
+    assert sum(each.next for each in found) == messages.sent
 
 
 # --- into files ----------------------------------------------------------------------------------

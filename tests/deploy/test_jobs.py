@@ -16,7 +16,7 @@ from numbered import fill, in_queue
 from session import kill_session
 from waiting import wait_until
 
-from pyspark_jms.amqp.staged_streams import list_streams
+from pyspark_jms.amqp.registers import list_registers
 from pyspark_jms.testing import EmbeddedArtemis
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
@@ -84,5 +84,5 @@ def test_the_job_without_a_volume(artemis, job, tmp_path):
     job("no-volume.yaml", artemis.amqp_url, CHECKPOINT=str(tmp_path / "checkpoint"))
     wait_until(lambda: artemis.has_queue("answers") and artemis.message_count("answers") >= 50, 400, "the answers")
     assert in_queue(artemis, "answers") == Counter(range(50))
-    (staging,) = list_streams(settings_of(artemis), "pyspark-jms.staging.")
+    (staging,) = list_registers(settings_of(artemis), "pyspark-jms.staging.")
     assert (staging.tokens, staging.owned) == (1, True)

@@ -1,6 +1,5 @@
 """Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
 
-from cells import FROM_FILES
 from frames import ATTACH, CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME, READER_LOCK
 from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
 from waiting import settled
@@ -60,58 +59,22 @@ SOURCE = {
 }
 
 
-# --- of the move to a staging queue ----------------------------------------------------------------
+# --- of a task that receives -----------------------------------------------------------------------
 
 
-def _hold_move(stage, frame, nth=1):
-    """Hold this frame of the third batch's move. Returns how many messages the source had before it."""
+def _hold_value(stage, frame, nth=1):
+    """Hold this frame of the third batch's value. Returns how many messages the source had before it."""
     in_the_third_batch(stage)
     stage.input.send(MORE)
     before = _settled_count(stage)
     way = frame.hold(stage.source, nth=nth)
     go_on(stage)
-    stage.held(way, f"a frame {frame.name} of the move")
+    stage.held(way, f"a frame {frame.name} of the value")
     return before
 
 
-def _before_move(frame, what):
-    def reach(stage):
-        before = _hold_move(stage, frame)
-        stage.require(stage.input.left() == before, "messages were moved")
-        return f"{what}, {stage.input.in_delivery()} in delivery, {before} on the source queue"
-
-    return reach
-
-
-def _move_unconfirmed(stage):
-    before = _hold_move(stage, OUTCOME, nth=2)  # the first one answers the declare
-    stage.until(lambda: stage.input.left() < before, "the move")
-    return f"{before - stage.input.left()} moved, the outcome of the discharge held"
-
-
-def _not_retired(stage):
-    stage.start_until("latestOffset", FIRST, maxMessagesPerTrigger=FIRST)
-    batch = max(stage.logged("commits"))
-    stage.require(stage.offset(batch) == FIRST, "the batch is not in Spark's log")
-    stage.input.send(MORE)
-    stage.require(_settled_count(stage) == MORE, "messages are not moved")
-    return f"batch {batch} is in Spark's log, its blocks are in the staging queue"
-
-
-STAGED = {
-    "declaring": _before_move(DECLARE, "received, no transaction"),
-    "accepting": _before_move(DISPOSITION, "blocks and token are sent"),
-    "discharging": _before_move(DISCHARGE, "all is accepted and sent"),
-    "unconfirmed": _move_unconfirmed,
-    "done": _not_retired,
-}
-
-
-# --- of a task that receives -----------------------------------------------------------------------
-
-
 def _planning(stage):
-    _hold_move(stage, ATTACH, nth=2)  # the first one asks whether there is a message
+    _hold_value(stage, ATTACH, nth=2)  # the first one asks whether there is a message
     return "the driver looks at a token"
 
 
@@ -119,7 +82,7 @@ def _task(frame, what):
     """In a task of the fourth batch, whose messages came after the third."""
 
     def reach(stage):
-        before = _hold_move(stage, frame)
+        before = _hold_value(stage, frame)
         batch = max(stage.logged("offsets"))
         stage.require(batch not in stage.logged("commits"), "the batch is done")
         return f"batch {batch}: {what}, {stage.input.in_delivery()} in delivery, {before} on the source queue before"
@@ -128,12 +91,12 @@ def _task(frame, what):
 
 
 def _task_unconfirmed(stage):
-    before = _hold_move(stage, DISCHARGE)
+    before = _hold_value(stage, DISCHARGE)
     way = OUTCOME.hold(stage.source, link=stage.source.to_broker.held_link)
     stage.source.to_broker.release()
     stage.held(way, "the outcome of the discharge")
-    stage.until(lambda: stage.input.left() < before, "the move of a task")
-    return f"{before - stage.input.left()} moved, the outcome of a discharge held"
+    stage.until(lambda: stage.input.left() < before, "the value of a task")
+    return f"{before - stage.input.left()} received, the outcome of a discharge held"
 
 
 def _value_not_replaced(stage):
@@ -225,16 +188,16 @@ def _hold_once(frame, what):
     def reach(stage):
         before = stage.output.size()
         batch = hold_third(stage, frame)
-        rows = _rows(stage, batch)
+        rows = _rows(batch)
         stage.require(before <= stage.output.size() < rows, "the batch is in the queue")
         return f"batch {batch}: {what}, {stage.output.size()} of {rows} rows in the queue"
 
     return reach
 
 
-def _rows(stage, batch):
+def _rows(batch):
     """Of all batches up to this one."""
-    return (batch + 1) * BATCH if stage.mode in FROM_FILES else stage.offset(batch)
+    return (batch + 1) * BATCH
 
 
 def _once_unconfirmed(stage):
@@ -252,7 +215,7 @@ def _once_all_committed(stage):
     way = CLOSE.hold(stage.sink)
     stage.sink.to_broker.release()
     stage.held(way, "a close")
-    rows = _rows(stage, batch)
+    rows = _rows(batch)
     stage.until(lambda: stage.output.size() == rows, "the rows of all tasks")
     stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
     return f"all {rows} rows up to batch {batch} are confirmed, Spark's log ends before it"
@@ -284,10 +247,4 @@ SINK_ONCE = {
     "sink-done": _once_all_committed,
     "before-ttl": _once_before_ttl,
 }
-BOTH_ONCE = SINK_ONCE | {
-    "declaring": STAGED["declaring"],
-    "accepting": STAGED["accepting"],
-    "discharging": STAGED["discharging"],
-    "moved": STAGED["unconfirmed"],
-    "done": STAGED["done"],
-}
+BOTH_ONCE = READERS | {point: reach for point, reach in SINK_ONCE.items() if point != "offered"}

@@ -8,20 +8,19 @@ STOMP_MODES = {
 }
 AMQP_MODES = {
     "amqp": "source over AMQP",
-    "amqp-once": "source over AMQP, exactly-once",
+    "amqp-once": "source over AMQP, exactly-once (readers=2)",
     "amqp-sink": "sink over AMQP, at-least-once",
     "amqp-sink-once": "sink over AMQP, exactly-once",
-    "amqp-both-once": "source → sink over AMQP, both exactly-once",
-    "amqp-readers": "source over AMQP, exactly-once, its tasks receive (readers=2)",
+    "amqp-both-once": "source → sink over AMQP, both exactly-once (readers=2)",
 }
 MODES = STOMP_MODES | AMQP_MODES
-EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once", "amqp-readers"}
+EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once"}
 WITH_JOURNAL = {"journal"}
 FROM_FILES = {"amqp-sink", "amqp-sink-once"}
 TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
 """Their sink replaces a token in the transaction of the rows."""
-READERS = {"amqp-readers"}
+READERS = {"amqp-once", "amqp-both-once"}
 """Their offsets are numbers of batches, and their tasks receive."""
 FAULTS = {
     "kill-driver": "kill -9 driver",
@@ -54,6 +53,15 @@ _TOKEN_POINTS = {
     "unconfirmed": "discharged, its confirmation lost",
     "sink-done": "all tasks confirmed, batch not in Spark's log",
 }
+_RECEIVING = {
+    "planning": "the driver looks for messages and tokens",
+    "offered": "offered, not planned",
+    "task-locking": "a task connects, before the lock",
+    "task-declaring": "a task has the lock, before its transaction is declared",
+    "task-taking": "a task has taken the old value, before it accepts that",
+    "task-discharging": "all of the value sent and accepted, before the discharge",
+    "task-unconfirmed": "value discharged, its confirmation lost",
+}
 AMQP_POINTS = {
     "amqp": {
         "received": "received, not offered",
@@ -67,15 +75,11 @@ AMQP_POINTS = {
         "declaring": "discharge confirmed, before the next transaction is declared",
         "before-ttl": "restart before the old connection's time to live ends",
     },
-    "amqp-once": {
-        "declaring": "received, before the transaction of the move is declared",
-        "accepting": "blocks and token sent, before the dispositions",
-        "discharging": "all of the move sent, before its discharge",
-        "unconfirmed": "discharged, its confirmation lost",
-        "offered": "offered, not planned",
+    "amqp-once": _RECEIVING
+    | {
         "mid-batch": "mid-batch",
         "sink-done": "sink done, batch not in Spark's log",
-        "done": "done, its blocks not deleted",
+        "done": "done, its value not replaced",
     },
     "amqp-sink": {
         "offered": "planned, before the first connection",
@@ -90,40 +94,22 @@ AMQP_POINTS = {
         **_TOKEN_POINTS,
         "before-ttl": "restart before the old connection's time to live ends",
     },
-    "amqp-both-once": {
-        "declaring": "received, before the transaction of the move is declared",
-        "accepting": "blocks and token sent, before the dispositions",
-        "discharging": "all of the move sent, before its discharge",
-        "moved": "move discharged, its confirmation lost",
-        "offered": "offered, not planned",
-        **_TOKEN_POINTS,
-        "done": "done, its blocks not deleted",
-        "before-ttl": "restart before the old connection's time to live ends",
-    },
-    "amqp-readers": {
-        "planning": "the driver looks for messages and tokens",
-        "offered": "offered, not planned",
-        "task-locking": "a task connects, before the lock",
-        "task-declaring": "a task has the lock, before its transaction is declared",
-        "task-taking": "a task has taken the old value, before it accepts that",
-        "task-discharging": "all of the value sent and accepted, before the discharge",
-        "task-unconfirmed": "discharged, its confirmation lost",
-        "mid-batch": "mid-batch",
-        "sink-done": "sink done, batch not in Spark's log",
+    "amqp-both-once": _RECEIVING
+    | _TOKEN_POINTS
+    | {
         "done": "done, its value not replaced",
+        "before-ttl": "restart before the old connection's time to live ends",
     },
 }
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
 _BATCH = 200
-_STAGED = {"amqp-once", "amqp-both-once", "amqp-readers"}
 _BROKER_FAULTS = {"kill-broker", "freeze-broker", "broker-full", "cut", "stall", "kill-worker"}
 """Neither the driver nor the runner dies."""
 _LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
 """What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
 _IN_RUNNER = {
-    "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring", "moved",
-    "planning",
+    "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring", "planning",
 }  # fmt: skip
 
 
@@ -194,7 +180,7 @@ def _rules(mode, fault, point):
 
 def _of_disk(mode, fault, point):
     yield (
-        fault == "broker-full" and mode in _STAGED,
+        fault == "broker-full" and mode in READERS,
         "not promised: the staging queue, which takes each message that is read, is on the same full broker",
     )
     yield (

@@ -13,11 +13,10 @@ _FRAMES = {
     "journal": {"source": STOMP_SOURCE},
     "plain": {"source": STOMP_SOURCE},
     "amqp": {"source": AMQP_SOURCE},
-    "amqp-once": {"source": AMQP_SOURCE},
-    "amqp-readers": {"source": AMQP_READERS},
+    "amqp-once": {"source": AMQP_READERS},
     "amqp-sink": {"sink": AMQP_SINK},
     "amqp-sink-once": {"sink": AMQP_SINK_ONCE},
-    "amqp-both-once": {"source": AMQP_SOURCE, "sink": AMQP_SINK_ONCE},
+    "amqp-both-once": {"source": AMQP_READERS, "sink": AMQP_SINK_ONCE},
 }
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
 _INSTEAD = {"journal": "checkpoint/offsets", "out": "checkpoint/commits"}

@@ -164,9 +164,8 @@ _POINTS = {
 _AMQP = {
     "amqp": amqp_points.SOURCE
     | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
-    "amqp-once": amqp_points.STAGED | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
+    "amqp-once": amqp_points.READERS | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
     "amqp-sink": amqp_points.SINK,
     "amqp-sink-once": amqp_points.SINK_ONCE,
     "amqp-both-once": amqp_points.BOTH_ONCE | {"offered": _POINTS["offered"]},
-    "amqp-readers": amqp_points.READERS | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, READERS, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
-from streams import FilesInput, FolderOutput, QueueInput, QueueOutput, ReadersInput, StagedInput
+from streams import FilesInput, FolderOutput, QueueInput, QueueOutput, ReadersInput
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -21,11 +21,6 @@ _ASK_SECONDS = 1.0
 """Between two questions to the job whether it still runs."""
 _AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
 """After so many ms the broker misses a client: over AMQP the client's ``heartbeat`` does not decide it."""
-_INPUTS = {
-    "amqp-once": StagedInput,
-    "amqp-both-once": StagedInput,
-    "amqp-readers": ReadersInput,
-}
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 """Spark 4.3, killed while it wrote the offset of its first batch, needs another checkpoint."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
@@ -88,7 +83,7 @@ class Stage:
             self.input = FilesInput(self.folder / "files")
         else:
             journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
-            kind = _INPUTS.get(self.mode, QueueInput)
+            kind = ReadersInput if self.mode in READERS else QueueInput
             self.input = kind(self.broker, self.source, f"in.{name}", journal)
         if self.mode in TO_QUEUE:
             guarantee = "exactly-once" if self.mode in EXACTLY_ONCE else "at-least-once"

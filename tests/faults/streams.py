@@ -91,18 +91,11 @@ class QueueInput:
         return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
 
 
-class StagedInput(QueueInput):
-    """Read exactly once by a staging queue."""
+class ReadersInput(QueueInput):
+    """Received exactly once, by tasks."""
 
     def source(self, **options):
-        return super().source(deliveryGuarantee="exactly-once", **options)
-
-
-class ReadersInput(StagedInput):
-    """Received by tasks."""
-
-    def source(self, **options):
-        return super().source(readers=2, **options)
+        return super().source(deliveryGuarantee="exactly-once", readers=2, **options)
 
 
 def _message(number, queue, now_ms):

@@ -25,12 +25,15 @@ def strike(stage, cell):
 
 
 def _lost(stage, *proxies, links=None):
-    """What a dead process had on its way is lost with it, unless the broker does not see its end."""
+    """What a dead process had on its way is lost with it, unless the broker does not see its end.
+
+    ``links``: those of each proxy that the process had. None: all.
+    """
     if stage.quiet_death:
         stage.driver.halts.release()
         return
-    for proxy in proxies:
-        proxy.cut(links)
+    for number, proxy in enumerate(proxies):
+        proxy.cut(None if links is None else links[number])
     stage.release()
 
 
@@ -49,10 +52,10 @@ def _kill_runner(stage):
 
 def _kill_worker(stage):
     stage.until(stage.driver.workers, "a worker", _FOR_PROCESSES_SECONDS)
-    proxy = stage.source if stage.mode in READERS else stage.sink
-    links = proxy.links()  # the next attempt may connect at once
+    proxies = [stage.sink, *([stage.source] if stage.mode in READERS else [])]
+    links = [proxy.links() for proxy in proxies]  # the next attempt may connect at once
     session.kill(*stage.driver.workers())
-    _lost(stage, proxy, links=links)
+    _lost(stage, *proxies, links=links)
 
 
 def _kill_broker(stage):

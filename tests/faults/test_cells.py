@@ -19,14 +19,14 @@ BITING = [
     "amqp-sink/broker-full/mid-batch",
     "amqp-sink/broker-full/offered",
     "amqp-sink-once/broker-full/locked",
-    "amqp-once/kill-driver/unconfirmed",
-    "amqp-once/kill-runner/discharging",
+    "amqp-once/kill-driver/task-unconfirmed",
+    "amqp-once/kill-driver/task-discharging",
+    "amqp-once/kill-runner/task-discharging",
+    "amqp-once/kill-worker/task-unconfirmed",
     "amqp-once/kill-driver/offered",
     "amqp-once/kill-driver/done",
     "amqp-once/kill-runner/sink-done",
-    "amqp-once/kill-broker/unconfirmed",
-    "amqp-readers/kill-driver/task-discharging",
-    "amqp-readers/kill-driver/task-unconfirmed",
+    "amqp-once/kill-broker/task-unconfirmed",
     "amqp-sink/kill-worker/mid-batch",
     "amqp-sink-once/kill-worker/locked",
     "amqp-sink-once/kill-driver/before-ttl",
@@ -34,7 +34,7 @@ BITING = [
     "amqp-both-once/kill-broker/mid-batch",
 ]
 
-FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/unconfirmed"}
+FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/task-unconfirmed"}
 """What `make test` runs of them. tests/connector/spark/test_stream_writer.py has a killed worker of the sink, and
 tests/integration/test_outage.py a killed broker under both."""
 

@@ -7,7 +7,7 @@ is in the offset log, and not in the commit log. ``journal`` has the query's jou
 
 ``once-amqp``: the checkpoint of a query from queue to queue, exactly once, that failed in its last batch, after all of
 its tasks but the last had committed. ``broker.json`` has what was then in the connector's queues
-(``tests/support/kept_messages.py``): the staging queue, its token, and the token of the commit ledger.
+(``tests/support/kept_messages.py``): the staging queues of two readers, and the token of the commit ledger.
 
 ``writes-amqp``: only ``broker.json``, with the commit ledger after a ``df.write``.
 """
@@ -72,7 +72,7 @@ def write_until_it_fails(spark, broker, target):
     put(broker, "orders", *texts(0, NUMBERS))
     with tempfile.TemporaryDirectory() as temporary:
         running = Path(temporary)
-        rows = read_once(spark, broker, maxMessagesPerTrigger=NUMBERS // 2)
+        rows = read_once(spark, broker, maxMessagesPerTrigger=NUMBERS // 3)
         last = f"text like 'text {NUMBERS - 1}.%'"
         rows = rows.selectExpr(f"if({last}, raise_error('as planned'), text) AS text")
         try:

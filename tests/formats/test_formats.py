@@ -1,12 +1,14 @@
 """A query starts from what earlier releases left in its checkpoint, its journal and at the broker: one folder for each
 release.
 
-``make.py`` writes the folder of a new release. Every query was stopped in the middle of its batch [3, 6). A query that
-writes exactly once had sent messages 3 and 4 of it, and not 5. A release may encode rows in another way than those
-before; a replay of their batches is then ``[JMS_REPLAY_MISMATCH]`` with the same rows, too, as docs/upgrading.md says.
+``make.py`` writes the folder of a new release. Every query was stopped in the middle of its batch [3, 6). The one that
+reads and writes exactly once has two readers: of its last batch it had sent message 4, and not 5. A release may encode
+rows in another way than those before; a replay of their batches is then ``[JMS_REPLAY_MISMATCH]`` with the same rows,
+too, as docs/upgrading.md says.
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -100,11 +102,13 @@ def test_a_durable_subscription_keeps_its_selector(spark, fresh_broker, release,
 
 @pytest.fixture
 def broker_of(fresh_broker):
-    """``broker_of(folder)``: a broker with the messages that the release had left."""
+    """``broker_of(folder)``: a broker with the messages that the release had left, and with its identity."""
 
     def start(folder):
         broker = fresh_broker()
         put_back(broker, folder / "broker.json")
+        for log in (folder / "checkpoint" / "offsets").glob("[0-9]*"):
+            log.write_text(re.sub(r'"broker": "[^"]*"', f'"broker": "{broker.server.getNodeID()}"', log.read_text()))
         return broker
 
     return start
@@ -128,10 +132,9 @@ def test_a_staged_batch_is_repeated_with_its_rows(spark, broker_of, release):
     query = read_once(spark, broker).writeStream.foreachBatch(keep)
     query = query.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     assert query.awaitTermination(250)
-    assert found[:3] == [(2, n, text, f"orders/ID:{n}") for n, text in enumerate(texts(3, 6), 3)]
-    assert [row[:3] for row in found[3:]] == [(3, n, text) for n, text in enumerate(texts(6, 8), 6)]
-    stream = offsets(folder)[0]["id"]
-    assert left(broker, "orders") == left(broker, f"pyspark-jms.staging.{stream}.owner") == 0
+    assert sorted(found[:2]) == [(2, 2, text, f"orders/ID:{n}") for n, text in enumerate(texts(4, 6), 4)]
+    assert sorted(text for _, _, text, _ in found[2:]) == texts(6, 8)
+    assert left(broker, "orders") == 0
 
 
 @pytest.mark.deep

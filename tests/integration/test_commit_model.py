@@ -9,12 +9,11 @@ import re
 from pathlib import Path
 
 import pytest
+import sink_steps as steps
 from exploring import explore, walk
 from sink_protocol import CommitProtocol, NeverRenews
 from sink_world import BROKER_LIMIT, Budget, SinkWorld
-from staged_worlds import SINK, SINK_MUTANTS
-
-from pyspark_jms.delivery.staging import steps
+from sink_worlds import SINK, SINK_MUTANTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "internals-exactly-once.md"
 WALKS, PARTS = 30_000, 6

@@ -6,16 +6,13 @@ from pathlib import Path
 
 import pytest
 from amqp_sending import put
+from driver_runs import end, require_each_once, start, texts
 from pyspark.errors import StreamingQueryException
 from registers import ReaderQuery
-from staged_runs import end, require_each_once, start, texts
 from streaming import left, run_available
 
 from pyspark_jms import cli
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import JMSSecurityError, MaxConsumersError
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.staged.stream import StagedSource
 from pyspark_jms.testing import EmbeddedArtemis, User
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "permissions.md"
@@ -83,7 +80,7 @@ def test_a_read_with_the_queues_of_the_page(prepared, tmp_path):
     assert end(start(prepared, "orders", tmp_path, "planned", 2, **LIMITED), -9)
     put(prepared, "orders", *texts(60, 70))
     assert end(start(prepared, "orders", tmp_path, **LIMITED)) == 0
-    require_each_once(prepared, "orders", tmp_path, 70, staging="orders.staging.owner")
+    require_each_once(prepared, "orders", tmp_path, 70)
 
 
 @pytest.mark.broker
@@ -107,7 +104,8 @@ def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys, monkeyp
         other.plan()
     other.source.stop()
     cli.main(["check", *access, "--staging-queue", "orders.staging.2"])
-    assert "Create the queue orders.staging.2 with max-consumers 1" in capsys.readouterr().out
+    missing = "Create the address orders.staging.2 with the multicast queue orders.staging.2"
+    assert missing in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.broker
@@ -118,18 +116,6 @@ def test_a_queue_of_a_reader_without_a_limit_of_consumers_is_refused():
         with pytest.raises(MaxConsumersError, match=r"orders\.staging\.0::orders\.staging\.0"):
             running.plan()
         running.source.stop()
-        assert left(broker, "orders", 1) == 1
-
-
-@pytest.mark.broker
-def test_a_queue_without_a_limit_of_consumers_is_refused(tmp_path):
-    with Prepared(lambda xml: xml.replace(' max-consumers="1"', "")) as broker:
-        put(broker, "orders", "text")
-        source = StagedSource(SourceOptions.parse(limited(broker, queue="orders")), AmqpSource())
-        with pytest.raises(MaxConsumersError, match=r"orders\.staging::orders\.staging\.owner"):
-            source.latest_offset(source.initial_offset())
-        source.stop()
-        assert broker.consumer_count("orders.staging.owner") == 0
         assert left(broker, "orders", 1) == 1
 
 
@@ -156,7 +142,7 @@ def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
     create(prepared, ledger)
     send_first_token(prepared, monkeypatch, tmp_path, ledger, f"query:{query}")
     run_available(frame, checkpoint, "jms", **answers_of(prepared))
-    assert left(prepared, "orders") == left(prepared, "orders.staging.owner") == 0
+    assert left(prepared, "orders") == 0
     put(prepared, "orders", *texts(100, 110))
     run_available(frame, checkpoint, "jms", **answers_of(prepared))
     assert left(prepared, "answers", 110) == 110

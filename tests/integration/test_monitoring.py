@@ -223,7 +223,7 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
             nonlocal sent
             fill(broker, queue, 10, first=sent)  # the figures come with batches
             sent += 10
-            return value("pyspark_jms_received_messages_total") and value("pyspark_jms_queue_consumers")
+            return value("pyspark_jms_received_messages_total") and value("pyspark_jms_queue_consumers") is not None
 
         wait_until(received, seconds=120, what="a scrape of the figures")
         assert value("pyspark_jms_query_up") == 1

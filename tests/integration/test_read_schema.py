@@ -51,8 +51,7 @@ def options_of(broker, queue, engine, folder):
     return {
         **(access(broker) | {"brokerUrl": url, "queue": queue}),
         **({"journalLocation": str(folder / "journal")} if engine == "journal" else {}),
-        **({"deliveryGuarantee": "exactly-once"} if engine in {"staged", "readers"} else {}),
-        **({"readers": "2"} if engine == "readers" else {}),
+        **({"deliveryGuarantee": "exactly-once", "readers": "2"} if engine == "readers" else {}),
     }
 
 
@@ -60,7 +59,7 @@ def deep(*engine):
     return pytest.param(*engine, marks=pytest.mark.deep)
 
 
-@pytest.mark.parametrize("engine", ["stomp", deep("amqp"), deep("journal"), deep("staged"), "readers"])
+@pytest.mark.parametrize("engine", ["stomp", deep("amqp"), deep("journal"), "readers"])
 def test_a_stream_has_the_columns_of_its_schema_and_its_checkpoint_takes_another(
     spark, broker, queue, tmp_path, engine
 ):
@@ -92,7 +91,7 @@ def test_a_batch_read_and_a_view_have_the_columns_of_their_schema(spark, broker,
     assert left(broker, queue, 3) == 3
 
 
-@pytest.mark.parametrize("engine", ["stomp", deep("staged")])
+@pytest.mark.parametrize("engine", ["stomp", deep("readers")])
 def test_a_property_of_another_type_goes_to_the_dead_letter_queue(spark, broker, queue, tmp_path, engine):
     fill(broker, queue, 6)
     options = options_of(broker, queue, engine, tmp_path) | {

@@ -1,27 +1,27 @@
 """kill -9 of the process whose tasks receive, at every point of the protocol: nothing lost, twice, or different."""
 
-import itertools
-import json
 import random
 import signal
+import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from amqp_sending import put
-from reader_driver import FENCED, OVERTAKEN, POINTS
-from staged_runs import end, is_stopped, start, texts
-from streaming import left
-from waiting import wait_until
+from driver_runs import end, is_stopped, require_each_once, start, texts
+from reader_driver import FENCED, OVERTAKEN, POINTS, POISON
+from waiting import await_value, wait_until
 
-DRIVER = Path(__file__).parents[1] / "support" / "reader_driver.py"
+from pyspark_jms import cli
+from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
+from pyspark_jms.testing import EmbeddedArtemis
+
 COUNT = 60
 
 
 @pytest.fixture
 def begin(broker, queue, tmp_path):
     def begin(kill_at="never", nth=1, readers=1):
-        return start(broker, queue, tmp_path, kill_at, nth, driver=DRIVER, readers=str(readers))
+        return start(broker, queue, tmp_path, kill_at, nth, readers=str(readers))
 
     return begin
 
@@ -30,14 +30,6 @@ def begin(broker, queue, tmp_path):
 def run(begin):
     """Returns whether the process was killed."""
     return lambda *how, **options: end(begin(*how, **options), -signal.SIGKILL) != 0
-
-
-def require_each_once(broker, queue, folder, count):
-    rows = [json.loads(path.read_text()) for path in (folder / "sink").iterdir() if path.name.isdigit()]
-    found = Counter(itertools.chain.from_iterable(itertools.chain.from_iterable(rows)))
-    assert found == Counter(texts(0, count))
-    assert not list(folder.glob("different-*"))
-    assert left(broker, queue) == 0
 
 
 QUICK = {"at discharge", "planned"}
@@ -62,13 +54,13 @@ def test_a_process_that_freezes_beside_a_second_one(fresh_broker, tmp_path, poin
     """The broker ends the frozen connection after its idle time-out; then the second process goes on."""
     broker = fresh_broker(acceptor_options={"amqpIdleTimeout": "3000"})
     put(broker, "q", *texts(0, COUNT))
-    frozen = start(broker, "q", tmp_path, f"freeze:{point}", 2, driver=DRIVER, readers="2")
+    frozen = start(broker, "q", tmp_path, f"freeze:{point}", 2, readers="2")
     wait_until(lambda: is_stopped(frozen), 100, "the freeze")
-    assert end(start(broker, "q", tmp_path, driver=DRIVER, readers="3")) == 0
+    assert end(start(broker, "q", tmp_path, readers="3")) == 0
     put(broker, "q", *texts(COUNT, COUNT + 10))
     frozen.send_signal(signal.SIGCONT)
     assert end(frozen, FENCED, OVERTAKEN) in {FENCED, OVERTAKEN}
-    assert end(start(broker, "q", tmp_path, driver=DRIVER, readers="2")) == 0
+    assert end(start(broker, "q", tmp_path, readers="2")) == 0
     require_each_once(broker, "q", tmp_path, COUNT + 10)
 
 
@@ -100,3 +92,83 @@ def test_two_drivers_of_one_checkpoint(broker, queue, tmp_path, begin, run, repo
     assert not run()
     report(f"two drivers: seed {seed}, ends {dict(codes)}, {sent} messages")
     require_each_once(broker, queue, tmp_path, sent)
+
+
+# --- 25 deaths in a row -------------------------------------------------------------------------------
+
+MAY_STOP = {"take", "accept", "subscribe", "before discharge", "at discharge"}
+"""Here the process has messages of the source or of the register: Artemis counts some of these deaths as deliveries."""
+
+
+@pytest.fixture(scope="module")
+def broker_of_deaths():
+    """All points use it, and nothing else does: its dead-letter queue has what the deaths put there."""
+    with EmbeddedArtemis() as broker:
+        yield broker
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("point", POINTS)
+def test_25_deaths_in_a_row_at_a_point(broker_of_deaths, queue, tmp_path, monkeypatch, report, point):
+    """No message of the source, no token and no block becomes a dead letter."""
+    broker, sent, deaths, stopped = broker_of_deaths, 0, 0, False
+    dead = broker.message_count("DLQ")
+    if point != "create":  # which is reached at the very first start only
+        put(broker, queue, *texts(0, 10))
+        assert end(start(broker, queue, tmp_path)) == 0
+        sent = 10
+    while deaths < 25 and not stopped:
+        put(broker, queue, *texts(sent, sent + 10))
+        sent += 10
+        if point == "browse":
+            end(start(broker, queue, tmp_path, "rows"), -signal.SIGKILL)  # a value to be browsed
+        ended = end(start(broker, queue, tmp_path, point), -signal.SIGKILL, POISON)
+        assert ended, "the point was not reached"
+        stopped = ended == POISON
+        deaths += not stopped
+    if stopped:
+        await_value(lambda: max(broker.delivery_counts(queue)) >= MAX_SOURCE_DELIVERIES, True)
+        monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
+        _move_there_and_back(broker, queue)
+    assert end(start(broker, queue, tmp_path)) == 0
+    require_each_once(broker, queue, tmp_path, sent)
+    await_value(lambda: broker.message_count("DLQ"), dead)
+    report(f"{point}: {deaths} deaths in a row, {sent} messages{', stopped with JMS_POISON_LOOP' * stopped}")
+    assert not stopped or point in MAY_STOP
+
+
+def _move_there_and_back(broker, queue):
+    """What the error advises."""
+    for first, second in ((queue, f"{queue}.aside"), (f"{queue}.aside", queue)):
+        access = ["--broker-url", broker.amqp_url, "--user", broker.user, "--password-env", "ADMIN_PASSWORD"]
+        assert cli.main(["move", *access, "--queue", first, "--to", second]) == 0
+
+
+# --- frozen for longer than the broker waits ----------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_process_that_is_frozen_for_90_s_at_the_default_idle_time_out(fresh_broker, tmp_path, report):
+    """Beside a second start: the second one goes on when the broker has ended the frozen connection, and the first
+    one stops when it wakes.
+    """
+    broker, frozen, others, began = fresh_broker(), {}, {}, {}
+    for point in ("before discharge", "rows"):
+        put(broker, point, *texts(0, COUNT))
+        frozen[point] = start(broker, point, tmp_path / point, f"freeze:{point}", 2)
+        wait_until(lambda process=frozen[point]: is_stopped(process), 100, "the freeze")
+        began[point] = time.monotonic()
+        others[point] = start(broker, point, tmp_path / point)
+    for point, other in others.items():
+        assert end(other) == 0
+        report(f"frozen at {point}: the second run ended {time.monotonic() - began[point]:.0f} s after the freeze")
+        put(broker, point, *texts(COUNT, COUNT + 10))
+    for point, process in frozen.items():
+        time.sleep(max(0.0, began[point] + 90 - time.monotonic()))
+        process.send_signal(signal.SIGCONT)
+        assert end(process, FENCED, OVERTAKEN) in {FENCED, OVERTAKEN}
+        assert end(start(broker, point, tmp_path / point)) == 0
+        require_each_once(broker, point, tmp_path / point, COUNT + 10)

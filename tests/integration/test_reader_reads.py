@@ -1,13 +1,18 @@
-"""Exactly-once reads by Spark whose tasks receive from the broker: option ``readers``."""
+"""Exactly-once reads over AMQP by Spark, whose tasks receive from the broker."""
 
 import json
+import threading
 from collections import Counter
 
 import pytest
-from amqp_sending import put
+from amqp_sending import put, settings_of
 from pyspark.errors import StreamingQueryException
 from streaming import access, batches_done, left, run_available
 from waiting import wait_until
+
+from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -35,6 +40,69 @@ def test_available_now_reads_each_message_once_with_any_number_of_readers(spark,
     offsets = sorted((checkpoint / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
     last = json.loads(offsets[-1].read_text().splitlines()[-1])
     assert len(last["names"]) == 3
+
+
+def test_an_older_copy_of_a_checkpoint_is_fenced(spark, broker, queue, tmp_path):
+    frame = read(spark, broker, queue).select("text")
+    for run in range(2):
+        put(broker, queue, *map(str, range(50 * run, 50 * run + 50)))
+        run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    older = tmp_path / "older"
+    for log in ("offsets", "commits"):
+        (older / log).mkdir(parents=True)
+        (older / log / "0").write_bytes((tmp_path / "checkpoint" / log / "0").read_bytes())
+    (older / "metadata").write_bytes((tmp_path / "checkpoint" / "metadata").read_bytes())
+    put(broker, queue, "100")
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_SOURCE_FENCED\] .*received batch 2"):
+        run_available(frame, older, "noop")
+    assert left(broker, queue, 1) == 1
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    assert numbers(spark, tmp_path / "out") == Counter(range(101))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("readers", [1, 2])
+def test_a_rival_consumer(spark, broker, queue, tmp_path, readers):
+    """Every message is in the query or with the other consumer, once."""
+    taken = Counter()
+    ends = threading.Event()
+
+    def rival():
+        link = Consumer(settings_of(broker))
+        link.subscribe(
+            Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20, window_messages=3)
+        )
+        while not ends.wait(0.1):
+            for block in link.take():
+                link.await_receipt(link.acknowledge(block.ids))
+                taken.update(int(block.message(index).rpartition(b"\xa1")[2][1:]) for index in range(len(block)))
+        link.close()
+
+    frame = read(spark, broker, queue, maxMessagesPerTrigger="100", readers=str(readers)).select("text")
+    thread = threading.Thread(target=rival)
+    thread.start()
+    writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    for first in range(0, 1_000, 50):
+        put(broker, queue, *map(str, range(first, first + 50)))
+    wait_until(lambda: broker.message_count(queue) == 0, 120, "an empty queue")
+    ends.set()
+    thread.join(30)
+    query.stop()
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    assert numbers(spark, tmp_path / "out") + taken == Counter(range(1_000))
+    assert taken
+
+
+@pytest.mark.releases
+@pytest.mark.deep
+def test_from_queue_to_queue_exactly_once(spark, broker, queue, tmp_path):
+    put(broker, queue, *map(str, range(300)))
+    target = access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"}
+    frame = read(spark, broker, queue, maxMessagesPerTrigger="100").select("text")
+    run_available(frame, tmp_path / "checkpoint", "jms", deliveryGuarantee="exactly-once", **target)
+    assert left(broker, queue) == 0
+    assert left(broker, f"{queue}.out", 300) == 300
 
 
 def test_a_stream_that_is_united_with_itself_has_each_message_twice(spark, broker, queue, tmp_path):

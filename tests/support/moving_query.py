@@ -116,14 +116,14 @@ class MovingQuery:
         """The last batch in the commit log; -1 without one."""
         return max(self._logged("commits"), default=-1)
 
-    def end(self, batch):
-        """The number of messages in this batch and those before it."""
-        return self._offset(batch)["seq"] if batch >= 0 else 0
+    def number(self, batch):
+        """That of the batch in the tokens of its readers."""
+        return self._offset(batch)["batch"]
 
     @property
-    def stream(self):
-        """The name of the stream of the staging queue."""
-        return self._offset(0)["id"]
+    def address(self):
+        """Of the staging queues."""
+        return self._offset(self.planned())["address"]
 
     def _offset(self, batch):
         return json.loads((self.checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])

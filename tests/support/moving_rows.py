@@ -1,6 +1,6 @@
 """Rows from queue to queue exactly once, as ``tests/formats`` writes them with one release and reads them with others.
 
-A batch of three messages has several partitions.
+A batch has two partitions.
 """
 
 from streaming import access, run_available
@@ -17,7 +17,7 @@ def broker_access(broker, protocol="amqp"):
 
 
 def read_once(spark, broker, **options):
-    once = {"deliveryGuarantee": "exactly-once", "queue": "orders", "partitionBytes": "1k"}
+    once = {"deliveryGuarantee": "exactly-once", "queue": "orders", "readers": "2"}
     return spark.readStream.format("jms").options(**broker_access(broker) | once | options).load()
 
 

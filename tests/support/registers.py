@@ -1,9 +1,9 @@
-"""The registers that a read whose tasks receive has left at a broker."""
+"""Exactly-once reads without Spark, and the registers that they leave at a broker."""
 
+import pickle
 import uuid
 
 import amqp_sending
-from bare_query import BareQuery
 from streaming import access
 
 from pyspark_jms.amqp.source import AmqpSource
@@ -12,13 +12,15 @@ from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.readers.task import read_reader
 
 
-class ReaderQuery(BareQuery):
+class ReaderQuery:
+    """A streaming query without Spark: tasks are functions. Keeps an offset log as Spark does."""
+
     def __init__(self, broker, **options):
         amqp_sending.settings_of(broker)  # skips without AMQP
-        given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "readers": "1"}
-        super().__init__(
-            SourceOptions.parse(given | {key: str(each) for key, each in options.items() if each is not None})
-        )
+        given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
+        given |= {key: str(each) for key, each in options.items() if each is not None}
+        self.options = SourceOptions.parse(given)
+        self.log = []
         self.start()
 
     def begin(self):
@@ -30,7 +32,42 @@ class ReaderQuery(BareQuery):
         self.source = ReaderSource(self.options, AmqpSource())
 
     def read(self, task):
+        """The rows of a task."""
         return [row for part in read_reader(task, self.options, AmqpSource()) for row in part.to_pylist()]
+
+    @property
+    def planned(self):
+        return self.log[-1] if self.log else self.source.initial_offset()
+
+    def plan(self):
+        """Ask for the next batch once; whether there is one."""
+        end = self.source.latest_offset(self.planned)
+        if end == self.planned:
+            return False
+        self.log.append(end)
+        return True
+
+    def tasks(self):
+        """Of the batch that was planned last."""
+        start = self.log[-2] if len(self.log) > 1 else self.source.initial_offset()
+        return pickle.loads(pickle.dumps(self.source.partitions(start, self.log[-1])))
+
+    def rows(self):
+        return [self.read(task) for task in self.tasks()]
+
+    def commit(self):
+        self.source.commit(self.log[-1])
+
+    def texts(self, wanted):
+        """Batches until so many rows were read, each committed."""
+        found = []
+        for _ in range(200):
+            if len(found) >= wanted:
+                break
+            if self.plan():
+                found += [row["text"] for task in self.rows() for row in task]
+                self.commit()
+        return found
 
 
 def left_registers(broker, queue, *texts, readers=2, **options):

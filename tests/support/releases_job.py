@@ -11,15 +11,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from streaming import run_available
 
-MODES = ("plain", "journal", "staged", "readers")
+MODES = ("plain", "journal", "once")
 
 
 def read_all(spark, folder, stomp, amqp, user, password, queue):
     options = {
         "plain": {"brokerUrl": stomp},
         "journal": {"brokerUrl": stomp, "journalLocation": f"{folder}/journal/messages"},
-        "staged": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once"},
-        "readers": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once", "readers": 2},
+        "once": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once", "readers": 2},
     }
     for mode in MODES:
         access = {"user": user, "password": password, "queue": f"{queue}.{mode}", "maxMessagesPerTrigger": 40}

@@ -6,10 +6,11 @@ What is committed is decided by the functions of the package itself: ``sink.repl
 
 from dataclasses import dataclass, replace
 
+import sink_steps as steps
+from sink_steps import Sighting
+
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import CommitToken, merged
-from pyspark_jms.delivery.staging import steps
-from pyspark_jms.delivery.staging.tokens import Sighting
 from pyspark_jms.sink.replay import Admission, admission
 
 OWNER = "query:q"
@@ -49,7 +50,7 @@ class TakeTokens:
 
 @dataclass(frozen=True)
 class Taken:
-    tokens: tuple[Sighting[CommitToken], ...]
+    tokens: tuple[Sighting, ...]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class CommitProtocol:
             case "begin":
                 return self._go("sending", SendRows())
             case RowsSent() | steps.LockHeld():
-                return self._go("locking", steps.Lock("query"))
+                return self._go("locking", steps.Lock())
             case Locked(existed):
                 self.state = ("locking", not existed)
                 return self._go("taking", TakeTokens())

@@ -1,19 +1,19 @@
 """A model of everything around the commits of a streaming query: a broker, Spark's commit log, drivers, tasks, faults.
 
-As ``staged_world``: the protocol under test decides, and this module carries out its commands. A batch has rows, and
-each execution of the batch has them in the partitions of one of the world's layouts. A driver dies alone: its tasks go
-on and have no driver then.
+As in ``register_world``, the protocol under test decides, and this module carries out its commands. A batch has rows,
+and each execution of the batch has them in the partitions of one of the world's layouts. A driver dies alone: its tasks
+go on and have no driver then.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import sink_steps as steps
 from sink_protocol import Attempt, CommitProtocol, Ended, Locked, NeverTakes, RowsSent, SendRows, Taken, TakeTokens
+from sink_steps import Sighting
 
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import CommitToken
-from pyspark_jms.delivery.staging import steps
-from pyspark_jms.delivery.staging.tokens import Sighting
 from pyspark_jms.errors import JMSError
 
 BROKER_LIMIT = 10

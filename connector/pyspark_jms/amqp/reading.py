@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
+from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
@@ -10,13 +12,14 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.consumer import attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
+from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
-from pyspark_jms.amqp.link.staging_queue import block_of
 from pyspark_jms.amqp.link.subscriptions import subscription_queue
 from pyspark_jms.amqp.link.transacted import Transacted
-from pyspark_jms.amqp.staging import Accepted, AmqpStagedLane, Sources
+from pyspark_jms.amqp.recognition import most_deliveries, suspect
 from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
@@ -29,7 +32,25 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["AmqpProbe", "AmqpReaderLink"]
 
 
-class AmqpReaderLink(Sources, ReadRegister):
+_IDLE_SECONDS = 30.0
+"""After this time without a frame a broker asks; after twice the time it ends the connection."""
+_MARGIN_SECONDS = 10.0
+
+Accepted: TypeAlias = Sequence[tuple[int, list[bytes]]]
+"""Numbers of sources, and the ids of their messages."""
+
+
+class AmqpReadSource(ReaderConsumer, MessageAnswers):
+    """A ``ReaderConsumer`` with the answers that only reading needs."""
+
+    def most_deliveries(self, block: MessageBlock) -> int:
+        return most_deliveries(block)
+
+    def suspect(self, block: MessageBlock) -> tuple[int, str]:
+        return suspect(block)
+
+
+class AmqpReaderLink(ReadRegister):
     """The register of a reader, and its sources, on one connection."""
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals) -> None:
@@ -39,43 +60,74 @@ class AmqpReaderLink(Sources, ReadRegister):
         """Messages that are not in the value. Their transaction ends while that of the value is open."""
         self._value: tuple[str, int] = ("", 0)
         self.sent = 0
-        self.lanes: list[AmqpStagedLane] = []
+        self.sources: list[AmqpReadSource] = []
         try:
             require_staging(self.dialect)
         except JMSError:
             super().close()
             raise
 
+    @property
+    def dialect(self) -> Dialect:
+        return self.connection.dialect
+
+    @property
+    def address(self) -> Address:
+        return self.connection.address
+
+    @property
+    def patience_seconds(self) -> float:
+        return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
+
+    def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
+        self.sources = [AmqpReadSource(self.connection, each, self._settings) for each in subscriptions]
+        with self.connection.core():
+            self.connection.on_received = self._grant
+
+    def _grant(self) -> None:
+        for source in self.sources:
+            source.grant()
+
     def begin_value(self, stream: str, batch: int) -> None:
         """What ``send_blocks`` sends is of this value."""
         self._value, self.sent = (stream, batch), 0
 
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]], *, finished: int = 0) -> None:  # noqa: ARG002
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
         self.sent += self.send_value(*self._value, blocks)
 
-    def move(self, token: Token, accepted: Accepted) -> None:
-        """``replace`` with the numbers of lanes."""
+    def replace_value(self, token: Token, accepted: Accepted) -> None:
+        """``replace`` with the numbers of sources."""
         self.replace(token, self._receivers(accepted))
         self._released(accepted)
 
-    def send_away(self, lane: int, ids: list[bytes], queue: str | None, letters: Sequence[AmqpDeadLetter]) -> None:
+    def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[AmqpDeadLetter]) -> None:
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
         if queue is not None and letters:
             address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
             self._diverted.send(address, "queue", block_of(*map(message_of, letters)))
-        self._diverted.accept(self._receivers([(lane, ids)]))
+        self._diverted.accept(self._receivers([(source, ids)]))
         self._diverted.discharge()
-        self._released([(lane, ids)])
+        self._released([(source, ids)])
+
+    def _receivers(self, accepted: Accepted) -> list[tuple[Receiver, list[bytes]]]:
+        """The numbers of sources as their links."""
+        return [(self.sources[source].receiver, ids) for source, ids in accepted]
+
+    def _released(self, accepted: Accepted) -> None:
+        for source, ids in accepted:
+            self.sources[source].released(len(ids))
 
     def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
         self.connection.on_received = None
         self._diverted.roll_back()
-        lanes = [(lane.receiver, lane.subscription.durable is None) for lane in self.lanes]
-        super().finish([*sources, *lanes])
+        mine = [(source.receiver, source.subscription.durable is None) for source in self.sources]
+        super().finish([*sources, *mine])
 
     def close(self) -> None:
-        """The sources first: whoever gets the lock then finds their messages."""
-        self.leave_sources()
+        """The sources first: whoever gets the lock then finds their messages, and giving back costs no delivery."""
+        self.connection.on_received = None
+        for source in self.sources:
+            source.detach()
         self._diverted.roll_back()
         super().close()
 

@@ -1,4 +1,4 @@
-"""The registers of reads whose tasks receive, for an operator: which there are, what they have, and their end."""
+"""The registers of exactly-once reads, for an operator: which there are, what they have, and their end."""
 
 import contextlib
 from collections import Counter
@@ -118,15 +118,15 @@ def _listed(name: RegisterName, tokens: Sequence[Token], *, is_owned: bool) -> L
 def names_of_registers(settings: ConnectionSettings, name: str, client_id: str | None) -> list[RegisterName]:
     """The register of this name, or all registers below it.
 
-    Those below it are found by management. Without the permission only ``BASE.N`` names a register.
+    Those below it are found by management. Without the permission it is ``BASE.N``, or the first one of ``BASE``.
     """
-    alone = RegisterName.of(name, client_id)
+    alone = RegisterName.of(name, client_id) or RegisterName(name, 0, client_id)
     try:
         with AmqpManagementLink(settings) as link:
             queues = _queues(link)
     except (JMSSecurityError, UnsupportedError):
-        return [] if alone is None else [alone]
-    mine = [each for each in registers_in(queues, name.rpartition(".")[0]) if each.client_id == client_id]
+        return [alone]
+    mine = [each for each in registers_in(queues, alone.base) if each.client_id == client_id]
     return [each for each in mine if name in {each.address, each.base}]
 
 

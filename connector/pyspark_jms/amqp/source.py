@@ -12,10 +12,8 @@ from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
-from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
 from pyspark_jms.amqp.recognition import recognition_of
-from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
@@ -144,20 +142,6 @@ class AmqpSource:
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
-
-    def connect_staging(
-        self,
-        settings: ConnectionSettings,
-        arrivals: Any,
-        *,
-        queue: str,
-        stream: str,
-        topic: Destination,
-        durable: DurableSubscription | None,
-    ) -> AmqpStagedLink:
-        client_id = durable.client_id if durable is not None and not durable.shared else None
-        names = Names(queue, stream, client_id)
-        return AmqpStagedLink(settings, names, arrivals, None if durable is None else (topic, durable))
 
     def connect_reader(
         self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ByteArray", "Index", "MessageBlock", "Positions", "index_of", "positions_of"]
+__all__ = ["ByteArray", "Index", "MessageBlock", "Positions", "block_of", "index_of", "positions_of"]
 
 ByteArray: TypeAlias = bytes | bytearray | memoryview
 Index: TypeAlias = "array[int]"
@@ -80,3 +80,8 @@ def index_of(positions: Positions) -> Index:
     index = _new_index()
     index.frombytes(positions.astype(np.int64, copy=False).tobytes())
     return index
+
+
+def block_of(*messages: bytes) -> MessageBlock:
+    """The messages without heads and ids."""
+    return MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(message) for message in messages])))

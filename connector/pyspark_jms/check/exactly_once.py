@@ -15,29 +15,27 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.register import Register, register_settings
-from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.reading import AmqpReaderLink
-from pyspark_jms.amqp.staging import AmqpStagedLink
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
-from pyspark_jms.delivery.staging.tokens import MAX_TOKEN_DELIVERIES, SourceToken
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.staged.connecting import DEFAULT_PREFIX
+from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 
 __all__ = ["ExactlyOnce"]
 
 _NAME = "check"
 """All runs use one name, because the broker may keep an auto-created address for ever."""
-_STAGING, _OWNER = f"{DEFAULT_PREFIX}{_NAME}", LedgerOwner("query", _NAME)
+_STAGING, _OWNER = RegisterName(f"{DEFAULT_PREFIX}{_NAME}", 0), LedgerOwner("query", _NAME)
 _LEDGER = _OWNER.queue
 _TOKEN_SECONDS = 5.0
 
@@ -66,7 +64,11 @@ class ExactlyOnce:
         except SubscriptionInUseError:
             return Finding(name=name, value=f"a query uses {address} now: it was not tried", verdict=Verdict.NOTE)
         except JMSSecurityError as error:
-            remedy = f"{_needed(address)}, and grant consume, browse and send there."
+            address, _, queue = _register_of(address).queue.partition("::")
+            remedy = (
+                f"Create the address {address} with the multicast queue {queue} and max-consumers 1, and grant consume,"
+                " browse and send there."
+            )
             return Finding.of_error(name, error, Verdict.PROBLEM, remedy)
         except JMSError as error:
             return Finding.of_error(name, error, Verdict.PROBLEM)
@@ -110,34 +112,23 @@ class ExactlyOnce:
 
     def _try_staging(self) -> None:
         """What a read does, with a token only."""
-        link = AmqpStagedLink(self._settings, Names(_STAGING, _NAME), Arrivals())
-        locked = False
+        link = AmqpReaderLink(self._settings, _STAGING, Arrivals())
         try:
             kept = _staging_kept("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
-            self._kept.append((kept, (_STAGING, link.names.tokens)))
+            self._kept.append((kept, (_STAGING.address,)))
             link.lock()
-            locked = True
-            link.tokens()
-            link.create_token(SourceToken(id=_NAME, name=_NAME, next=0, floor=0).text())
-            link.delete_tokens()
-        finally:
-            link.close(delete=locked)
-
-    def _look_at_staging(self, address: str) -> None:
-        if (name := RegisterName.of(address)) is not None:
-            self._look_at_register(name)
-            return
-        link = AmqpStagedLink(self._settings, Names(address, ""), Arrivals())
-        try:
-            kept = _staging_kept("its settings", f"{address}.#", link.patience_seconds)
-            self._kept.append((kept, (address, link.names.tokens)))
-            link.lock()
-            link.tokens()
-            link.attach_senders()
+            try:
+                link.require_lock()
+                link.peek()
+                link.create(Token(stream=_NAME, name=_NAME, reader=_STAGING.reader, batch=0))
+            finally:
+                with contextlib.suppress(JMSError):
+                    link.delete()
         finally:
             link.close()
 
-    def _look_at_register(self, name: RegisterName) -> None:
+    def _look_at_staging(self, address: str) -> None:
+        name = _register_of(address)
         link = AmqpReaderLink(self._settings, name, Arrivals())
         try:
             kept = _staging_kept("its settings", name.address, link.patience_seconds)
@@ -163,10 +154,9 @@ class ExactlyOnce:
         return unseen
 
 
-def _needed(address: str) -> str:
-    if RegisterName.of(address) is not None:
-        return f"Create the queue {address} with max-consumers 1 at the address {address}"
-    return f"Create the queues of {address} and {address}.token"
+def _register_of(address: str) -> RegisterName:
+    """The queue of a reader ends in its number. Without a number it is that of the first reader."""
+    return RegisterName.of(address) or RegisterName(address, 0)
 
 
 def _replace_token(connection: Connection) -> JMSError | None:
@@ -192,8 +182,8 @@ def _staging_kept(name: str, match: str, patience_seconds: float) -> Kept:
         name=name,
         match=match,
         patience_seconds=patience_seconds,
-        deliveries=MAX_TOKEN_DELIVERIES,
-        harm="messages may stay in the staging queue",
+        deliveries=MAX_VALUE_DELIVERIES,
+        harm="a query may take its token for lost, and stop",
     )
 
 

@@ -14,9 +14,7 @@ from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 
-__all__ = ["Queue", "figures_finding", "paging_finding", "queue_findings", "staging_queues"]
-
-_STAGING, _OF_BLOCKS = "pyspark-jms.staging.", ".owner"
+__all__ = ["Queue", "figures_finding", "paging_finding", "queue_findings"]
 
 
 class Queue:
@@ -144,22 +142,6 @@ def paging_finding(inspected: Queue) -> Finding | None:
         advice="With a selector, an AMQP client does not get matching messages behind many others on disk until those"
         " before them are consumed. Read this queue without option selector, and filter the DataFrame.",
     )
-
-
-def staging_queues(link: ManagementLink, also: str | None = None) -> dict[str, int]:
-    """Staging queues of exactly-once reads that have messages → how many blocks each has. Not those of subscriptions.
-
-    ``also``: a staging queue with a name of its own.
-    """
-    words = link.words
-    if words.queue_names is None:
-        return {}
-    found = {}
-    for queue in link.attribute(words.broker_resource, words.queue_names):
-        address = queue.removesuffix(_OF_BLOCKS)
-        if address != queue and (address.startswith(_STAGING) or address == also):
-            found[address] = int(link.queue_attribute(queue, words.queue.messages))
-    return {address: blocks for address, blocks in sorted(found.items()) if blocks}
 
 
 def _no_queue(name: str) -> Finding:

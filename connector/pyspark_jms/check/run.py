@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
-from pyspark_jms.amqp.link.staging_queue import Names
 from pyspark_jms.amqp.registers import registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.amqp.staged_streams import staged_messages
 from pyspark_jms.check.amqp import amqp_findings, described_queue
 from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.guarantees import guarantee_findings
-from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings, staging_queues
+from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
@@ -24,7 +22,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.staged.connecting import DEFAULT_PREFIX
+from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -112,29 +110,13 @@ def _amqp_queue_findings(management: ManagementLink | None, request: CheckReques
 
 def _staged_findings(management: ManagementLink, request: CheckRequest, queue: str) -> Iterator[Finding]:
     """The messages of the queue that exactly-once reads have moved to their staging queues."""
-    for address in staging_queues(management, request.staging_queue):
-        try:
-            staged = staged_messages(request.settings, Names(address, ""))[
-                str(Destination(DestinationKind.QUEUE, queue))
-            ]
-        except JMSError as error:
-            yield Finding.of_error("staged", error)
-            continue
-        if staged:
-            yield Finding(
-                name="staged",
-                value=f"{staged:,} more messages of this queue are in the staging queue {address}",
-                advice="An exactly-once read has taken them, and its query has not finished their batch. If no query"
-                " uses the staging queue (pyspark-jms staging list), start the query again with its checkpoint.",
-                figures={"stagingQueue": address, "staged": staged},
-            )
     for name in _registers(management, request.staging_queue):
         if (finding := _finding_of_reader(request, name, queue)) is not None:
             yield finding
 
 
 def _registers(management: ManagementLink, also: str | None) -> list[RegisterName]:
-    """Queues of readers that have more than their token, those of option ``stagingQueue`` too."""
+    """Staging queues that have more than their token, those of option ``stagingQueue`` too."""
     words = management.words
     if words.queue_names is None:
         return []
@@ -156,7 +138,7 @@ def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) ->
     return Finding(
         name="staged",
         value=f"{staged:,} more messages of this queue are in the staging queue {name.address}, of batch {batch}",
-        advice="An exactly-once read with option readers has taken them. If this batch is in the commit log of its"
+        advice="An exactly-once read has taken them. If this batch is in the commit log of its"
         " checkpoint, they are done, and the next batch deletes them. If no query uses the staging queue (pyspark-jms"
         " staging list), start the query again with its checkpoint.",
         figures={"stagingQueue": name.address, "staged": staged, "batch": batch, "reader": name.reader},
@@ -165,7 +147,7 @@ def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) ->
 
 def _stomp_staged_finding(management: ManagementLink, queue: str) -> Finding | None:
     """Over STOMP nobody can see whose messages a staging queue has."""
-    used = len(staging_queues(management)) + len(_registers(management, None))
+    used = len(_registers(management, None))
     try:
         depth = int(management.queue_attribute(management.queue_name(queue), management.words.queue.messages))
     except InvalidDestinationError:

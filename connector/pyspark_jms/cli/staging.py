@@ -2,19 +2,16 @@
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark_jms.cli.access import add_access, source_options
 from pyspark_jms.cli.command import Command
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark_jms.amqp.link.read_register import RegisterName
-    from pyspark_jms.amqp.link.staging_queue import Names
-    from pyspark_jms.amqp.registers import ListedRegister
-    from pyspark_jms.amqp.staged_streams import ListedQueue
     from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["COMMAND"]
@@ -44,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--queue",
                 required=True,
                 metavar="NAME",
-                help="the staging queue, as list names it; without its number, those of all readers of a query",
+                help="the staging queue, as list names it; without its number, those of all readers of the query",
             )
             own.add_argument(
                 "--client-id", metavar="ID", help="the query's option clientId, if it reads a durable subscription"
@@ -67,18 +64,10 @@ def _settings(options: argparse.Namespace) -> "ConnectionSettings":
     return settings
 
 
-def _names(options: argparse.Namespace) -> "Names":
-    from pyspark_jms.amqp.link.staging_queue import Names
-
-    return Names(options.queue, "", options.client_id)
-
-
 def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
     from pyspark_jms.amqp.registers import list_registers
-    from pyspark_jms.amqp.staged_streams import list_streams
 
-    found: list[ListedQueue | ListedRegister] = [*list_streams(settings, options.prefix)]
-    found += list_registers(settings, options.prefix)
+    found = list_registers(settings, options.prefix)
     if options.json:
         print(json.dumps([asdict(each) for each in found], indent=2))
         return 0
@@ -86,30 +75,26 @@ def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
         print(f"no staging queue begins with {options.prefix}")
     for each in found:
         state = "in use" if each.owned else "no query uses it"
-        print(f"{each.name}  {_reader(asdict(each))}{each.blocks} blocks, {each.tokens} tokens, {state}")
+        of = f"stream {each.stream}, reader {each.reader}, batch {each.batch}"
+        print(f"{each.name}  {of}: {each.messages} messages, {each.blocks} blocks, {each.tokens} tokens, {state}")
     return 0
-
-
-def _reader(listed: Mapping[str, Any]) -> str:
-    """Of the queue of a reader: what it has."""
-    if "reader" not in listed:
-        return ""
-    return "stream {stream}, reader {reader}, batch {batch}: {messages} messages, ".format_map(listed)
 
 
 def _registers(options: argparse.Namespace, settings: "ConnectionSettings") -> list["RegisterName"]:
     from pyspark_jms.amqp.registers import names_of_registers
 
-    return names_of_registers(settings, options.queue, options.client_id)
+    if names := names_of_registers(settings, options.queue, options.client_id):
+        return names
+    raise InvalidDestinationError(
+        f"There is no staging queue {options.queue} on this broker.",
+        "pyspark-jms staging list shows the staging queues. That of a durable subscription needs --client-id.",
+    )
 
 
 def _show(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
     from pyspark_jms.amqp.registers import show_register
-    from pyspark_jms.amqp.staged_streams import show_stream
 
-    registers = _registers(options, settings)
-    shown = [asdict(show_register(settings, each)) for each in registers]
-    shown = shown or [asdict(show_stream(settings, _names(options)))]
+    shown = [asdict(show_register(settings, each)) for each in _registers(options, settings)]
     printed = shown if len(shown) > 1 else shown[0]
     print(json.dumps(printed, indent=2) if options.json else "\n\n".join(map(_lines, shown)))
     return 0
@@ -129,15 +114,9 @@ def _text(value: object) -> str:
 
 
 def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
-    registers = _registers(options, settings)
-    return _drop_registers(options, settings, registers) if registers else _drop_stream(options, settings)
-
-
-def _drop_registers(
-    options: argparse.Namespace, settings: "ConnectionSettings", registers: Sequence["RegisterName"]
-) -> int:
     from pyspark_jms.amqp.registers import drop_registers, show_register
 
+    registers = _registers(options, settings)
     shown = [show_register(settings, each) for each in registers]
     if options.yes:
         drop_registers(settings, registers)
@@ -147,22 +126,6 @@ def _drop_registers(
     for each in shown:
         what = f"{each.messages} messages in {each.blocks} blocks"
         print(f"{each.name}: deleted, with {what}" if options.yes else f"{each.name} has {what}. --yes deletes them")
-    return 0 if options.yes else 1
-
-
-def _drop_stream(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
-    from pyspark_jms.amqp.staged_streams import drop_stream, show_stream
-
-    names = _names(options)
-    shown = show_stream(settings, names)
-    if options.yes:
-        drop_stream(settings, names)
-    if options.json:
-        print(json.dumps(asdict(shown) | {"dropped": options.yes}, indent=2))
-    elif options.yes:
-        print(f"{names.address}: deleted, with {shown.messages} messages in {shown.blocks} blocks")
-    else:
-        print(f"{names.address} has {shown.messages} messages in {shown.blocks} blocks. --yes deletes them")
     return 0 if options.yes else 1
 
 

@@ -27,7 +27,7 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
     if staging is None:
         return
     _require_plain("stagingQueue", staging, parsed=_PARSED)
-    own = [staging, f"{staging}.token", *(f"{staging}.{reader}" for reader in range(values["readers"] or 0))]
+    own = [staging, *(f"{staging}.{reader}" for reader in range(values["readers"] or 1))]
     if values["clientId"] is not None and (name := values["subscriptionName"]) in own:
         raise OptionConflictError(
             f"Option subscriptionName={name} and stagingQueue={staging} would have the same queue,"

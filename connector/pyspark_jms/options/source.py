@@ -81,10 +81,10 @@ class SourceOptions:
     selector: Selector | None
     journal: Journal | None
     exactly_once: bool
-    """Whether messages are kept in a staging queue of the broker: deliveryGuarantee=exactly-once."""
+    """Whether the tasks receive, and keep a batch in staging queues of the broker: deliveryGuarantee=exactly-once."""
     staging_queue: str | None
-    readers: int | None
-    """How many tasks of a batch receive; None: the driver receives."""
+    readers: int
+    """How many tasks of a batch receive, if it is exactly once."""
     stream_offset: str | int | datetime | None
     """Where a new read of streams begins; None: no queue is a stream."""
     stream_filter: str | None
@@ -268,14 +268,15 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
     return exactly_once
 
 
-def _readers(values: Mapping[str, Any]) -> int | None:
-    readers: int | None = values["readers"]
-    if readers is None:
-        return None
+def _readers(values: Mapping[str, Any]) -> int:
+    given: int | None = values["readers"]
+    readers = given or 1
     if values["deliveryGuarantee"] != "exactly-once":
-        raise OptionConflictError(
-            "Option readers is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
-        )
+        if given is not None:
+            raise OptionConflictError(
+                "Option readers is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+            )
+        return readers
     if values["topic"] is not None and readers > 1 and not values["sharedSubscription"]:
         raise OptionConflictError(
             f"Option readers={readers} is given for a subscription that is not shared, which has one consumer.",
@@ -283,8 +284,8 @@ def _readers(values: Mapping[str, Any]) -> int | None:
         )
     if values["minMessagesPerTrigger"] is not None and values["queue"] is not None and values["selector"] is not None:
         raise OptionConflictError(
-            "Option readers is given with minMessagesPerTrigger and a selector of a queue, and the broker counts the"
-            " messages that do not match too.",
+            "deliveryGuarantee=exactly-once is given with minMessagesPerTrigger and a selector of a queue, and the"
+            " broker counts the messages that do not match too.",
             "Leave minMessagesPerTrigger or the selector out.",
         )
     return readers

@@ -305,11 +305,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
            " they read messages from it, and not through the driver"),
     Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
-           " receive from the broker themselves. No message passes the driver. Messages keep their order within a"
-           " reader. A subscription that is not shared has one reader. Default: the driver receives"),
-    Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queue on the broker"
-           " that keeps the messages of the query until their batch is done. Each query has one of its own. Default:"
-           " pyspark-jms.staging.ID, with an ID that the checkpoint has"),
+           " receive from the broker. Messages keep their order within a reader. A subscription that is not shared has"
+           " one reader. Default: 1"),
+    Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queues on the broker"
+           " that keep the messages of a batch until it is done. Each reader has one, with its number at the end:"
+           " NAME.0 for the first. Each query has a name of its own. Default: pyspark-jms.staging.ID, with an ID that"
+           " the checkpoint has"),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
            " says where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
            " (2026-11-26T08:00:00Z). A query with a checkpoint goes on where it was"),
@@ -318,7 +319,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
            " the stream does not contain what the checkpoint asks for"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
-           " each"),
+           " each. With exactly-once over AMQP a batch has one for each reader"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
            " message; text or bytes set it for all messages"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"

@@ -1,4 +1,4 @@
-"""What Spark's adapter calls of a streaming read, in either way: at least once or with a journal, or staged."""
+"""What Spark's adapter calls of a streaming read: the driver receives, or the tasks do (exactly once over AMQP)."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -177,5 +177,5 @@ def _by_reader(values: Any) -> tuple[int, ...]:
 
 
 def _age(figures: Mapping[str, Any]) -> float | None:
-    values = (figures.get(name) for name in ("backlogAgeSeconds", "oldestStagedSeconds"))
-    return next((float(value) for value in values if isinstance(value, int | float)), None)
+    value = figures.get("backlogAgeSeconds")
+    return float(value) if isinstance(value, int | float) else None

@@ -19,14 +19,9 @@ def source_engine(options: SourceOptions) -> SourceEngine:
     """For the driver: one of the two ways to read a stream."""
     if options.exactly_once:
         from pyspark_jms.amqp.source import AmqpSource
+        from pyspark_jms.source.readers.planner import ReaderSource
 
-        if options.readers is not None:
-            from pyspark_jms.source.readers.planner import ReaderSource
-
-            return ReaderSource(options, AmqpSource())
-        from pyspark_jms.source.staged.stream import StagedSource
-
-        return StagedSource(options, AmqpSource())
+        return ReaderSource(options, AmqpSource())
     if options.stream_offset is not None:
         from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.logs import LogSource

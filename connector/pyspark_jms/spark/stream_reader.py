@@ -28,15 +28,9 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        is_kept = self._options.readers is not None or self._options.stream_offset is not None
-        if isinstance(limit, ReadAllAvailable) and is_kept:
-            return self._engine().latest_offset(start)  # one batch, which is done when its tasks are
-        if isinstance(limit, ReadAllAvailable) and self._options.exactly_once:
-            raise UnsupportedError(
-                "Trigger.Once runs one batch, and the first batch of an exactly-once read is empty.",
-                "Use trigger(availableNow=True).",
-            )
-        if isinstance(limit, ReadAllAvailable) and self._options.journal is None:
+        options = self._options
+        is_kept = options.exactly_once or options.journal is not None or options.stream_offset is not None
+        if isinstance(limit, ReadAllAvailable) and not is_kept:
             raise UnsupportedError(
                 "Trigger.Once does not report that its batch is done: without a journal nothing could be acknowledged.",
                 "Use trigger(availableNow=True), or journalLocation.",

@@ -1,21 +1,13 @@
-import uuid
-
-import numpy as np
 import pytest
 from proton_broker import ProtonBroker
 from registers import left_registers
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
 from pyspark_jms.amqp.registers import drop_registers, names_of_registers
-from pyspark_jms.amqp.staged_streams import drop_stream
-from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.blocks.staged import pack
 from pyspark_jms.check.amqp import amqp_findings
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.run import CheckRequest, run_checks
-from pyspark_jms.delivery.staging.tokens import SourceToken
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing import JmsClient
 
@@ -90,49 +82,21 @@ def test_a_queue_is_inspected_received_and_given_back(broker, queue, settings_of
     await_count(broker, queue, 4)
 
 
-@pytest.fixture
-def staged(broker, queue, settings_of):
-    """A staging queue with three messages of ``queue``, whose query has ended."""
-    names = Names(f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}", "s1")
-    owner = StagingQueue(settings_of(broker), names)
-    owner.lock()
-    token = SourceToken(id="s1", name="s1", next=10, floor=7).text()
-    owner.create_token(token)
-    owner.take_tokens()
-    messages = MessageBlock(b"abc", ends=index_of(np.array([1, 2, 3])))
-    owner.send_blocks([(7, 3, pack(messages, 0, 3, source=f"queue://{queue}", dialect="artemis"))])
-    owner.commit(token)
-    owner.close()
-    yield names.address
-    drop_stream(settings_of(broker), names)
-
-
-def test_messages_of_the_queue_in_the_queues_of_readers_are_counted(broker, queue, settings_of, named):
+def test_messages_of_the_queue_in_staging_queues_are_shown(broker, queue, settings_of, named):
     base = left_registers(broker, queue, "one", "two", "three")
+    broker.create_queue(f"{queue}.other")
     findings = run_checks(CheckRequest(settings=settings_of(broker), queue=queue))
     staged = [each for each in findings if each.name == "staged"]
     assert sum(each.figures["staged"] for each in staged) == 3
     assert {each.figures["stagingQueue"] for each in staged} <= {f"{base}.0", f"{base}.1"}
     assert all(each.value.endswith(", of batch 1") for each in staged)
-    over_stomp = SourceOptions.parse(access(broker) | {"queue": queue}).connection
-    assert named(run_checks(CheckRequest(settings=over_stomp, queue=queue)))["staged"].verdict is Verdict.NOTE
-    drop_registers(settings_of(broker), names_of_registers(settings_of(broker), base, None))
-
-
-def test_messages_of_the_queue_in_a_staging_queue_are_shown(broker, queue, staged, settings_of, named):
-    broker.create_queue(queue)
-    broker.create_queue(f"{queue}.other")
-    found = named(run_checks(CheckRequest(settings=settings_of(broker), queue=queue)))
-    assert found["queue"].figures["messages"] == 0
-    assert found["staged"].figures == {"stagingQueue": staged, "staged": 3}
-    assert found["staged"].value == f"3 more messages of this queue are in the staging queue {staged}"
     other = named(run_checks(CheckRequest(settings=settings_of(broker), queue=f"{queue}.other")))
     assert "staged" not in other
     over_stomp = SourceOptions.parse(access(broker) | {"queue": queue}).connection
     found = named(run_checks(CheckRequest(settings=over_stomp, queue=queue)))
     assert found["staged"].verdict is Verdict.NOTE
     assert "amqp://HOST:5672" in found["staged"].advice
-    await_count(broker, f"{staged}.owner", 1)
+    drop_registers(settings_of(broker), names_of_registers(settings_of(broker), base, None))
 
 
 def test_a_paged_address_is_a_note(broker, queue, settings_of, named):

@@ -7,7 +7,7 @@ from artemis_244 import EmbeddedArtemis244
 from waiting import await_value
 
 from pyspark_jms.amqp.link.management_node import open_amqp_management
-from pyspark_jms.amqp.link.staging_queue import Names, StagingQueue
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.run import CheckRequest, run_checks
@@ -34,8 +34,9 @@ BAD = (
     AddressSettings(match="pyspark-jms.commits.#", redelivery_delay=30_000, expiry_delay=1),
 )
 TIGHT = (
-    AddressSettings(match="pyspark-jms.staging.*", max_delivery_attempts=-1, dead_letter_address=""),
-    AddressSettings(match="pyspark-jms.staging.*.token", redelivery_delay=69_000),
+    AddressSettings(
+        match="pyspark-jms.staging.*.0", max_delivery_attempts=-1, dead_letter_address="", redelivery_delay=69_000
+    ),
     AddressSettings(match="pyspark-jms.commits.#", redelivery_delay=69_000, max_redelivery_delay=29_000),
 )
 
@@ -79,9 +80,8 @@ def test_a_broker_that_keeps_everything(broker, amqp_settings, findings_of):
 def test_the_check_leaves_no_subscription_and_no_message(broker, amqp_settings, findings_of):
     for _ in range(2):
         findings_of(amqp_settings(broker))
-        assert not broker.has_queue("pyspark-jms.staging.check.owner")
+        await_value(lambda: broker.has_queue("pyspark-jms.staging.check.0"), False)
         assert not broker.has_queue("pyspark-jms.commits.check.token")
-        await_value(lambda: broker.message_count("pyspark-jms.staging.check.token"), 0)
 
 
 def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
@@ -96,7 +96,7 @@ def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
 
 
 @pytest.mark.deep
-def test_settings_of_the_tokens_alone_and_on_an_older_release(amqp_settings, findings_of):
+def test_settings_of_one_level_of_names_and_on_an_older_release(amqp_settings, findings_of):
     with EmbeddedArtemis244(address_settings=TIGHT) as broker:
         found = findings_of(amqp_settings(broker))
     assert {found[name].verdict for name in ("staging settings", "ledger settings")} == {Verdict.NOTE}
@@ -124,8 +124,7 @@ def test_a_missing_permission_is_named(strict, amqp_settings, permission):
 
 def _create_staging(broker, address, max_consumers=1):
     control = broker.server.getActiveMQServerControl()
-    control.createQueue(address, "MULTICAST", f"{address}.owner", None, True, max_consumers, False, True)
-    broker.create_queue(f"{address}.token")
+    control.createQueue(f"{address}.0", "MULTICAST", f"{address}.0", None, True, max_consumers, False, True)
 
 
 def test_a_staging_queue_of_an_administrator(strict, queue, amqp_settings, named):
@@ -148,13 +147,13 @@ def test_a_staging_queue_that_is_missing_or_no_lock_or_in_use(strict, queue, amq
     state = ExactlyOnce(amqp_settings(strict, "limited"))
     missing = state.staging_queue(queue)
     assert missing.verdict is Verdict.PROBLEM
-    assert f"Create the queues of {queue} and {queue}.token" in missing.advice
+    assert f"Create the address {queue}.0 with the multicast queue {queue}.0" in missing.advice
     _create_staging(strict, f"{queue}.shared", max_consumers=-1)
     shared = state.staging_queue(f"{queue}.shared")
     assert shared.verdict is Verdict.PROBLEM
     assert "is no lock" in shared.value
     _create_staging(strict, f"{queue}.used")
-    owner = StagingQueue(amqp_settings(strict), Names(f"{queue}.used", "s"))
+    owner = ReadRegister(amqp_settings(strict), RegisterName(f"{queue}.used", 0))
     try:
         owner.lock()
         used = state.staging_queue(f"{queue}.used")
@@ -174,12 +173,13 @@ def _delete_what_checks_left(broker):
 
 def test_a_second_check_does_not_wait(broker, amqp_settings):
     settings = amqp_settings(broker)
-    other = StagingQueue(settings, Names("pyspark-jms.staging.check", "check"))
+    other = ReadRegister(settings, RegisterName("pyspark-jms.staging.check", 0))
     try:
         other.lock()
         found = ExactlyOnce(settings).reading()
     finally:
-        other.close(delete=True)
+        other.delete()
+        other.close()
     assert found.verdict is Verdict.NOTE
     assert "createAddress" not in found.advice
 

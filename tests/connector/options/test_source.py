@@ -157,9 +157,8 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
             "readers=2 is given for a subscription that is not shared",
         ),
         (
-            {"queue": "q", "deliveryGuarantee": "exactly-once", "readers": "1", "minMessagesPerTrigger": "5"}
-            | {"selector": "a = 1"},
-            "readers is given with minMessagesPerTrigger and a selector of a queue",
+            {"queue": "q", "deliveryGuarantee": "exactly-once", "minMessagesPerTrigger": "5"} | {"selector": "a = 1"},
+            "is given with minMessagesPerTrigger and a selector of a queue",
         ),
     ],
 )

@@ -61,7 +61,7 @@ TABLE = [
         "s",
         None,
     ),
-    ("readers", "3", {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}, "readers", 3, None),
+    ("readers", "3", {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}, "readers", 3, 1),
     ("streamOffset", "First", STREAM, "stream_offset", "first", None),
     ("streamOffset", "12", STREAM, "stream_offset", 12, None),
     ("streamOffset", "2026-11-26T08:00:00Z", STREAM, "stream_offset", datetime(2026, 11, 26, 8, tzinfo=UTC), None),

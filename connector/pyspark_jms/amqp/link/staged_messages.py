@@ -5,7 +5,6 @@ them (Artemis). They have no time to live and no priority.
 """
 
 import struct
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,7 +32,6 @@ __all__ = [
     "block_message",
     "seen_block",
     "seen_token",
-    "stated",
     "stream_of",
     "token_message",
 ]
@@ -42,7 +40,7 @@ _STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq")
 _NEVER_MS = 253_402_300_799_000
 _DATA_OF_SIZE, _WORD = bytes((0x00, 0x53, DATA, 0xB0)), struct.Struct(">I")
 """A section of data as vbin32 (§1.6.19), up to its size."""
-_ABSOLUTE_EXPIRY, _CREATION_TIME = 8, 9
+_ABSOLUTE_EXPIRY = 8
 _HEADER = encode(Described(HEADER, [True]))
 """Durable."""
 
@@ -65,7 +63,6 @@ class SeenBlock:
     stream: str
     first: int
     end: int
-    moved_ms: int
     block: StagedBlock
 
 
@@ -104,12 +101,6 @@ def stream_of(message: bytes) -> str | None:
     return stream if isinstance(stream, str) else None
 
 
-def stated(message: bytes, stream: str) -> tuple[int, int]:
-    """The number of the first message in a block, and that behind its last one; of another stream: no end."""
-    found, first, end = _numbers(_sections(message, through=MESSAGE_ANNOTATIONS))
-    return (first, end) if found == stream else (0, sys.maxsize)
-
-
 def _numbers(found: dict[int, Any]) -> tuple[str, int, int]:
     annotations = found.get(MESSAGE_ANNOTATIONS)
     try:
@@ -122,7 +113,7 @@ def _numbers(found: dict[int, Any]) -> tuple[str, int, int]:
 def seen_block(message: bytes) -> SeenBlock:
     found = _sections(message)
     stream, first, end = _numbers(found)
-    properties, data = found.get(PROPERTIES), found.get(DATA)
+    data = found.get(DATA)
     if not isinstance(data, bytes):
         raise _foreign()
     try:
@@ -131,8 +122,7 @@ def seen_block(message: bytes) -> SeenBlock:
         raise _foreign(str(error)) from None
     if len(block) != end - first:
         raise _foreign("it has another number of messages than it states")
-    moved = properties[_CREATION_TIME] if isinstance(properties, list) and len(properties) > _CREATION_TIME else 0
-    return SeenBlock(stream, first, end, int(moved or 0), block)
+    return SeenBlock(stream, first, end, block)
 
 
 def _sections(message: bytes, through: int = FOOTER) -> dict[int, Any]:

@@ -17,9 +17,8 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.readers.links import ReaderLink
-from pyspark_jms.source.staged.links import Stretch
-from pyspark_jms.source.staged.memory import Run, joined
+from pyspark_jms.source.readers.links import ReaderLink, StagedRange
+from pyspark_jms.source.readers.runs import Run, joined
 
 __all__ = ["Attempt", "Receipt"]
 
@@ -210,7 +209,7 @@ class Attempt:
 
     def _replace(self, token: Token) -> steps.Replaced:
         try:
-            self._held.move(token, self._receipt.accepted)
+            self._held.replace_value(token, self._receipt.accepted)
         except TransactionRolledBackError as error:
             raise BrokerError(
                 f"The broker refused to move messages to the staging queue: {error.fact} The messages stay where they"
@@ -221,6 +220,6 @@ class Attempt:
         return steps.Replaced()
 
 
-def _run_of(stretch: Stretch) -> Run:
-    block = stretch.block
-    return Run(stretch.first, block.source, block.dialect, block.messages, stretch.moved_ms)
+def _run_of(staged: StagedRange) -> Run:
+    block = staged.block
+    return Run(staged.first, block.source, block.dialect, block.messages)

@@ -1,14 +1,18 @@
 """What is in the sources now → one value. A task does not wait: the planner has seen that there are messages."""
 
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.delivery.span import Span
-from pyspark_jms.source.admission import Verdict
-from pyspark_jms.source.staged.intake import Intake, release_spans, waiting_of
-from pyspark_jms.source.staged.links import SourcesLink, StagedLane
-from pyspark_jms.source.staged.move import Move
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.progress import Counts
+from pyspark_jms.source.readers.diverting import divert_oversized, divert_unmappable
+from pyspark_jms.source.readers.links import ReaderLink, ReadSource
+from pyspark_jms.source.readers.new_value import NewValue
 
 __all__ = ["TaskIntake"]
 
@@ -21,90 +25,154 @@ _LONGEST_SECONDS = 0.2
 """A source that always has another message ends a value after this time, unless it is a flood."""
 
 
-class TaskIntake(Intake):
-    """``receive`` adds what the sources have, perhaps nothing."""
+class TaskIntake:
+    """``receive`` adds what the sources have, perhaps nothing. No message is in flight while it does not run."""
 
-    alone = False
-    """Whether to receive one message: it is suspected to have killed other attempts."""
-    is_cut = False
-    """Whether messages were given back because the value is full."""
-    suspect: str | None = None
-    """Identifies the message with the highest delivery-count, if that is a reason to receive it alone."""
+    def __init__(self, options: SourceOptions, *, counts: Counts, drain: Drain | None, alone: bool = False) -> None:
+        """``alone``: receive one message, because it is suspected to have killed other attempts."""
+        self._options = options
+        self._counts = counts
+        self._drain = drain
+        self._alone = alone
+        self.dead_letters = 0
+        self.skipped = 0
+        self.is_cut = False
+        """Whether messages were given back because the value is full."""
+        self.suspect: str | None = None
+        """Identifies the message with the highest delivery-count, if that is a reason to receive it alone."""
 
-    def receive(self, link: SourcesLink, move: Move) -> None:
-        lanes = self._open(link)
-        if self.alone:
-            self._receive_one(link, move)
+    def receive(self, link: ReaderLink, value: NewValue) -> None:
+        if self._alone:
+            self._receive_one(link, value)
             return
-        self._wait(link, lanes, move)
-        self._add(link, self._take(link, lanes, move), move)
+        ended = set[int]() if self._drain is None else self._drain.ended
+        open_ = [number for number in range(len(link.sources)) if number not in ended]
+        self._wait(link, open_, value)
+        self._add(link, self._take(link, open_, value), value)
 
-    def _wait(self, link: SourcesLink, numbers: list[int], move: Move) -> Verdict:
-        lanes, ends_at = [link.lanes[number] for number in numbers], time.monotonic() + _LONGEST_SECONDS
+    # --- waiting -------------------------------------------------------------------------------
+
+    def _wait(self, link: ReaderLink, numbers: list[int], value: NewValue) -> None:
+        sources, ends_at = [link.sources[number] for number in numbers], time.monotonic() + _LONGEST_SECONDS
         before, rounds = 0, 0
         while True:
-            for lane in lanes:
-                lane.check()
-                lane.resume()
-            for lane in lanes:
-                lane.pause()
-            there = waiting_of(lanes, move)
-            if self._is_full(there.messages, there.size) or all(lane.was_empty for lane in lanes):
-                return Verdict.CUT
-            rounds, before = (rounds + 1, before) if there.messages == before else (0, there.messages)
+            for source in sources:
+                source.check()
+                source.resume()
+            for source in sources:
+                source.pause()
+            messages, size = _waiting(sources, value)
+            if self._is_full(messages, size) or all(source.was_empty for source in sources):
+                return
+            rounds, before = (rounds + 1, before) if messages == before else (0, messages)
             if rounds >= _EMPTY_ROUNDS:
-                return Verdict.CUT
-            if there.messages >= _FLOOD_MESSAGES:
-                if not self._flood(link, numbers, move):
-                    return Verdict.CUT
+                return
+            if messages >= _FLOOD_MESSAGES:
+                if not self._flood(link, numbers, value):
+                    return
             elif time.monotonic() >= ends_at:
-                return Verdict.CUT
+                return
 
-    def _flood(self, link: SourcesLink, numbers: list[int], move: Move) -> bool:
+    def _flood(self, link: ReaderLink, numbers: list[int], value: NewValue) -> bool:
         """Returns whether there is room for more when no more come."""
-        lanes = [link.lanes[number] for number in numbers]
-        for lane in lanes:
-            lane.resume()
+        sources = [link.sources[number] for number in numbers]
+        for source in sources:
+            source.resume()
         try:
             quiet, last = 0, 0
             while quiet < _QUIET_POLLS:
                 time.sleep(_POLL_SECONDS)
-                if not self._add_full(link, numbers, move):
+                if not self._add_full(link, numbers, value):
                     return False
-                there = waiting_of(lanes, move)
-                if self._is_full(there.messages, there.size):
+                messages, size = _waiting(sources, value)
+                if self._is_full(messages, size):
                     return False
-                quiet, last = (quiet + 1, last) if there.messages == last else (0, there.messages)
+                quiet, last = (quiet + 1, last) if messages == last else (0, messages)
             return True
         finally:
-            for lane in lanes:
-                lane.pause()
+            for source in sources:
+                source.pause()
 
     def _is_full(self, messages: int, size: int) -> bool:
         most = self._options.max_messages
         return size >= self._options.max_bytes or (most is not None and messages >= most)
 
-    def _add(self, link: SourcesLink, spans: list[Span], move: Move) -> bool:
-        is_whole = super()._add(link, spans, move)
-        self.is_cut = self.is_cut or not is_whole
-        return is_whole
+    # --- taking --------------------------------------------------------------------------------
 
-    def _receive_one(self, link: SourcesLink, move: Move) -> None:
-        lanes: list[StagedLane] = list(link.lanes)
-        for number, lane in enumerate(lanes):
-            lane.resume()
-            lane.pause()
-            spans = self._take(link, [number], move)
+    def _receive_one(self, link: ReaderLink, value: NewValue) -> None:
+        for number, source in enumerate(link.sources):
+            source.resume()
+            source.pause()
+            spans = self._take(link, [number], value)
             if spans:
                 first, rest = spans[0].cut(1)
-                move.add(first)
-                release_spans(link, [each for each in (rest, *spans[1:]) if len(each)])
+                value.add(first)
+                _release(link, [each for each in (rest, *spans[1:]) if len(each)])
                 return
 
-    def _spans(self, link: SourcesLink, blocks: list[tuple[int, MessageBlock]], move: Move) -> list[Span]:
-        before = move.deliveries
-        spans = super()._spans(link, blocks, move)
-        if move.deliveries > before and move.deliveries >= MAX_SOURCE_DELIVERIES:
-            found = [link.lanes[number].suspect(block) for number, block in blocks]
-            self.suspect = max(found)[1]
+    def _add_full(self, link: ReaderLink, numbers: list[int], value: NewValue) -> bool:
+        """Add what can be taken without cutting a block short, so that the broker stores it while more is received.
+
+        Returns whether there is room for more.
+        """
+        blocks = [(number, block) for number in numbers for block in link.sources[number].take(only_full=True)]
+        return self._add(link, self._spans(link, blocks, value), value)
+
+    def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[Span]:
+        spans: list[Span] = []
+        for number in numbers:
+            link.sources[number].check()
+            letters, skipped = divert_oversized(link, number, self._options)
+            self.dead_letters += letters
+            self.skipped += skipped
+            spans += self._spans(link, [(number, block) for block in link.sources[number].take()], value)
         return spans
+
+    def _spans(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[Span]:
+        before, spans = value.deliveries, list[Span]()
+        for number, block in blocks:
+            source = link.sources[number]
+            value.deliveries = max(value.deliveries, source.most_deliveries(block))
+            self._counts.redelivered += source.redelivered(block)
+            spans += self._of_block(link, number, block)
+        if value.deliveries > before and value.deliveries >= MAX_SOURCE_DELIVERIES:
+            self.suspect = max(link.sources[number].suspect(block) for number, block in blocks)[1]
+        return spans
+
+    def _of_block(self, link: ReaderLink, number: int, block: MessageBlock) -> list[Span]:
+        """The messages of a block that become rows, in runs between those that do not."""
+        source, drain = link.sources[number], self._drain
+        upto = drain.sent_before_start(number, source, block, now_ms=time.time() * 1000) if drain else len(block)
+        if upto < len(block):
+            source.release([each for each in block.ids[upto:] if each is not None])
+        bad = divert_unmappable(link, number, block, upto, self._options)
+        self.dead_letters += len(bad)
+        edges = [-1, *sorted(bad), upto]
+        spans = [Span(number, block, a + 1, b) for a, b in pairwise(edges)]
+        return [span for span in spans if len(span)]
+
+    def _add(self, link: ReaderLink, spans: list[Span], value: NewValue) -> bool:
+        """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
+        for at, span in enumerate(spans):
+            size, most = self._options.max_bytes - value.size, self._options.max_messages
+            left = None if most is None else most - len(value)
+            taken, rest = span.cut(span.fit(size=size, messages=left, at_least_one=not len(value)))
+            if len(taken):
+                value.add(taken)
+            if len(rest):
+                _release(link, [rest, *spans[at + 1 :]])
+                self.is_cut = True
+                return False
+        return True
+
+
+def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:
+    """Messages and bytes: of the value so far, and those received and not taken."""
+    figures = [(len(value), value.size), *(source.waiting() for source in sources)]
+    return sum(messages for messages, _ in figures), sum(size for _, size in figures)
+
+
+def _release(link: ReaderLink, spans: list[Span]) -> None:
+    """Give messages back: they return to the head of their queue, in their order."""
+    for span in spans:
+        link.sources[span.lane].release([each for each in span.ids if each is not None])

@@ -1,24 +1,86 @@
-"""What the engine of reads whose tasks receive needs of a protocol. ``amqp.reading`` implements it."""
+"""What the engine of exactly-once reads needs of a protocol. ``amqp.reading`` implements it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.staged import Packed, StagedBlock
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.links import BrokerDialect, SourceProtocol
-from pyspark_jms.source.staged.links import SourcesLink, Stretch
+from pyspark_jms.source.links import BrokerDialect, SourceProtocol, Timestamped, Unmappable
 
-__all__ = ["Probe", "ReaderLink", "ReaderProtocol"]
+__all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol", "RegisterLink", "StagedRange"]
 
 
-class ReaderLink(SourcesLink, Protocol):
-    """One connection with the register of a reader, and its sources. The methods are the commands of a machine."""
+class StagedRange(Protocol):
+    """A block in the register: the messages with the numbers ``first`` to ``end`` (not included)."""
 
-    sent: int
-    """Blocks of the value that is being sent."""
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+    @property
+    def block(self) -> StagedBlock: ...
+
+
+class ReadSource(Unmappable, Timestamped, Protocol):
+    """A queue or subscription that a task reads: no message comes before ``resume`` or after ``pause``."""
+
+    @property
+    def subscription(self) -> Subscription: ...
+
+    @property
+    def was_empty(self) -> bool:
+        """Whether the last ``pause`` has proven that the source has no more messages."""
+
+    def redelivered(self, block: MessageBlock) -> int: ...
+
+    def most_deliveries(self, block: MessageBlock) -> int:
+        """The highest number of earlier deliveries of one message."""
+
+    def suspect(self, block: MessageBlock) -> tuple[int, str]:
+        """The highest number of earlier deliveries of one message, and what identifies that message."""
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None:
+        """Returns when no more messages can come."""
+
+    def waiting(self) -> tuple[int, int]:
+        """Messages and bytes received and not taken."""
+
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        """``only_full``: blocks to which no more messages are added."""
+
+    def take_oversized(self) -> list[Any]: ...
+
+    def check(self) -> None:
+        """Raise what ended the link, and ``MessageTooLargeError`` for a message that stops the query."""
+
+    def release(self, ids: Sequence[bytes]) -> None:
+        """Give messages back; their delivery counts stay."""
+
+
+class RegisterLink(Protocol):
+    """One connection with the register of a reader. Most methods are the commands of a machine."""
+
+    @property
+    def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def patience_seconds(self) -> float:
+        """The broker has ended every lost connection by then."""
+
+    def lock(self) -> None:
+        """``SubscriptionInUseError``: another connection has the lock."""
 
     def require_lock(self) -> None: ...
 
@@ -26,7 +88,7 @@ class ReaderLink(SourcesLink, Protocol):
 
     def peek(self) -> tuple[Sighting, ...]: ...
 
-    def browse(self, stream: str, batch: int) -> Sequence[Stretch]: ...
+    def browse(self, stream: str, batch: int) -> Sequence[StagedRange]: ...
 
     def open(self) -> None: ...
 
@@ -34,20 +96,40 @@ class ReaderLink(SourcesLink, Protocol):
 
     def accept(self) -> None: ...
 
-    def begin_value(self, stream: str, batch: int) -> None: ...
-
     def create(self, token: Token) -> None: ...
 
     def replace(self, token: Token) -> None:
         """Without messages of the sources."""
 
-    def move(self, token: Token, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
-        """With these. Numbers of lanes, and ids of their messages."""
+    def finish(self) -> None:
+        """As ``close``, when nothing is held: the connection may be kept."""
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class ReaderLink(RegisterLink, Protocol):
+    """The sources of a reader, on the connection with its register."""
+
+    sent: int
+    """Blocks of the value that is being sent."""
+
+    @property
+    def sources(self) -> Sequence[ReadSource]: ...
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None: ...
 
-    def finish(self) -> None:
-        """As ``close``, when nothing is held: the end of the connection is enough."""
+    def begin_value(self, stream: str, batch: int) -> None: ...
+
+    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
+        """First numbers, counts and messages, in the transaction that ``replace_value`` ends."""
+
+    def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
+        """One transaction: accept messages that are not in the value, and send dead letters for them."""
+
+    def replace_value(self, token: Token, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
+        """``replace`` with messages: the numbers of their sources, and their ids."""
 
 
 class Probe(Protocol):
@@ -78,7 +160,8 @@ class Probe(Protocol):
 class ReaderProtocol(SourceProtocol, Protocol):
     def connect_reader(
         self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None
-    ) -> ReaderLink: ...
+    ) -> ReaderLink:
+        """``UnsupportedError`` for a broker that cannot keep a register."""
 
     def connect_probe(
         self,

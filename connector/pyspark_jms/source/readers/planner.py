@@ -25,12 +25,12 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.commit_order import CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
+from pyspark_jms.source.readers.connecting import queue_of
 from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
 from pyspark_jms.source.readers.minimum import Minimum
 from pyspark_jms.source.readers.place import require_broker
 from pyspark_jms.source.readers.task import ReaderInput, connect_register, report_number
-from pyspark_jms.source.staged.connecting import queue_of
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
 
@@ -49,7 +49,7 @@ class ReaderSource:
     def __init__(self, options: SourceOptions, protocol: ReaderProtocol) -> None:
         self._options = options
         self._protocol = protocol
-        self._readers = options.readers or 1
+        self._readers = options.readers
         self._stop = StopRequest()
         self._stop.install()
         self._probe: Probe | None = None

@@ -17,12 +17,11 @@ from pyspark_jms.source.mailbox import MailAddress
 from pyspark_jms.source.parts import rows_of
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt, Receipt
+from pyspark_jms.source.readers.connecting import subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
 from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
+from pyspark_jms.source.readers.new_value import NewValue
 from pyspark_jms.source.readers.place import require_broker
-from pyspark_jms.source.staged.connecting import subscriptions_of
-from pyspark_jms.source.staged.move import Move
-from pyspark_jms.source.stopping import StopRequest
 
 __all__ = ["ReaderInput", "connect_register", "read_reader", "report_number"]
 
@@ -107,13 +106,12 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Receipt]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
-        intake = TaskIntake(options, stop=StopRequest(), arrivals=arrivals, counts=counts, drain=drain)
-        intake.alone = command.most is not None
+        intake = TaskIntake(options, counts=counts, drain=drain, alone=command.most is not None)
         link.subscribe(subscriptions_of(options, link))
         link.begin_value(task.read.stream, command.batch)
-        move = Move(link, command.first)
-        intake.receive(link, move)
-        return _received(link, move, intake, counts, drain, reconnects=attempt.reconnects)
+        value = NewValue(link, command.first)
+        intake.receive(link, value)
+        return _received(link, value, intake, counts, drain, reconnects=attempt.reconnects)
 
     attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
@@ -126,14 +124,14 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
 
 
 def _received(
-    link: ReaderLink, move: Move, intake: TaskIntake, counts: Counts, drain: Drain | None, *, reconnects: int
+    link: ReaderLink, value: NewValue, intake: TaskIntake, counts: Counts, drain: Drain | None, *, reconnects: int
 ) -> tuple[steps.Received, Receipt]:
     receipt = Receipt()
-    receipt.runs, receipt.accepted = move.runs, move.accepted
-    has_ended = drain is not None and len(drain.ended) == len(link.lanes)
+    receipt.runs, receipt.accepted = value.runs, value.accepted
+    has_ended = drain is not None and len(drain.ended) == len(link.sources)
     figures = {
-        "messages": len(move),
-        "bytes": move.size,
+        "messages": len(value),
+        "bytes": value.size,
         "redelivered": counts.redelivered,
         "deadLetters": intake.dead_letters,
         "skippedTooLarge": intake.skipped,
@@ -141,11 +139,11 @@ def _received(
         "movedMs": int(time.time() * 1000),
     }
     received = steps.Received(
-        messages=len(move),
+        messages=len(value),
         blocks=link.sent,
-        deliveries=move.deliveries,
+        deliveries=value.deliveries,
         suspect=intake.suspect,
-        drained=not intake.is_cut and (has_ended or all(lane.was_empty for lane in link.lanes)),
+        drained=not intake.is_cut and (has_ended or all(source.was_empty for source in link.sources)),
         figures=tuple((name, value) for name, value in figures.items() if value),
     )
     return received, receipt

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.link.lane import Lane
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
+from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
 from pyspark_jms.delivery.register.token import Sighting, Token
@@ -133,22 +133,22 @@ def test_a_death_before_the_discharge_changes_nothing_but_a_count(
 
 
 def received(register, subscription, settings):
-    lane = Lane(register.connection, subscription, settings)
-    register.connection.on_received = lane.grant
-    lane.resume()
-    wait_until(lambda: lane.waiting()[0] == 1)
-    lane.pause()
-    [block] = lane.take()
-    return lane, block
+    source = ReaderConsumer(register.connection, subscription, settings)
+    register.connection.on_received = source.grant
+    source.resume()
+    wait_until(lambda: source.waiting()[0] == 1)
+    source.pause()
+    [block] = source.take()
+    return source, block
 
 
 def test_one_transaction_moves_what_a_source_has(registers, broker, queue, put, subscription_to, settings_for):
     put(broker, queue, "one")
     register = with_value(registers)
-    lane, block = received(register, subscription_to(queue), settings_for(broker))
+    source, block = received(register, subscription_to(queue), settings_for(broker))
     third = Token(stream="s", name="t", reader=1, batch=2, blocks=1, first=3, next=4)
     data = pack(block, 0, 1, source=f"queue://{queue}", dialect="artemis")
-    replaced(register, third, 3, [(3, 1, data)], [(lane.receiver, block.ids)])
+    replaced(register, third, 3, [(3, 1, data)], [(source.receiver, block.ids)])
     await_count(broker, queue, 0)
     [seen] = register.browse("s", 2)
     assert (seen.first, seen.block.messages.data) == (3, block.data)

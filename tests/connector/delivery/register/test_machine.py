@@ -1,11 +1,17 @@
 from dataclasses import dataclass
+from enum import Enum
 
 import pytest
 
 from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.register.table import Table
-from pyspark_jms.delivery.staging.owner_table import Phase
 from pyspark_jms.errors import IllegalStateError
+
+
+class Phase(Enum):
+    APART = "apart"
+    LOCKING = "locking"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 import json
+from typing import ClassVar
 
 import pytest
 from streaming import left
 from waiting import wait_until
 
 from pyspark_jms.errors import InvalidOptionError, SelectorChangedError, StoppedError
+from pyspark_jms.source.readers.new_value import NewValue
 
 
 @pytest.mark.parametrize("most", [1, 7, 600])
@@ -117,3 +119,33 @@ def test_a_full_queue_beside_an_empty_one_ends_a_value(broker, queue, put, query
     running = query(queue=json.dumps([queue, f"{queue}.empty"]), maxBytesPerTrigger=400_000)
     assert len(running.texts(100)) == 100
     assert left(broker, queue) == 0
+
+
+class NotedValue(NewValue):
+    """Notes at each span whether messages were still received."""
+
+    early: ClassVar[list] = []
+
+    def add(self, span):
+        self.early.append(self._link.sources[span.lane]._prefetch._grants)
+        super().add(span)
+
+
+@pytest.mark.parametrize("limit", [None, 25])
+def test_full_blocks_of_a_flood_are_sent_while_more_is_received(broker, queue, put, query, monkeypatch, limit):
+    monkeypatch.setattr("pyspark_jms.amqp.link.prefetch._BLOCK_MESSAGES", 10)
+    monkeypatch.setattr("pyspark_jms.source.readers.intake._FLOOD_MESSAGES", 1)
+    monkeypatch.setattr("pyspark_jms.source.readers.task.NewValue", NotedValue)
+    monkeypatch.setattr(NotedValue, "early", [])
+    put(broker, queue, *map(str, range(90)))
+    running = query(maxMessagesPerTrigger=limit)
+    found, sizes = [], []
+    while running.plan():
+        [rows] = running.rows()
+        found += [row["text"] for row in rows]
+        sizes.append(len(rows))
+        running.commit()
+    assert found == list(map(str, range(90)))
+    assert NotedValue.early[0] == (limit is None), "a full value needs no flood"
+    assert limit is None or max(sizes) <= limit
+    wait_until(lambda: broker.delivery_counts(queue) == [])

@@ -1,7 +1,7 @@
-from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
+from pyspark_jms.amqp.link.staged_messages import SeenBlock
+from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink, AmqpReadSource
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
-from pyspark_jms.source.staged.links import SourcesLink
+from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol, ReadSource, RegisterLink, StagedRange
 
 
 def missing(protocol, value):
@@ -10,6 +10,8 @@ def missing(protocol, value):
 
 def test_amqp_is_a_protocol_for_tasks_that_receive():
     assert missing(ReaderProtocol, AmqpSource()) == set()
-    assert missing(SourcesLink, AmqpReaderLink) == {"lanes"}, "an attribute of each link"
-    assert missing(ReaderLink, AmqpReaderLink) == set()
+    assert missing(RegisterLink, AmqpReaderLink) == set()
+    assert missing(ReaderLink, AmqpReaderLink) == {"sources"}, "an attribute of each link"
+    assert missing(ReadSource, AmqpReadSource) == {"subscription"}, "an attribute of each source"
+    assert missing(StagedRange, SeenBlock) == set()
     assert missing(Probe, AmqpProbe) == set()

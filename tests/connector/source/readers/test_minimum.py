@@ -28,6 +28,14 @@ def test_a_batch_of_too_few_is_planned_after_the_delay(broker, queue, put, query
     assert running.texts(2) == numbered(2)
 
 
+def test_available_now_does_not_wait_for_a_minimum(broker, queue, put, query):
+    put(broker, queue, *numbered(2))
+    running = query(minMessagesPerTrigger=3, maxTriggerDelay="10m")
+    running.source.drain()
+    assert running.texts(2) == numbered(2)
+    assert not running.plan()
+
+
 def test_a_subscription_is_counted_by_its_queue(broker, queue, put, query):
     named = {"queue": None, "topic": queue, "sharedSubscription": "true", "subscriptionName": queue.replace(".", "-")}
     running = query(**named, minMessagesPerTrigger=3, maxTriggerDelay="10m", selector="JMSMessageID <> 'ID:0'")

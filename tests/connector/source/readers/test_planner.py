@@ -200,12 +200,36 @@ def test_a_register_that_is_gone_is_a_loss(broker, queue, put, query, monkeypatc
     register.accept()
     register._transaction.discharge()
     register.close()
-    monkeypatch.setattr("pyspark_jms.amqp.staging._IDLE_SECONDS", 0.1)
+    monkeypatch.setattr("pyspark_jms.amqp.reading._IDLE_SECONDS", 0.1)
     monkeypatch.setattr("pyspark_jms.amqp.reading.AmqpReaderLink.patience_seconds", 0.3)
     with pytest.raises(DataLossError, match=r"token .* of reader 0 is not at the broker"):
         running.plan()
     put(broker, queue, "three")
     assert left(broker, queue, 2) == 2
+
+
+def test_a_message_of_somebody_else_in_a_staging_queue_stops_the_query(broker, queue, put, query):
+    """The messages of the source stay, without a delivery attempt."""
+    put(broker, queue, *numbered(4))
+    running = query(maxMessagesPerTrigger=1)
+    assert running.texts(1) == numbered(1)
+    put(broker, f"{running.log[-1]['address']}.0", "hello", kind="topic")
+    with pytest.raises(DataLossError, match="a message that is not a token"):
+        running.texts(3)
+    assert left(broker, queue, 2) >= 2
+    assert set(broker.delivery_counts(queue)) == {0}
+
+
+def test_a_staging_queue_of_another_query_is_refused(broker, queue, put, query):
+    put(broker, queue, *numbered(3))
+    own = {"stagingQueue": f"{queue}.mine"}
+    first = query(**own)
+    assert first.texts(3) == numbered(3)
+    first.source.stop()
+    put(broker, queue, "later")
+    with pytest.raises(SourceFencedError, match="is used by another query"):
+        query(**own).plan()
+    assert left(broker, queue, 1) == 1
 
 
 def test_another_address_is_a_loss(broker, queue, put, query):

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.amqp.wire.values import Typed, encode
 from pyspark_jms.delivery.register.outcomes import Read
-from pyspark_jms.errors import DataLossError, JMSError, MessageTooLargeError, PoisonLoopError
+from pyspark_jms.errors import DataLossError, JMSError, PoisonLoopError
 from pyspark_jms.source.readers.task import ReaderInput
 
 
@@ -81,46 +81,6 @@ def test_messages_that_the_broker_acts_on(broker, queue, query):
     assert Counter(running.texts(100)) == Counter(str(number % 5) for number in range(100))
     assert left(broker, queue) == 0
     assert not running.plan()
-
-
-BAD = b"\x00\x53\x74\xc1\x05\x02\x40\x42\x40\x41" + section(0x77, string("x"))
-"""A text whose application properties have a name that is not text."""
-
-
-@pytest.mark.parametrize("good", [2, 0])
-def test_messages_that_cannot_be_mapped_become_dead_letters_once(broker, queue, put, query, good):
-    """Also where a batch has no others."""
-    running = query(onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead")
-    put(broker, queue, *map(str, range(good)))
-    put_encoded(broker, queue, [BAD])
-    assert running.plan()
-    [task] = running.tasks()
-    for _ in range(2):
-        assert [row["text"] for row in running.read(task)] == list(map(str, range(good)))
-        assert (left(broker, queue), left(broker, f"{queue}.dead", 1)) == (0, 1)
-    running.commit()
-    assert not running.plan()
-
-
-@pytest.mark.parametrize(("choice", "letters"), [("skip", 0), ("deadLetter", 1)])
-def test_messages_that_are_too_large_leave_the_queue(broker, queue, put, query, choice, letters):
-    put(broker, queue, "one", "x" * 20_000, "two")
-    more = {"deadLetterQueue": f"{queue}.dead"} if letters else {}
-    running = query(onTooLarge=choice, maxMessageBytes="10k", **more)
-    assert running.texts(2) == ["one", "two"]
-    assert left(broker, queue) == 0
-    assert not letters or left(broker, f"{queue}.dead", 1) == 1
-
-
-def test_a_message_that_is_too_large_stops_the_query_without_a_count(broker, queue, put, query):
-    put(broker, queue, "one", "x" * 20_000)
-    running = query(maxMessageBytes="10k")
-    running.plan()
-    with pytest.raises(MessageTooLargeError):
-        running.rows()
-    assert left(broker, queue, 2) == 2
-    wait_until(lambda: broker.delivering_count(queue) == 0)
-    assert broker.delivery_counts(queue) == [0, 0]
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -208,7 +168,7 @@ def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_mo
 
     deaths = 0
     with monkeypatch.context() as dying:
-        dying.setattr(AmqpReaderLink, "move", dies)
+        dying.setattr(AmqpReaderLink, "replace_value", dies)
         while deaths < 60:
             try:
                 running.read(task)

@@ -1,4 +1,7 @@
-"""A source of a staged stream, on the connection of its staging queue: no credit stands while nobody asks."""
+"""The consumer of a queue or subscription that a task reads, on the connection of its register.
+
+No credit stands while nobody asks for messages.
+"""
 
 from collections.abc import Sequence
 
@@ -15,10 +18,10 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Lane"]
+__all__ = ["ReaderConsumer"]
 
 
-class Lane:
+class ReaderConsumer:
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import DeadLetter
-from pyspark_jms.source.staged.links import SourcesLink
+from pyspark_jms.source.readers.links import ReaderLink
 
 __all__ = ["divert_oversized", "divert_unmappable"]
 
@@ -17,31 +17,31 @@ _log = logging.getLogger("pyspark_jms.source")
 
 
 def divert_unmappable(
-    link: SourcesLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
+    link: ReaderLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
 ) -> dict[int, str]:
     """Returns which of the block's first messages went to the dead-letter queue, and why."""
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
-    lane = link.lanes[number]
-    bad = lane.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
+    source = link.sources[number]
+    bad = source.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
     if bad:
-        letters = [lane.dead_letter(block, index, reason) for index, reason in bad.items()]
+        letters = [source.dead_letter(block, index, reason) for index, reason in bad.items()]
         link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
-        _log_letters(lane.subscription.destination, options, letters)
+        _log_letters(source.subscription.destination, options, letters)
     return bad
 
 
-def divert_oversized(link: SourcesLink, number: int, options: SourceOptions) -> tuple[int, int]:
+def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> tuple[int, int]:
     """Of the messages above maxMessageBytes, how many went to the dead-letter queue, and how many were skipped."""
-    lane, letters, skipped = link.lanes[number], 0, 0
+    source, letters, skipped = link.sources[number], 0, 0
     limit = options.connection.max_message_bytes
-    for message in lane.take_oversized():
+    for message in source.take_oversized():
         with message:
             if message.is_kept:
                 reason = f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})"
-                letter = lane.oversized_dead_letter(message, reason)
+                letter = source.oversized_dead_letter(message, reason)
                 link.send_away(number, [message.identifier], options.dead_letter_queue, [letter])
-                _log_letters(lane.subscription.destination, options, [letter])
+                _log_letters(source.subscription.destination, options, [letter])
                 letters += 1
             else:
                 link.send_away(number, [message.identifier], None, [])
@@ -49,8 +49,8 @@ def divert_oversized(link: SourcesLink, number: int, options: SourceOptions) -> 
                 _log.warning(
                     "! a message of %d bytes from %s is acknowledged and skipped (onTooLarge=skip), id %s",
                     message.size,
-                    lane.subscription.destination,
-                    lane.message_id(message.identifier),
+                    source.subscription.destination,
+                    source.message_id(message.identifier),
                 )
     return letters, skipped
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.staged.connecting import queue_of, subscriptions_of
+from pyspark_jms.source.readers.connecting import queue_of, subscriptions_of
 
 GIVEN = {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}
 

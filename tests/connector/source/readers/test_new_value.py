@@ -1,0 +1,54 @@
+import random
+
+from pyspark_jms.amqp.dialects import dialect_named
+from pyspark_jms.blocks.block import block_of
+from pyspark_jms.blocks.staged import unpack
+from pyspark_jms.delivery.span import Span
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.source.readers.new_value import NewValue
+
+
+class Source:
+    def __init__(self, name):
+        self.subscription = Subscription(destination=Destination.parse(f"queue://{name}"), window_bytes=1)
+
+
+class Link:
+    """A link that keeps what it is to send, as the other side reads it."""
+
+    dialect = dialect_named("artemis")
+
+    def __init__(self):
+        self.sources = [Source("a"), Source("b")]
+        self.sent = []
+
+    def send_blocks(self, blocks):
+        self.sent += [(first, count, unpack(b"".join(packed))) for first, count, packed in blocks]
+
+
+def received(*messages):
+    made = block_of(*messages)
+    made.ids = [b"%04d" % number for number in range(len(messages))]
+    return made
+
+
+def test_messages_are_numbered_in_the_order_in_which_they_are_added():
+    link, block = Link(), received(b"zero", b"one", b"two", b"three")
+    value = NewValue(link, 7)
+    value.add(Span(1, block, 1, 3))
+    large = random.Random(1).randbytes(90_000)
+    value.add(Span(0, received(large, b"y"), 0, 2))
+    assert [(first, count, each.source) for first, count, each in link.sent] == [
+        (7, 2, "queue://b"),
+        (9, 1, "queue://a"),
+        (10, 1, "queue://a"),
+    ]
+    assert [link.sent[0][2].messages.message(index) for index in range(2)] == [b"one", b"two"]
+    assert [(run.first, run.end, run.source) for run in value.runs] == [(7, 9, "queue://b"), (9, 11, "queue://a")]
+    assert value.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
+    assert (len(value), value.first, value.end, value.size) == (4, 7, 11, 6 + 90_001)
+
+
+def test_a_value_without_messages():
+    assert (len(NewValue(Link(), 3)), NewValue(Link(), 3).deliveries) == (0, 0)
