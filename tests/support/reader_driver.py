@@ -18,6 +18,7 @@ from pathlib import Path
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.delivery.register.token import is_worn
 from pyspark_jms.errors import PoisonLoopError, SourceFencedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
@@ -43,7 +44,7 @@ class Driver:
     def __init__(self, folder, kill_at, nth, options):
         self.folder, self._left = Path(folder), nth
         self._signal = signal.SIGSTOP if kill_at.startswith("freeze:") else signal.SIGKILL
-        self._kill_at = kill_at.removeprefix("freeze:")
+        self._kill_at, self._renews = kill_at.removeprefix("freeze:"), False
         for name in ("offsets", "commits", "sink"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.options = SourceOptions.parse(options)
@@ -69,7 +70,7 @@ class Driver:
     def _wrap(self):
         for name in CALLS:
             self._wrap_call(name)
-        awaits, replace = Connection.await_, AmqpReaderLink.replace_value
+        awaits, replace, renew = Connection.await_, AmqpReaderLink.replace_value, AmqpReaderLink.replace
 
         def await_(connection, ready, what, timeout=None):
             if what == "the confirmation of the transaction":
@@ -82,14 +83,21 @@ class Driver:
             replace(link, *given)
             self.at("after discharge")
 
-        Connection.await_, AmqpReaderLink.replace_value = await_, replaced
+        def renewed(link, *given):
+            renew(link, *given)
+            self._renews = False
+
+        Connection.await_, AmqpReaderLink.replace_value, AmqpReaderLink.replace = await_, replaced, renewed
 
     def _wrap_call(self, name):
         original = getattr(AmqpReaderLink, name)
 
         def call(link, *given):
             answer = original(link, *given)
-            self.at(name)
+            if name == "peek":
+                self._renews = is_worn(answer)
+            if not (self._renews and name in {"take", "accept"}):  # no client can keep a token whose renewal dies
+                self.at(name)
             return answer
 
         setattr(AmqpReaderLink, name, call)

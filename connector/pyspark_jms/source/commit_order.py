@@ -31,10 +31,6 @@ class CommitOrder:
         """Whether this is where the run began: an offset that Spark read from its log."""
         return start == self._began
 
-    def certain(self, start: int) -> int:
-        """Up to here the commit log is certainly written when Spark asks for what follows ``start``."""
-        return start if self.synchronous or self._began is None or self.is_first(start) else self._began
-
     def committed(self, end: int) -> None:
         self._committed = max(self._committed, end)
 

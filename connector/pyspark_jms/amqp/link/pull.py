@@ -75,17 +75,12 @@ class Pull:
             self.receiver.attach_to(source)
         connection.await_attached(self.receiver)
 
-    def ask(self, count: int) -> None:
-        """Let the broker send the ``count`` messages that ``exactly`` will receive."""
+    def exactly(self, count: int, seconds: float) -> MessageBlock:
+        """The next ``count`` messages, or those that came before the time was over. At most one round trip."""
         receiver = self.receiver
         with self._connection.core():
             if (missing := count - len(receiver.transfers)) > receiver.credit:
                 receiver.grant(missing)
-
-    def exactly(self, count: int, seconds: float) -> MessageBlock:
-        """The next ``count`` messages, or those that came before the time was over. At most one round trip."""
-        receiver = self.receiver
-        self.ask(count)
         try:
             self._connection.await_(
                 lambda: len(receiver.transfers) >= count or not receiver.is_attached, "messages", seconds
@@ -105,10 +100,6 @@ class Pull:
     def _taken(self) -> MessageBlock:
         with self._connection.changed:
             return self.receiver.transfers.take()
-
-    def accept(self, block: MessageBlock, txn_id: bytes) -> None:
-        """With the connection's core in use: inside a transaction, all messages of a block."""
-        self.receiver.accept(ranges_of([each for each in block.ids if each is not None]), txn_id)
 
     def release(self, ids: list[bytes]) -> None:
         """Give messages back; their delivery counts stay."""

@@ -22,10 +22,6 @@ class Transacted:
         self._transactions = Transactions(connection)
         self._senders = Senders(connection, "staging")
 
-    def attach(self, address: str, capability: str) -> None:
-        """Optional, before the first message: raises why the broker refuses it."""
-        self._senders.attached(address, capability)
-
     def send(self, address: str, capability: str, block: MessageBlock) -> None:
         """Presettled: the discharge tells whether the broker took them."""
         following = 0
