@@ -2,15 +2,20 @@
 
 import json
 import threading
+import time
 from collections import Counter
 
 import pytest
+from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from amqp_sending import put, settings_of
 from pyspark.errors import StreamingQueryException
 from streaming import access, batches_done, left, run_available
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.values import Typed, encode
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 
@@ -60,9 +65,21 @@ def test_an_older_copy_of_a_checkpoint_is_fenced(spark, broker, queue, tmp_path)
     assert numbers(spark, tmp_path / "out") == Counter(range(101))
 
 
+def nasty(number):
+    """A message that would expire, come late, overtake, be grouped or be refused, if the broker saw it in a block."""
+    in_an_hour = timestamp(int(time.time() * 1000) + 3_600_000)
+    group = {"group_id": string(f"g{number % 3}")}
+    return (
+        section(0x70, list_(TRUE, encode(Typed("ubyte", number % 10))))
+        + properties(message_id=string(f"ID:{number}"), absolute_expiry_time=in_an_hour, **group)
+        + application_properties(_AMQ_DUPL_ID=string(f"{time.time_ns()}-{number}"))
+        + section(0x77, string(str(number)))
+    )
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("readers", [1, 2])
-def test_a_rival_consumer(spark, broker, queue, tmp_path, readers):
+def test_a_rival_and_messages_that_the_broker_acts_on(spark, broker, queue, tmp_path, readers):
     """Every message is in the query or with the other consumer, once."""
     taken = Counter()
     ends = threading.Event()
@@ -83,8 +100,11 @@ def test_a_rival_consumer(spark, broker, queue, tmp_path, readers):
     thread.start()
     writer = frame.writeStream.format("parquet").option("path", str(tmp_path / "out"))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    for first in range(0, 1_000, 50):
-        put(broker, queue, *map(str, range(first, first + 50)))
+    with Producer(settings_of(broker)) as producer:
+        producer.open(Target(address=queue, capabilities=("queue",)))
+        for first in range(0, 1_000, 50):
+            producer.send(block_of([nasty(number) for number in range(first, first + 50)]))
+            producer.commit()
     wait_until(lambda: broker.message_count(queue) == 0, 120, "an empty queue")
     ends.set()
     thread.join(30)
@@ -92,6 +112,34 @@ def test_a_rival_consumer(spark, broker, queue, tmp_path, readers):
     run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
     assert numbers(spark, tmp_path / "out") + taken == Counter(range(1_000))
     assert taken
+
+
+def started(frame, folder):
+    writer = frame.writeStream.format("parquet").option("path", str(folder / "out"))
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    wait_until(lambda: "Initializing" not in query.status["message"], what="the start of a query")
+    return query
+
+
+@pytest.mark.deep
+def test_two_queries_of_one_frame_share_the_messages(spark, broker, queue, tmp_path):
+    """Each checkpoint has registers of its own."""
+    frame, sent = read(spark, broker, queue, readers="2").select("text"), 0
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for until in (200, 400):
+        before = {folder: batches_done(folder) for folder in folders}
+        queries = [started(frame, folder) for folder in folders]
+        while sent < until or any(batches_done(folder) == before[folder] for folder in folders):
+            put(broker, queue, *map(str, range(sent, sent + 20)))
+            sent += 20
+            wait_until(lambda: not broker.message_count(queue), 120, "an empty queue")
+        for query in queries:
+            query.processAllAvailable()
+            query.stop()
+    logs = [(folder / "checkpoint" / "offsets" / "0").read_text().splitlines()[-1] for folder in folders]
+    assert len({json.loads(log)["stream"] for log in logs}) == 2
+    read_back = [spark.read.schema("text string").parquet(str(folder / "out")).collect() for folder in folders]
+    assert Counter(int(row.text) for rows in read_back for row in rows) == Counter(range(sent))
 
 
 @pytest.mark.releases
