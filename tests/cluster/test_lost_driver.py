@@ -16,7 +16,7 @@ from moving_query import MovingQuery
 from numbered import fill, in_committed_files, in_queue, listed_batches
 from standalone import may_hide
 from streaming import left
-from waiting import await_value
+from waiting import await_value, wait_until
 
 from pyspark_jms.amqp.registers import names_of_registers, show_register
 
@@ -79,8 +79,15 @@ class Messages:
         return sum(each.next for each in found) if {each.batch for each in found} == {query.number(batch)} else None
 
     def registers(self, query):
-        settings = settings_of(self._broker)
-        return [show_register(settings, name) for name in names_of_registers(settings, query.address, None)]
+        """When each has its token: the transaction that replaces a token hides it."""
+        settings, found = settings_of(self._broker), []
+
+        def have_tokens():
+            found[:] = [show_register(settings, name) for name in names_of_registers(settings, query.address, None)]
+            return all(each.tokens for each in found)
+
+        wait_until(have_tokens, what="the token of each reader")
+        return found
 
 
 @pytest.fixture
@@ -132,7 +139,7 @@ def received_and_not_committed(query, messages, gate):
     query.start()
     query.held(DISCHARGE.hold(query.source), "the discharge of a task that receives")
     batch = query.planned()
-    assert messages.waiting() == 2 * BATCH
+    assert messages.waiting() > BATCH  # the other task may have committed
     assert query.committed() == batch - 1
     assert messages.in_delivery()
     return f"batch {batch}: {messages.in_delivery()} messages are received, a value is not discharged"
@@ -142,22 +149,25 @@ def received_and_unconfirmed(query, messages, gate):
     """In the repeated batch."""
     query.start()
     query.held(DISCHARGE.hold(query.source), "the discharge of a task that receives")
+    before = messages.waiting()
     way = OUTCOME.hold(query.source, link=query.source.to_broker.held_link)
     query.source.to_broker.release()
     query.held(way, "the outcome of the discharge")
-    query.until(lambda: messages.waiting() < 2 * BATCH, "the value of a task")
+    query.until(lambda: messages.waiting() < before, "the value of a task")
     batch = query.planned()
     assert query.committed() == batch - 1
     return f"batch {batch}: {2 * BATCH - messages.waiting()} messages are in staging queues, unconfirmed"
 
 
 def received_and_nothing_sent(query, messages, gate):
+    """By a task. The other one may have committed its rows."""
     query.start()
     query.held(LOGIN.hold(query.sink), "a task that connects")
     batch = query.planned()
     assert query.committed() == batch - 1
-    assert messages.written() == messages.before(query, batch)
-    return f"batch {batch} is in the offset log, none of its rows is sent"
+    rows = messages.written() - messages.before(query, batch)
+    assert rows < BATCH
+    return f"batch {batch}: {rows} of its rows are committed, a task has sent nothing"
 
 
 def rows_committed_by_all_tasks(query, messages, gate):
