@@ -30,9 +30,10 @@ def prints(run, page, program, *arguments, **options):
     assert own(run(program, *arguments, **options), len(expected.splitlines())) == expected
 
 
-def test_json_dead_letters(run, recipes_broker):
-    empty(recipes_broker, "orders.dead")
-    prints(run, "json-dead-letters.md", "json_dead_letters.py")
+@pytest.mark.parametrize(("body", "queue"), [("json", "orders.dead"), ("xml", "orders.xml.dead")])
+def test_dead_letters(run, recipes_broker, body, queue):
+    empty(recipes_broker, queue)
+    prints(run, f"{body}-dead-letters.md", f"{body}_dead_letters.py")
 
 
 def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
