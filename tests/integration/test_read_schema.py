@@ -6,10 +6,7 @@ from decimal import Decimal
 
 import pytest
 from amqp_sending import put
-from generated import generated
-from hypothesis import strategies as st
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from pyspark.sql import functions as F
 from rawstomp import RawStomp
 from streaming import access, left, run_available
 
@@ -130,40 +127,4 @@ def test_the_types_of_amqp_are_those_of_the_message(spark, broker, queue, tmp_pa
     assert sorted(map(tuple, rows)) == [
         ("text 0", None, None, None, None, 1),
         ("text 1", None, 7, 0.1, "property 'n' was written as long, which is not readable as int", 1),
-    ]
-
-
-# --- the way back ------------------------------------------------------------------------------------
-
-TYPES = {
-    "ok": ("BOOLEAN", st.booleans()),
-    "b": ("TINYINT", st.integers(-128, 127)),
-    "s": ("SMALLINT", st.integers(-(1 << 15), (1 << 15) - 1)),
-    "i": ("INT", st.integers(-(1 << 31), (1 << 31) - 1)),
-    "l": ("BIGINT", st.integers(-(1 << 63), (1 << 63) - 1)),
-    "f": ("FLOAT", st.floats(width=32, allow_nan=False)),
-    "d": ("DOUBLE", st.floats(allow_nan=False)),
-    "Region": ("STRING", st.text(st.characters(codec="utf-8", exclude_categories=("Cs",), exclude_characters="\0"))),
-    "at": ("TIMESTAMP", st.integers(-62_135_510_400_000, 253_402_214_400_000)),
-    "price": ("DECIMAL(12,3)", st.decimals(-999_999_999, 999_999_999, places=3)),
-    "JMSType": ("STRING", st.none() | st.sampled_from(["order", "invoice"])),
-    "JMSXGroupID": ("STRING", st.none() | st.just("g")),
-}
-ROWS = generated(st.fixed_dictionaries({name: st.none() | values for name, (_, values) in TYPES.items()}), 40, 39)
-
-
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-def test_rows_that_were_read_with_a_schema_are_written_as_they_are(spark, broker, queue, tmp_path, protocol):
-    """Twice through the broker: what the sink writes of a schema, a read with the schema gives back."""
-    schema = ", ".join(["n INT", *(f"{name} {kind}" for name, (kind, _) in TYPES.items())])
-    local = schema.replace("at TIMESTAMP", "at BIGINT")
-    rows = spark.createDataFrame([{"n": n, **row} for n, row in enumerate(ROWS)], local)
-    rows = rows.withColumn("at", F.timestamp_millis("at"))
-    frame = rows
-    for name in (queue, f"{queue}.second"):
-        options = options_of(broker, name, protocol, tmp_path)
-        frame.write.format("jms").options(**options, propertyColumns="*").mode("append").save()
-        frame = spark.read.format("jms").options(**options, idleTimeout="300ms").schema(schema).load()
-    assert [row.asDict() for row in frame.orderBy("n").collect()] == [
-        row.asDict() for row in rows.orderBy("n").collect()
     ]

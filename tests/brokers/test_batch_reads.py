@@ -1,0 +1,25 @@
+"""What batch reads show on every broker over STOMP. test_over_amqp has the same over AMQP."""
+
+import pytest
+from batch_reads import assert_written_as_read, shown_of
+
+WHOLE = 10_500
+LIMIT = 10_000
+"""Where the broker cannot browse."""
+
+
+def test_rows_that_were_read_with_a_schema_are_written_as_they_are(spark, stage, queues):
+    if stage.name == "classic":
+        pytest.skip("sends STOMP clients no JMSXGroupID, and refuses characters outside the Basic Multilingual Plane")
+    assert_written_as_read(spark, *(stage.access | {"queue": name} for name in queues))
+
+
+@pytest.mark.deep
+def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(stage, queues, caplog):
+    queue, _ = queues
+    with stage.client() as client:
+        client.put(queue, [([], f"text {n}") for n in range(WHOLE)])
+    shown = shown_of(stage.access | {"queue": queue})
+    browses = stage.name == "classic"
+    assert shown == [f"text {n}" for n in range(WHOLE if browses else LIMIT)]
+    assert ("Raise maxMessages and maxBytes" in caplog.text) is not browses
