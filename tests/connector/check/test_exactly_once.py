@@ -135,9 +135,11 @@ def test_a_staging_queue_of_an_administrator(strict, queue, amqp_settings, named
         f"{queue} has the lock of one query, and this user may use it",
     )
     for user, fact in (("reader", "permission='SEND'"), ("no-browse", "permission='BROWSE'")):
+        await_value(lambda: strict.consumer_count(f"{queue}.0"), 0)
         refused = ExactlyOnce(amqp_settings(strict, user)).staging_queue(queue)
         assert refused.verdict is Verdict.PROBLEM
         assert fact in refused.value
+    await_value(lambda: strict.consumer_count(f"{queue}.0"), 0)
     request = CheckRequest(settings=amqp_settings(strict), staging_queue=queue)
     every = named(run_checks(request))
     assert [every[name].verdict for name in ("staging queue", "its settings")] == [Verdict.FINE, Verdict.FINE]
