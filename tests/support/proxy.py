@@ -19,6 +19,7 @@ import threading
 from dataclasses import dataclass, field
 
 _BEAT_SECONDS = 0.3
+_LOOK_SECONDS = 0.05
 _BEATS = {"stomp": b"\n", "amqp": b"\0\0\0\x08\x02\0\0\0"}
 """STOMP's end of line, AMQP's empty frame: what keeps a connection alive."""
 _LOGGED_IN = {"stomp": b"", "amqp": b"AMQP\0\1\0\0"}
@@ -141,6 +142,8 @@ class _Link:
         self.client, self.broker = client, broker
         self.silent = False
         """The client sends nothing: its last bytes are held, or it has ended and the broker has not noticed."""
+        self.ended_unseen = False
+        """The broker has seen the end of the connection, and the client sees it when it sends something."""
         self.logged_in = False
         self.beats = 0
         """Heart-beats that were sent for the client."""
@@ -198,6 +201,12 @@ class Proxy:
         """End both ends of these connections, or of all; bytes in flight may be lost."""
         for link in self.links() if links is None else links:
             _end(link.client)
+            _end(link.broker)
+
+    def cut_unseen(self, links):
+        """End the broker's ends of these connections. A client does not see it before it sends something."""
+        for link in links:
+            link.ended_unseen = True
             _end(link.broker)
 
     def leave_open(self, beats=sys.maxsize):
@@ -281,6 +290,8 @@ class Proxy:
             self._pump(link, link.broker, link.client, self.to_client)
             while self._leaving_open and link.broker.recv(1 << 16):
                 pass  # the client has ended
+        while link.ended_unseen and not self._expiring.is_set() and not _gone(link.client):
+            self._expiring.wait(_LOOK_SECONDS)
         self._links.discard(link)
         _end(link.broker)
         _end(link.client)

@@ -1,5 +1,6 @@
 """The engine of reading without Spark: what the streaming runner would hold."""
 
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
@@ -11,9 +12,10 @@ class OpenReceiver(Receiver):
 
     def __init__(self, options, start=0, stop=None, **how):
         stop = stop or StopRequest()
-        self._journal = QueryJournal(options, StompSource(), stop)
+        protocol = AmqpSource() if options.connection.addresses[0].protocol == "amqp" else StompSource()
+        self._journal = QueryJournal(options, protocol, stop)
         try:
-            super().__init__(options, StompSource(), stop, store=self._journal.store(), sequence=start, **how)
+            super().__init__(options, protocol, stop, store=self._journal.store(), sequence=start, **how)
         except BaseException:
             self._journal.close()
             raise

@@ -7,7 +7,12 @@ from typing import Any, NoReturn
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
-from pyspark_jms.amqp.dialects.refusals import refuse_journal, require_enough_unacknowledged, require_readable
+from pyspark_jms.amqp.dialects.refusals import (
+    refuse_journal,
+    require_connections,
+    require_enough_unacknowledged,
+    require_readable,
+)
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.link.management_node import open_amqp_management
@@ -57,8 +62,10 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         *,
         selected: bool,  # noqa: ARG002  # STOMP brokers have limits of it
         min_messages: int | None,
+        connections: int = 1,
     ) -> None:
         """What else a broker refuses, its attach shows."""
+        require_connections(self.dialect, connections)
         require_readable(self.dialect, destination.kind)
         require_enough_unacknowledged(self.dialect, min_messages)
         if durable is not None:

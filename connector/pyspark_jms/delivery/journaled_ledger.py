@@ -17,7 +17,7 @@ from pyspark_jms.delivery.backlog import Backlog
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
 from pyspark_jms.delivery.journal.stored_block import StoredBlock
-from pyspark_jms.delivery.lane import AckRound, ExpectedRedelivery, Lane, Lanes
+from pyspark_jms.delivery.lane import AckRound, ExpectedRedelivery, Lane, Lanes, Source
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
@@ -52,10 +52,14 @@ class JournaledLedger(Lanes[_Durable]):
         partition_bytes: int,
         fail_on_data_loss: bool,
     ) -> None:
+        self._by_origin: dict[str, Source] = {}
+        """A queue may have two names, and several lanes."""
+        for name, _, recognition in sources:
+            self._by_origin.setdefault(recognition.origin(name), Source(WITH_JOURNAL, recognition))
         super().__init__(
             [
-                Lane(WITH_JOURNAL, recognition, partial(self._record_confirmed, lane))
-                for lane, (_, _, recognition) in enumerate(sources)
+                Lane(self._by_origin[recognition.origin(name)], partial(self._record_confirmed, lane))
+                for lane, (name, _, recognition) in enumerate(sources)
             ]
         )
         self._store = store
@@ -67,13 +71,16 @@ class JournaledLedger(Lanes[_Durable]):
         self._store.release(start)
         self.offered = self.done = start
         for known in store.unacknowledged():
-            for lane in self._lanes_of(known.source):
-                lane.expect(known.id, ExpectedRedelivery(known.fingerprint, State.LOST))
+            for source in self._sources_of(known.source):
+                source.expect(known.id, ExpectedRedelivery(known.fingerprint, State.LOST))
         for info in store.segments(start):
             self._count(store.read(info.first), max(0, start - info.first))
 
-    def _lanes_of(self, source: str) -> Iterator[Lane[_Durable]]:
-        return (lane for index, lane in enumerate(self._lanes) if self._is_of(index)(source))
+    def _sources_of(self, name: str) -> Iterator[Source]:
+        for origin, source in self._by_origin.items():
+            assert source.recognition is not None
+            if source.recognition.origin(name) == origin:
+                yield source
 
     def _is_of(self, lane: int) -> Callable[[str], bool]:
         name, _, recognition = self._sources[lane]
@@ -125,15 +132,15 @@ class JournaledLedger(Lanes[_Durable]):
         ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content.
         """
-        known = self._lanes[lane]
-        new, again = known.split_redelivered(block, len(block) if upto is None else upto, without)
+        source = self._lanes[lane].source
+        new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
         self._received[lane] += [Span(lane, block, first, last) for first, last in new]
         if again:
             self.recognised += len(again)
             ids = [identifier for index, _ in again if (identifier := block.ids[index]) is not None]
-            fingerprints = {known.identity(block, index): expected.fingerprint for index, expected in again}
+            fingerprints = {source.identity(block, index): expected.fingerprint for index, expected in again}
             size = sum(Span(lane, block, index, index + 1).size for index, _ in again)
-            known.add_round(ids, _Durable(fingerprints, size), again[0][1].state)
+            self._lanes[lane].add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
     def due(self, lane: int) -> list[AckRound[_Durable]]:
         """As of every ledger, and only while this process is the one that writes the journal."""
@@ -196,8 +203,8 @@ class JournaledLedger(Lanes[_Durable]):
             given_up = self._store.release(sequence)
             self.done = sequence
             for messages in given_up:
-                for lane in self._lanes_of(messages.source):
-                    lane.give_up(messages.fingerprints.keys() & lane.expected.keys())
+                for source in self._sources_of(messages.source):
+                    source.give_up(messages.fingerprints.keys() & source.expected.keys())
 
     # --- lost ----------------------------------------------------------------------------------
 
@@ -210,7 +217,7 @@ class JournaledLedger(Lanes[_Durable]):
             what = ack.what
             known = what.fingerprints if what.segment is None else self._store.known(what.segment)
             for identity, fingerprint in known.items():
-                self._lanes[lane].expect(identity, ExpectedRedelivery(fingerprint, ack.state))
+                self._lanes[lane].source.expect(identity, ExpectedRedelivery(fingerprint, ack.state))
 
 
 def partitions_of(

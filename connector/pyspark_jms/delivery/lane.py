@@ -1,6 +1,8 @@
-"""One subscription of a query: what may be acknowledged, and what may be redelivered.
+"""The subscriptions of a query: what may be acknowledged on each, and what may be redelivered of each source.
 
-A lane outlives its connections. Pure; the table of states that it is given decides which event may follow which state.
+A lane is one subscription, and outlives its connections. Several lanes may read one source: what was in flight on a
+lost connection is redelivered on any of them, so the expected redeliveries are the source's. Pure; the table of states
+that a source is given decides which event may follow which state.
 """
 
 from collections import deque
@@ -11,9 +13,10 @@ from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.recognition import Recognition, other_content
+from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import Event, State, Table
 
-__all__ = ["AckRound", "ExpectedRedelivery", "Lane", "Lanes"]
+__all__ = ["AckRound", "ExpectedRedelivery", "Lane", "Lanes", "Source"]
 
 T = TypeVar("T")
 
@@ -31,59 +34,39 @@ class AckRound(Generic[T]):
 
     def sent(self, receipt: str) -> None:
         """The acknowledgements were sent; ``receipt`` will confirm them."""
-        self.state = self.lane.table.after(self.state, Event.ACK)
+        self.state = self.lane.source.table.after(self.state, Event.ACK)
         self.receipt = receipt
 
     def confirmed(self) -> int:
         """The broker's confirmation is here. Returns how many messages it confirms."""
-        self.state = self.lane.table.after(self.state, Event.RECEIPT)
+        self.state = self.lane.source.table.after(self.state, Event.RECEIPT)
         self.lane.remove(self)
         return len(self.ids)
 
 
 @dataclass(slots=True, eq=False)
 class ExpectedRedelivery:
-    """A message that may be redelivered. Its new id is written to its first delivery: ``index`` of ``block``."""
+    """A message that may be redelivered. Its new id is written to its first delivery: ``index`` in the block of
+    ``span``.
+    """
 
     fingerprint: bytes
     state: State
-    block: MessageBlock | None = None
+    span: Span | None = None
     index: int = 0
 
 
-class Lane(Generic[T]):
-    """``recognition`` None: redelivered messages cannot be recognised.
+class Source:
+    """One source of a query: the redeliveries that it may send on any of its lanes.
 
-    ``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed.
+    ``recognition`` None: redelivered messages cannot be recognised.
     """
 
-    def __init__(self, table: Table, recognition: Recognition | None, on_confirmed: Callable[[T], None]) -> None:
+    def __init__(self, table: Table, recognition: Recognition | None) -> None:
         self.table = table
         self.recognition = recognition
         self.expected: dict[bytes, deque[ExpectedRedelivery]] = {}
         """By identity, the longest expected first. More than one for messages to which producers gave one identity."""
-        self._on_confirmed = on_confirmed
-        self.rounds: list[AckRound[T]] = []
-        """Everything that may be acknowledged and is not confirmed, the oldest first."""
-
-    # --- what may be acknowledged ----------------------------------------------------------------
-
-    def add_round(self, ids: list[bytes], what: T, state: State) -> None:
-        """These messages may be acknowledged from now on."""
-        self.rounds.append(AckRound(ids, what, state, self))
-
-    def remove(self, confirmed: AckRound[T]) -> None:
-        self.rounds = [ack for ack in self.rounds if ack is not confirmed]
-        self._on_confirmed(confirmed.what)
-
-    def lose(self) -> list[AckRound[T]]:
-        """The connection is gone, and no id of it is valid any more. Returns what cannot be acknowledged now."""
-        lost, self.rounds = self.rounds, []
-        for ack in lost:
-            ack.state = self.table.after(ack.state, Event.LOSE)
-        return lost
-
-    # --- what may be redelivered -----------------------------------------------------------------------
 
     def expect(self, identity: bytes, one: ExpectedRedelivery) -> None:
         if self.recognition is None or self.recognition.by_broker:
@@ -162,8 +145,35 @@ class Lane(Generic[T]):
             del self.expected[identity]
 
 
+class Lane(Generic[T]):
+    """``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed."""
+
+    def __init__(self, source: Source, on_confirmed: Callable[[T], None]) -> None:
+        self.source = source
+        self._on_confirmed = on_confirmed
+        self.rounds: list[AckRound[T]] = []
+        """Everything that may be acknowledged and is not confirmed, the oldest first."""
+
+    def add_round(self, ids: list[bytes], what: T, state: State) -> None:
+        """These messages may be acknowledged from now on."""
+        self.rounds.append(AckRound(ids, what, state, self))
+
+    def remove(self, confirmed: AckRound[T]) -> None:
+        self.rounds = [ack for ack in self.rounds if ack is not confirmed]
+        self._on_confirmed(confirmed.what)
+
+    def lose(self) -> list[AckRound[T]]:
+        """The connection is gone, and no id of it is valid any more. Returns what cannot be acknowledged now."""
+        lost, self.rounds = self.rounds, []
+        for ack in lost:
+            ack.state = self.source.table.after(ack.state, Event.LOSE)
+        return lost
+
+
 class Lanes(Generic[T]):
-    """What both ledgers have in common: the acknowledgement rounds of each lane, and the redeliveries it expects."""
+    """What both ledgers have in common: the acknowledgement rounds of each lane, and the redeliveries that its source
+    may send.
+    """
 
     def __init__(self, lanes: list[Lane[T]]) -> None:
         self._lanes = lanes
@@ -175,12 +185,12 @@ class Lanes(Generic[T]):
         return len(self._lanes)
 
     def expects(self, lane: int) -> bool:
-        """Whether messages of this lane may still be redelivered."""
-        return bool(self._lanes[lane].expected)
+        """Whether messages of this lane's source may still be redelivered."""
+        return bool(self._lanes[lane].source.expected)
 
     def redelivered(self, lane: int, block: MessageBlock) -> set[int]:
         """The messages of the block that were received before, and whose acknowledgement is not certain."""
-        return {index for index, _ in self._lanes[lane].redelivered(block)}
+        return {index for index, _ in self._lanes[lane].source.redelivered(block)}
 
     def due(self, lane: int) -> list[AckRound[T]]:
         """What is to be acknowledged now. Each round is then ``sent``, or the lane is ``lost``."""

@@ -1,9 +1,13 @@
 """Which message may be acknowledged when, without a journal: ``states.WITHOUT_JOURNAL``, kept for ranges. Pure.
 
 Sequences only grow, so most states are bounds: done ≤ offered. When a lane's connection is lost, the ledger forgets
-what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered: the
-duplicate is dropped, and its id, the only one that can be acknowledged now, is bound to the first delivery. A message
-whose batch is done by then is acknowledged on redelivery.
+what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered, on any lane
+of the source: the duplicate is dropped, and its id, the only one that can be acknowledged now, is bound to the first
+delivery, with the lane. A message whose batch is done by then is acknowledged on redelivery.
+
+Lanes of one source need more: everything that was in flight on one of them must be ``lost`` before another lane's
+messages are ``receive``d that may be its redeliveries. Else they would be new messages, and the ledger would wait for
+redeliveries that never come.
 
 Knows no protocol: a ``Recognition`` identifies a message and its content.
 """
@@ -15,7 +19,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
+from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes, Source
 from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.span import Batch, Span
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
@@ -24,13 +28,13 @@ from pyspark_jms.errors import IllegalStateError
 __all__ = ["MAX_EXPECTED", "Ledger"]
 
 MAX_EXPECTED = 100_000
-"""The redeliveries to acknowledge that a lane expects at most (some 25 MB), or as many as the last lost connection
-held. A message that another consumer took is never redelivered. A forgotten message that is redelivered after all is
-read twice, and not lost."""
+"""The redeliveries to acknowledge that a source expects at most (some 25 MB), or as many as the last lost connection of
+each of its lanes held. A message that another consumer took is never redelivered. A forgotten message that is
+redelivered after all is read twice, and not lost."""
 
 
 class _Again(NamedTuple):
-    """A message that was redelivered after its batch was finished."""
+    """A message that was redelivered after its batch was finished, or on another lane than that of its span."""
 
     identity: bytes
     fingerprint: bytes
@@ -39,19 +43,22 @@ class _Again(NamedTuple):
 
 @dataclass(slots=True)
 class _Done:
-    """Spans of finished batches, or messages that were redelivered after their batch was finished."""
+    """Spans of finished batches, or redelivered messages that are acknowledged apart from their span."""
 
     spans: list[Span]
     again: list[_Again]
 
 
 class Ledger(Lanes[_Done]):
-    """The ledger of one run of a query. ``start`` is the offset that Spark starts from: an earlier process received
-    what is below it.
+    """The ledger of one run of a query. ``recognitions``: one for each source. ``start`` is the offset that Spark
+    starts from: an earlier process received what is below it. ``connections``: how many lanes in a row read a source.
     """
 
-    def __init__(self, recognitions: Sequence[Recognition | None], start: int) -> None:
-        super().__init__([Lane(WITHOUT_JOURNAL, recognition, self._drop_confirmed) for recognition in recognitions])
+    def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
+        sources = [Source(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
+        super().__init__([Lane(source, self._drop_confirmed) for source in sources for _ in range(connections)])
+        self._lost_messages = [0] * self.lanes
+        """How many redeliveries of each lane's last lost connection were expected."""
         self._waiting: deque[Span] = deque()
         self._batches: deque[Batch] = deque()
         self._start = start
@@ -73,28 +80,30 @@ class Ledger(Lanes[_Done]):
         ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content: nothing of the block is taken in.
         """
-        known = self._lanes[lane]
-        new, again = known.split_redelivered(block, len(block) if upto is None else upto, without)
+        source = self._lanes[lane].source
+        new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
         if again:
-            self._bind(known, block, again)
+            self._bind(lane, block, again)
         for first, last in new:
             self._add(Span(lane, block, first, last))
 
-    def _bind(self, lane: Lane[_Done], block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
+    def _bind(self, lane: int, block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
         self.recognised += len(again)
-        done: list[tuple[int, ExpectedRedelivery]] = []
+        done: list[int] = []
         for index, expected in again:
-            if expected.block is None:
-                done.append((index, expected))
+            if expected.span is None:
+                done.append(index)
+                state = expected.state
             else:
-                expected.block.ids[expected.index] = block.ids[index]
+                expected.span.bind(expected.index, block.ids[index], lane)
         if done:
-            ids = [block.ids[index] for index, _ in done]
-            known = [
-                _Again(lane.identity(block, index), expected.fingerprint, lane.is_named(block, index))
-                for index, expected in done
-            ]
-            lane.add_round(ids, _Done([], known), done[0][1].state)  # type: ignore[arg-type]  # just received: it has ids
+            self._acknowledge_apart(lane, [(block, index) for index in done], state)
+
+    def _acknowledge_apart(self, lane: int, messages: list[tuple[MessageBlock, int]], state: State) -> None:
+        """A round of redelivered messages, whose ids are those of the redelivery."""
+        known = self._lanes[lane]
+        ids = [identifier for block, index in messages if (identifier := block.ids[index]) is not None]
+        known.add_round(ids, _Done([], [_again(known.source, block, index) for block, index in messages]), state)
 
     def store_received(self) -> None:
         """Without a journal there is nothing to do: what was received is offered from memory."""
@@ -152,32 +161,37 @@ class Ledger(Lanes[_Done]):
         last = State.OFFERED if sequence <= self.offered else State.RECEIVED
         WITHOUT_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
         finished: dict[int, list[Span]] = {}
+        moved: dict[int, list[tuple[MessageBlock, int]]] = {}
         while self._batches and self._batches[0].end <= sequence:
             for span in self._batches.popleft().spans:
                 span.state = WITHOUT_JOURNAL.after(span.state, Event.FINISH)
                 finished.setdefault(span.lane, []).append(span)
+                for index, lane in (span.moved or {}).items():
+                    if span.block.ids[index] is not None:
+                        moved.setdefault(lane, []).append((span.block, index))
         self.done = max(self.done, sequence)
         for lane, spans in finished.items():
-            self._finish_lane(self._lanes[lane], spans)
+            self._finish_lane(lane, spans)
+        for lane, messages in moved.items():
+            self._acknowledge_apart(lane, messages, State.DONE)
 
-    def _finish_lane(self, lane: Lane[_Done], spans: list[Span]) -> None:
-        ids = [identifier for span in spans for identifier in span.ids if identifier is not None]
+    def _finish_lane(self, lane: int, spans: list[Span]) -> None:
+        known = self._lanes[lane]
+        ids = [identifier for span in spans for identifier in span.own_ids if identifier is not None]
         if len(ids) < sum(map(len, spans)):
-            self._finish_lost(lane, spans)
+            self._finish_lost(known.source, spans)
         if ids:
-            lane.add_round(ids, _Done(spans, []), spans[0].state)
+            known.add_round(ids, _Done(spans, []), spans[0].state)
         else:
             self._drop(spans)
 
     @staticmethod
-    def _finish_lost(lane: Lane[_Done], spans: list[Span]) -> None:
-        ranges: dict[int, list[Span]] = {}
-        for span in spans:
-            ranges.setdefault(id(span.block), []).append(span)
-        for expected in chain.from_iterable(lane.expected.values()):
-            if any(span.first <= expected.index < span.last for span in ranges.get(id(expected.block), ())):
+    def _finish_lost(source: Source, spans: list[Span]) -> None:
+        finished = set(map(id, spans))
+        for expected in chain.from_iterable(source.expected.values()):
+            if id(expected.span) in finished:
                 expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
-                expected.block = None
+                expected.span = None
 
     # --- acknowledged --------------------------------------------------------------------------
 
@@ -190,22 +204,24 @@ class Ledger(Lanes[_Done]):
         """The lane's connection is gone: nothing received on it can be acknowledged under its old id."""
         self._forget_received(lane)
         known = self._lanes[lane]
-        before = known.expected_messages
+        source = known.source
+        before = source.expected_messages
         for ack in known.lose():
             # The broker may have carried out acknowledgements that were sent. A message without an id that comes then
             # may be an equal, later one: it is read, perhaps a second time.
             every = ack.receipt is None
             for again in ack.what.again:
                 if every or again.is_named:
-                    known.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state))
+                    source.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state))
             for span in ack.what.spans:
-                self._expect(known, span, ack.state, bound=False, every=every)
+                self._expect(lane, span, ack.state, bound=False, every=every)
             self._drop(ack.what.spans)
         for batch in self._batches:
             for span in batch.spans:
-                if span.lane == lane:
-                    self._expect(known, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
-        self._forget_oldest(known, max(MAX_EXPECTED, known.expected_messages - before))
+                self._expect(lane, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
+        self._lost_messages[lane] = source.expected_messages - before
+        lost = sum(self._lost_messages[each] for each in range(self.lanes) if self._lanes[each].source is source)
+        self._forget_oldest(source, max(MAX_EXPECTED, lost))
 
     def _forget_received(self, lane: int) -> None:
         forgotten = [span for span in self._waiting if span.lane == lane]
@@ -216,26 +232,27 @@ class Ledger(Lanes[_Done]):
         self.waiting_bytes -= sum(span.size for span in forgotten)
         self._drop(forgotten)
 
-    @staticmethod
-    def _expect(lane: Lane[_Done], span: Span, state: State, *, bound: bool, every: bool = True) -> None:
-        """``bound``: their first deliveries are part of a batch and get the new ids. Not ``every``: only messages of
-        which an equal one is the same.
+    def _expect(self, lane: int, span: Span, state: State, *, bound: bool, every: bool = True) -> None:
+        """Of the span's messages those that the lane delivered. ``bound``: their first deliveries are part of a batch
+        and get the new ids. Not ``every``: only messages of which an equal one is the same.
         """
-        block, recognition = span.block, lane.recognition
-        for index in range(span.first, span.last):
+        block, source = span.block, self._lanes[lane].source
+        recognition = source.recognition
+        for index in span.of_lane(lane):
             if block.ids[index] is None:
                 continue  # expected already, since an earlier loss
             if recognition is not None and (every or recognition.is_named(block, index)):
                 fingerprint = recognition.fingerprint(block, index)
-                expected = ExpectedRedelivery(fingerprint, state, block if bound else None, index)
-                lane.expect(recognition.identity(block, index), expected)
+                expected = ExpectedRedelivery(fingerprint, state, span if bound else None, index)
+                source.expect(recognition.identity(block, index), expected)
             block.ids[index] = None
 
     @staticmethod
-    def _forget_oldest(lane: Lane[_Done], most: int) -> None:
-        surplus = max(0, lane.expected_messages - most)
-        oldest = (key for key, known in lane.expected.items() for one in known if one.state is State.ACK_ON_REDELIVERY)
-        lane.give_up(list(islice(oldest, surplus)))
+    def _forget_oldest(source: Source, most: int) -> None:
+        surplus = max(0, source.expected_messages - most)
+        every = ((key, one) for key, known in source.expected.items() for one in known)
+        oldest = (key for key, one in every if one.state is State.ACK_ON_REDELIVERY)
+        source.give_up(list(islice(oldest, surplus)))
 
     # --- counting ------------------------------------------------------------------------------
 
@@ -249,3 +266,9 @@ class Ledger(Lanes[_Done]):
     def _drop(self, spans: list[Span]) -> None:
         self.in_flight_messages -= sum(len(span) for span in spans)
         self.in_flight_bytes -= sum(span.size for span in spans)
+
+
+def _again(source: Source, block: MessageBlock, index: int) -> _Again:
+    assert source.recognition is not None
+    fingerprint = source.recognition.fingerprint(block, index)
+    return _Again(source.identity(block, index), fingerprint, source.is_named(block, index))

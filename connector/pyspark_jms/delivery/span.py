@@ -1,5 +1,6 @@
 """Consecutive received messages: what the ledgers move from state to state, and batches are made of. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -13,7 +14,7 @@ __all__ = ["Batch", "Span"]
 class Span:
     """Messages ``first`` to ``last`` (not included) of one block of one lane, all in one state.
 
-    The block is shared, not cut: ledgers write the new ids of redelivered messages into it.
+    The block is shared, not cut: ledgers write the new ids of redelivered messages into it, with ``bind``.
     """
 
     lane: int
@@ -21,6 +22,8 @@ class Span:
     first: int
     last: int
     state: State = State.RECEIVED
+    moved: dict[int, int] | None = None
+    """By index, the lanes of the messages that another lane than ``lane`` redelivered last. None: there are none."""
 
     def __len__(self) -> int:
         return self.last - self.first
@@ -33,6 +36,25 @@ class Span:
     @property
     def ids(self) -> list[bytes | None]:
         return self.block.ids[self.first : self.last]
+
+    def bind(self, index: int, identifier: bytes | None, lane: int) -> None:
+        """The message was redelivered: only ``identifier``, on ``lane``, can acknowledge it now."""
+        self.block.ids[index] = identifier
+        if lane != self.lane:
+            self.moved = (self.moved or {}) | {index: lane}
+        elif self.moved is not None:
+            self.moved.pop(index, None)
+
+    def of_lane(self, lane: int) -> Iterable[int]:
+        """The messages, by index, that ``lane`` delivered last."""
+        if not self.moved:
+            return range(self.first, self.last) if lane == self.lane else ()
+        return [index for index in range(self.first, self.last) if self.moved.get(index, self.lane) == lane]
+
+    @property
+    def own_ids(self) -> list[bytes | None]:
+        """The ids of the messages that its own lane delivered last."""
+        return [self.block.ids[index] for index in self.of_lane(self.lane)] if self.moved else self.ids
 
     def messages(self) -> MessageBlock:
         """Its part of the block."""

@@ -37,11 +37,12 @@ class QueueWatch:
         in_flight: Callable[[], int] | None,
         received: Callable[[], int] | None = None,
         *,
+        connections: int = 1,
         every: float = _EVERY_SECONDS,
     ) -> None:
         """``in_flight``: how many messages of these queues this query has received and not acknowledged; None: that is
         not known here. ``received``: how many it has received; None: it reads only some of their messages. Both are
-        called in another thread.
+        called in another thread. ``connections``: how many consumers this query has at each queue.
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
@@ -49,6 +50,7 @@ class QueueWatch:
         self._queues = list(queues)
         self._in_flight = in_flight
         self._received = received
+        self._own_consumers = len(queues) * connections
         self._every = every
         self._figures: dict[str, int | str] = {}
         self._undelivered: tuple[int, int] | None = None
@@ -121,7 +123,7 @@ class QueueWatch:
         if self._in_flight is None:
             return figures
         self._excess.append(max(0, delivering - self._in_flight()))
-        if consumers == len(self._queues):
+        if consumers == self._own_consumers:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             figures["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return figures

@@ -16,6 +16,7 @@ __all__ = [
     "NamedDialect",
     "possible_dialects",
     "protocol_of",
+    "require_connections",
     "require_durable",
     "require_enough_unacknowledged",
     "require_exactly_once_writes",
@@ -105,6 +106,12 @@ def require_durable(values: Mapping[str, Any], durable: DurableSubscription) -> 
         dialect.refused_subscriptions.check(values["topic"], durable)
     elif dialect is not None:
         stomp_refusals.require_durable(dialect, values["topic"], durable, selected=values["selector"] is not None)
+
+
+def require_connections(values: Mapping[str, Any]) -> None:
+    """For option connections."""
+    if protocol_of(values) == "amqp" and (dialect := _named(values)) is not None:
+        amqp_refusals.require_connections(dialect, values["connections"])
 
 
 def require_journal(values: Mapping[str, Any]) -> None:

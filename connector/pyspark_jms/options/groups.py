@@ -30,8 +30,8 @@ GROUPS: tuple[Group, ...] = (
            "deadLetterQueue", "onBadRow")),
     Group("Tuning", "Sizes and times. The defaults are right for most queries.",
           ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay", "windowBytes",
-           "maxMessageBytes", "maxMessageElements", "partitionBytes", "connectTimeout", "receiptTimeout", "heartbeat",
-           "reconnectTimeout", "reconnectAttempts")),
+           "connections", "maxMessageBytes", "maxMessageElements", "partitionBytes", "connectTimeout", "receiptTimeout",
+           "heartbeat", "reconnectTimeout", "reconnectAttempts")),
 )  # fmt: skip
 
 KAFKA: dict[str, str] = {

@@ -21,6 +21,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
     NamedDialect,
     possible_dialects,
+    require_connections,
     require_durable,
     require_enough_unacknowledged,
     require_journal,
@@ -53,6 +54,7 @@ _STREAM_ONLY = frozenset(
         "readers",
         "streamoffset",
         "streamfilter",
+        "connections",
         "subscriptionname",
         "clientid",
         "sharedsubscription",
@@ -88,6 +90,8 @@ class SourceOptions:
     stream_offset: str | int | datetime | None
     """Where a new read of streams begins; None: no queue is a stream."""
     stream_filter: str | None
+    connections: int
+    """How many connections receive from each queue."""
     fail_on_data_loss: bool
     max_messages: int | None
     max_bytes: int
@@ -129,6 +133,7 @@ class SourceOptions:
             readers=_readers(values),
             stream_offset=_stream_offset(values),
             stream_filter=values["streamFilter"],
+            connections=_connections(values),
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=values["maxBytesPerTrigger"],
@@ -149,6 +154,11 @@ class SourceOptions:
     def is_plain_topic(self) -> bool:
         """Whether the source is a plain topic subscription: the broker keeps no messages while it is disconnected."""
         return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
+
+    @property
+    def connection_window(self) -> int:
+        """Bytes of the prefetch window of one connection."""
+        return max(1, self.window_bytes // (len(self.destinations) * self.connections))
 
     def selector_for(self, dialect: NamedDialect) -> str | None:
         """The selector text for a broker of this dialect."""
@@ -312,6 +322,31 @@ def _stream_offset(values: Mapping[str, Any]) -> str | int | datetime | None:
             " Spark without a staging queue.",
         )
     return position
+
+
+def _connections(values: Mapping[str, Any]) -> int:
+    connections: int = values["connections"]
+    if connections == 1:
+        return connections
+    if values["deliveryGuarantee"] == "exactly-once":
+        raise OptionConflictError(
+            f"Option connections={connections} is given with deliveryGuarantee=exactly-once.",
+            "Use option readers: so many tasks receive, each on a connection of its own.",
+        )
+    if values["streamOffset"] is not None:
+        raise OptionConflictError(
+            f"Options connections={connections} and streamOffset are both given, and a stream sends all of its messages"
+            " on each connection.",
+            "Use connections=1.",
+        )
+    if values["topic"] is not None and not values["sharedSubscription"]:
+        raise OptionConflictError(
+            f"Option connections={connections} is given for a topic subscription that is not shared, which has one"
+            " consumer.",
+            "Use connections=1, or a durable subscription with sharedSubscription=true.",
+        )
+    require_connections(values)
+    return connections
 
 
 def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:

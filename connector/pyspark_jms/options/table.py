@@ -24,7 +24,10 @@ from pyspark_jms.jms.units import parse_bytes, parse_seconds
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.options.broker import BROKERS
 
-__all__ = ["OPTIONS", "Option", "Scope"]
+__all__ = ["MAX_CONNECTIONS", "OPTIONS", "Option", "Scope"]
+
+MAX_CONNECTIONS = 16
+"""The driver's receiver is one Python process, which fewer connections keep busy."""
 
 _SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
 _LARGEST_TIME = 1 << 53
@@ -261,9 +264,9 @@ OPTIONS: tuple[Option, ...] = (
            " is made"),
     Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host. Over AMQP: the virtual host to open; / stands for"
            " the host of brokerUrl"),
-    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (one"
-           " connection each). Writing: the default destination of rows without one. A name with a comma is given as a"
-           " JSON array"),
+    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (each"
+           " with connections of its own). Writing: the default destination of rows without one. A name with a comma is"
+           " given as a JSON array"),
     Option("topic", "both", None, _text, "Reading: the topic to read. Writing: the default destination of rows without"
            " one"),
     Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
@@ -304,6 +307,10 @@ OPTIONS: tuple[Option, ...] = (
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
            " they read messages from it, and not through the driver"),
+    Option("connections", "source", "1", _number(1, MAX_CONNECTIONS), "Number of connections that receive from each"
+           " queue, when the driver receives (at-least-once, or with journalLocation). Artemis converts the messages of"
+           " Java producers on the thread of a connection, and several connections share this work. Messages keep"
+           " their order within a connection. A subscription that is not shared has one connection"),
     Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
            " receive from the broker. Messages keep their order within a reader. A subscription that is not shared has"
            " one reader. Default: 1"),

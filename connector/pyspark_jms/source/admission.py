@@ -21,6 +21,8 @@ class Waiting(NamedTuple):
     in_flight: int
     no_room: bool
     """Nothing more can come until something is acknowledged or deleted."""
+    one_is_full: bool = False
+    """One connection's window is full: if the queue has message groups, others may get nothing."""
 
 
 class Verdict(Enum):
@@ -91,5 +93,6 @@ class Admission:
         if least is None or waiting.messages >= least or self._draining:
             return False
         # A broker sends while there is credit, so a full window holds at least ``windowBytes``.
-        full = waiting.no_room or waiting.in_flight >= self._options.window_bytes // len(self._options.destinations)
+        window = self._options.window_bytes // len(self._options.destinations)
+        full = waiting.no_room or waiting.one_is_full or waiting.in_flight >= window
         return not full and self._clock() - self._last_batch < self._options.max_delay

@@ -1,7 +1,9 @@
 """From the links into the ledger: which lanes are read, what waits, and when nothing more is to come."""
 
 import time
+from collections.abc import Iterable
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import JMSError
@@ -9,6 +11,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.silence import Silence
 from pyspark_jms.source.subscriptions import Subscriptions
@@ -44,6 +47,8 @@ class Intake:
         self._counts = counts
         self._drain = drain
         self._silence = Silence()
+        self._known_links = list(subscriptions.links)
+        """Those that the drain knows: a connection that was replaced is another link."""
 
     # --- what waits ----------------------------------------------------------------------------
 
@@ -53,7 +58,8 @@ class Intake:
         for lane in self._open_lanes():
             messages, size = messages + received[lane][0], size + received[lane][1]
         in_flight = self._ledger.in_flight_bytes + sum(size for _, size in received.values())
-        return Waiting(messages, size, in_flight, no_room=self.journal_is_full)
+        full = any(size >= self._options.connection_window for _, size in received.values())
+        return Waiting(messages, size, in_flight, no_room=self.journal_is_full, one_is_full=full)
 
     def activity(self) -> tuple[int, int]:
         """Changes while messages arrive, on the lanes that are read: a large message on its way is no silence."""
@@ -82,6 +88,7 @@ class Intake:
 
     def check(self) -> None:
         """Raise what stops the query; send away what is too large; acknowledge what was redelivered."""
+        self._reopen()
         for link in self._subscriptions.links:
             try:
                 link.check_messages()
@@ -94,14 +101,21 @@ class Intake:
 
     def take_all(self) -> None:
         """Everything that may be taken; with a journal it is durable then, and acknowledged."""
-        for lane in self._open_lanes():
-            self._take(lane)
+        self._take(self._open_lanes())
         self._ledger.store_received()
         self._upkeep.acknowledge_all()
 
-    def _take(self, lane: int) -> None:
-        link, drain = self._subscriptions.links[lane], self._drain
-        for block in link.take():
+    def _take(self, lanes: Iterable[int]) -> None:
+        links = self._subscriptions.links
+        taken = [(lane, links[lane], links[lane].take()) for lane in lanes]
+        self._upkeep.replace_dead(lane for lane, _, blocks in taken if blocks)
+        for lane, link, blocks in taken:
+            if links[lane] is link:  # else the broker redelivers them
+                self._into_ledger(lane, link, blocks)
+
+    def _into_ledger(self, lane: int, link: SourceLink, blocks: Iterable[MessageBlock]) -> None:
+        drain = self._drain
+        for block in blocks:
             upto = drain.sent_before_start(lane, link, block, now_ms=time.time() * 1000) if drain else len(block)
             unmappable = self._diverter.unmappable(link, block, upto)
             known = self._ledger.redelivered(lane, block) if unmappable else ()
@@ -116,10 +130,26 @@ class Intake:
         """On lanes that are not read any more, but may redeliver what is to be acknowledged."""
         for lane in self._drain.ended if self._drain else ():
             if self._ledger.expects(lane):
-                self._take(lane)
+                self._take([lane])
                 self._upkeep.acknowledge(lane)
 
     # --- AvailableNow --------------------------------------------------------------------------
+
+    def _reopen(self) -> bool:
+        """After a lost connection, read its lane and those beside it from the head of the queue again.
+
+        The broker gives the messages to a connection beside the lost one behind later messages, and the first later
+        message ends the reading of a lane.
+        """
+        links, known = self._subscriptions.links, self._known_links
+        if self._drain is None:
+            return False
+        lost = {lane for lane in range(len(links)) if links[lane] is not known[lane]}
+        beside = {each for lane in lost for each in self._subscriptions.beside(lane)}
+        self._upkeep.begin_again(sorted(beside))
+        self._drain.ended -= lost | beside
+        self._known_links = list(links)
+        return bool(lost)
 
     def is_drained(self, quiet: float) -> bool:
         """Whether everything was taken that was sent before the start. ``quiet``: seconds since something arrived."""
@@ -138,7 +168,7 @@ class Intake:
             known = self._ledger.recognised
             self._subscriptions.arrivals.pause(_PROBE_SECONDS)
             self._take_redelivered()
-            if self._ledger.recognised > known or self.waiting().messages:
+            if self._reopen() or self._ledger.recognised > known or self.waiting().messages:
                 return False
         drain.ended.update(watched)
         return True

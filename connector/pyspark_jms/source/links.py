@@ -159,7 +159,13 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
         """Whether the broker has marked the end of a browse."""
 
     def require_supported(
-        self, destination: Destination, durable: DurableSubscription | None, *, selected: bool, min_messages: int | None
+        self,
+        destination: Destination,
+        durable: DurableSubscription | None,
+        *,
+        selected: bool,
+        min_messages: int | None,
+        connections: int = 1,
     ) -> None:
         """``UnsupportedError`` if this broker cannot do what the query wants. Call it before ``subscribe``."""
 
@@ -184,10 +190,11 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
 
     def await_receipt(self, receipt: str) -> None: ...
 
-    def ping(self) -> str | None:
+    def ping(self, *, wait: bool = False) -> str | None:
         """Request a receipt, as a sign of life. It changes nothing, and the call waits for nothing.
 
-        None: not now, or never from this broker.
+        None: not now, or never from this broker. ``wait``: wait until it is possible; ``UnsupportedError`` if it never
+        is.
         """
 
     def probe(self) -> str:

@@ -96,8 +96,9 @@ class Receiver:
         """The ledger, and the same if it keeps its messages in memory."""
         links = self._subscriptions.links
         if self._store is None:
-            recognises = not self._options.is_plain_topic
-            ledger = Ledger([protocol.recognition(each.dialect.name) if recognises else None for each in links], start)
+            recognises, connections = not self._options.is_plain_topic, self._options.connections
+            first = [each.dialect.name for each in links[::connections]]
+            ledger = Ledger([protocol.recognition(each) if recognises else None for each in first], start, connections)
             return ledger, ledger
         names = [source_name(each.subscription.destination, each.subscription.durable) for each in links]
         dialects = [each.dialect.name for each in links]
@@ -122,6 +123,7 @@ class Receiver:
             queues,
             lambda: self._progress.in_flight,
             compared(options, self._received),
+            connections=options.connections,
         )
 
     def _received(self) -> int:

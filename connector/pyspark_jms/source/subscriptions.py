@@ -1,4 +1,4 @@
-"""The links of a query, one for each destination: subscribed in order, subscribed again when one is lost."""
+"""The links of a query, one or more for each destination: subscribed in order, and again when one is lost."""
 
 import logging
 import time
@@ -20,7 +20,7 @@ _log = logging.getLogger("pyspark_jms.source")
 
 
 class Subscriptions:
-    """``links[lane]`` is the link of ``options.destinations[lane]``."""
+    """``links[lane]`` is a link of ``options.destinations[lane // options.connections]``."""
 
     def __init__(self, options: SourceOptions, protocol: SourceProtocol, pause: Callable[[float], None]) -> None:
         """``pause`` sleeps while the broker is away, and may raise to give up."""
@@ -40,16 +40,29 @@ class Subscriptions:
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
         warn_of_missing_queues(self._protocol.open_management, options.connection, queues)
-        for lane, destination in enumerate(options.destinations):
-            self.links.append(self._first(destination, patience))
-            self._sessions.began(lane, time.monotonic())
-            self.links[lane].require_unchanged()
-        for link in self.links:
+        for destination in options.destinations:
+            first = len(self.links)
+            for lane in self._same_destination(first):
+                # The first one has probed the queue, and a probe beside it would not see the head of the queue.
+                self.links.append(self._first(destination, patience, probes=lane == first))
+                self._sessions.began(lane, time.monotonic())
+            self.links[first].require_unchanged()
+        for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
 
-    def _first(self, destination: Destination, patience: float) -> SourceLink:
+    def beside(self, lane: int) -> range:
+        """The lanes that read the destination of this one; none if it has only one."""
+        if self._options.connections == 1:
+            return range(0)
+        return self._same_destination(lane)
+
+    def _same_destination(self, lane: int) -> range:
+        first = lane - lane % self._options.connections
+        return range(first, first + self._options.connections)
+
+    def _first(self, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
         return keep_trying(
-            lambda: self._subscribe(destination, probes=True),
+            lambda: self._subscribe(destination, probes=probes),
             "the first connection",
             timeout=patience,
             pause=self._pause,
@@ -65,7 +78,11 @@ class Subscriptions:
         try:
             selector = options.selector_for(link.dialect)
             link.require_supported(
-                destination, options.durable, selected=selector is not None, min_messages=options.min_messages
+                destination,
+                options.durable,
+                selected=selector is not None,
+                min_messages=options.min_messages,
+                connections=options.connections,
             )
             self._require_same_selector(selector)
         except JMSError:
@@ -74,7 +91,7 @@ class Subscriptions:
         link.subscribe(
             Subscription(
                 destination=destination,
-                window_bytes=max(1, options.window_bytes // len(options.destinations)),
+                window_bytes=options.connection_window,
                 transform=options.body_type == "auto",
                 durable=options.durable,
                 selector=selector,

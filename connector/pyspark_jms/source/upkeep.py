@@ -1,10 +1,13 @@
 """Between two batches: acknowledgements sent and confirmed, lost connections replaced, subscribed time counted."""
 
+import contextlib
 import time
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.errors import ConnectionLostError
+from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
+from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 
@@ -65,6 +68,41 @@ class Upkeep:
             self.confirm(lane, wait=False)
 
     # --- lost connections ----------------------------------------------------------------------
+
+    def replace_dead(self, lanes: Iterable[int]) -> None:
+        """Replace each connection whose messages the broker may have given to one of these lanes.
+
+        Call it after the messages of the lanes were taken, and before the ledger gets them: of a lost connection, the
+        broker can give the messages to another one of the same queue before this process knows of the loss. A
+        connection that answers now still had all of its messages when those were taken.
+        """
+        beside = {each for lane in lanes for each in self._subscriptions.beside(lane)}
+        asked = {}
+        for lane in beside:
+            with self._replaced_if_lost(lane) as link:
+                asked[lane] = link.ping(wait=True)
+        for lane, receipt in asked.items():
+            assert receipt is not None
+            with self._replaced_if_lost(lane) as link:
+                link.await_receipt(receipt)
+                link.check()
+
+    @contextlib.contextmanager
+    def _replaced_if_lost(self, lane: int) -> Iterator[SourceLink]:
+        try:
+            yield self._subscriptions.links[lane]
+        except (ConnectionLostError, ReceiptTimeoutError):
+            self._reconnect(lane)
+
+    def begin_again(self, lanes: Sequence[int]) -> None:
+        """Give back what these connections have, so that the broker sorts it, and replace all of them."""
+        for lane in lanes:
+            with contextlib.suppress(ConnectionLostError):
+                self.confirm(lane)
+            self._subscriptions.links[lane].close()
+            self._ledger.lost(lane)
+        for lane in lanes:
+            self._subscriptions.reconnect(lane, None)
 
     def reconnect_lost(self) -> None:
         for lane in self._subscriptions.lost():

@@ -53,7 +53,13 @@ class StompSourceLink(Consumer):
         return self.dialect.header_of("JMSTimestamp") is not None
 
     def require_supported(
-        self, destination: Destination, durable: DurableSubscription | None, *, selected: bool, min_messages: int | None
+        self,
+        destination: Destination,
+        durable: DurableSubscription | None,
+        *,
+        selected: bool,
+        min_messages: int | None,
+        connections: int = 1,  # noqa: ARG002  # all brokers have transactions, by which they answer
     ) -> None:
         if durable is not None:
             require_durable(self.dialect, destination.name, durable, selected=selected)

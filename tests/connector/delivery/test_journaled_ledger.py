@@ -555,6 +555,28 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
     second_store.close()
 
 
+def test_what_is_in_the_journal_is_recognised_on_any_connection_of_the_queue(tmp_path):
+    store = JournalStore.open(
+        tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
+    )
+    sources = [("queue://q", "artemis", RECOGNITION)] * 2 + [("queue://other", "artemis", RECOGNITION)]
+    ledger = JournaledLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
+    stored(ledger, run(1, 5, 6))
+    ledger.lost(0)
+    assert [ledger.expects(lane) for lane in range(3)] == [True, True, False]
+    ledger.receive(1, run(2, 6, 7))
+    ledger.receive(2, run(3, 5))
+    ledger.receive(0, run(4, 5))
+    assert (ledger.recognised, ledger.expects(0), ledger.expects(1)) == (2, False, False)
+    ledger.store_received()
+    assert [acks.due_ids(ledger, lane) for lane in range(3)] == [[b"4,5"], [b"2,6", b"2,7"], [b"3,5"]]
+    for lane in range(3):
+        acks.send(ledger, "r", lane)
+        acks.confirm(ledger, "r", lane)
+    assert list(store.unacknowledged()) == []
+    store.close()
+
+
 def test_nothing_is_acknowledged_for_a_journal_that_was_replaced(opened, tmp_path):
     store, ledger = opened()
     ledger.receive(0, run(1, 5, 6))

@@ -3,21 +3,23 @@
 import pytest
 from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text
 
-from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes
+from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes, Source
+from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
 
 
 def lane_of(table, recognition=RECOGNITION, confirmed=None):
-    return Lane(table, recognition, [].append if confirmed is None else confirmed.append)
+    return Lane(Source(table, recognition), [].append if confirmed is None else confirmed.append)
 
 
 def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
-    lane = lane_of(table)
+    source = Source(table, RECOGNITION)
     for index, message in enumerate(messages):
         known = run(1, message)
-        lane.expect(b"%d" % message, ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, known, index))
-    return lane
+        one = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, Span(0, known, 0, 1), index)
+        source.expect(b"%d" % message, one)
+    return source
 
 
 def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt():
@@ -73,25 +75,25 @@ def test_no_ack_for_what_may_not_be_acknowledged():
     ],
 )
 def test_sifts_what_is_new_from_what_came_again(awaited, upto, new, again):
-    lane = expecting(*awaited)
-    found = lane.split_redelivered(run(2, 10, 11, 12, 13, 14), upto)
+    source = expecting(*awaited)
+    found = source.split_redelivered(run(2, 10, 11, 12, 13, 14), upto)
     assert found[0] == new
     assert [index for index, _ in found[1]] == again
     assert all(one.state is State.DONE for _, one in found[1])
-    assert set(lane.expected) == {b"%d" % message for message in awaited} - {b"%d" % (10 + index) for index in again}
+    assert set(source.expected) == {b"%d" % message for message in awaited} - {b"%d" % (10 + index) for index in again}
 
 
 def test_another_content_is_another_broker_and_nothing_has_changed():
-    lane = expecting(10, 11)
+    source = expecting(10, 11)
     with pytest.raises(OtherBrokerError):
-        lane.split_redelivered(block_of([b"2,10", b"2,11"], [text(10), b"other"]), 2)
-    assert [one.state for [one] in lane.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
+        source.split_redelivered(block_of([b"2,10", b"2,11"], [text(10), b"other"]), 2)
+    assert [one.state for [one] in source.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
 
 
 def test_a_broker_that_sends_a_message_twice_on_one_connection_is_named():
-    lane = expecting(10)
+    source = expecting(10)
     with pytest.raises(IllegalStateError, match=r"'recognise' .*without a journal .*'done'"):
-        lane.split_redelivered(run(2, 10, 10), 2)
+        source.split_redelivered(run(2, 10, 10), 2)
 
 
 def equal(consumer, *contents):
@@ -99,12 +101,13 @@ def equal(consumer, *contents):
 
 
 def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
-    lane = lane_of(WITHOUT_JOURNAL, BY_PRODUCER)
+    source = Source(WITHOUT_JOURNAL, BY_PRODUCER)
     block = equal(1, *contents)
     for index in range(len(contents)):
-        one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, block, index)
-        lane.expect(lane.identity(block, index), one)
-    return lane
+        span = Span(0, block, 0, len(contents))
+        one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, span, index)
+        source.expect(source.identity(block, index), one)
+    return source
 
 
 @pytest.mark.parametrize(
@@ -118,31 +121,31 @@ def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
     ],
 )
 def test_equal_messages_are_recognised_first_come_first_served(expected, contents, new, again):
-    lane = expecting_equal(*expected)
-    found = lane.split_redelivered(equal(2, *contents), len(contents))
+    source = expecting_equal(*expected)
+    found = source.split_redelivered(equal(2, *contents), len(contents))
     assert (found[0], [(index, one.index) for index, one in found[1]]) == (new, again)
-    assert lane.expected_messages == len(expected) - len(again)
+    assert source.expected_messages == len(expected) - len(again)
 
 
 def test_of_equal_messages_those_that_may_be_given_up_are():
-    lane = expecting_equal(b"a", b"a", b"a")
-    [known] = lane.expected.values()
+    source = expecting_equal(b"a", b"a", b"a")
+    [known] = source.expected.values()
     known[0].state = State.LOST  # its batch is open
-    identity = lane.identity(equal(1, b"a"), 0)
-    lane.give_up([identity])
+    identity = source.identity(equal(1, b"a"), 0)
+    source.give_up([identity])
     assert [(one.index, one.state) for one in known] == [(0, State.LOST), (2, State.ACK_ON_REDELIVERY)]
 
 
 def test_gives_up():
-    lane = expecting(10, 11)
-    lane.give_up([b"10"])
-    assert lane.split_redelivered(run(2, 10, 11), 2)[0] == [(0, 1)]
+    source = expecting(10, 11)
+    source.give_up([b"10"])
+    assert source.split_redelivered(run(2, 10, 11), 2)[0] == [(0, 1)]
     with pytest.raises(IllegalStateError, match=r"'give up' .* 'lost'"):
         expecting(10, state=State.LOST).give_up([b"10"])
 
 
 def test_lanes_are_apart():
-    lanes = Lanes([expecting(10), lane_of(WITHOUT_JOURNAL, None)])
+    lanes = Lanes([Lane(expecting(10), [].append), lane_of(WITHOUT_JOURNAL, None)])
     lanes._lanes[1].add_round([b"1,5", b"1,6"], None, State.DONE)
     assert [lanes.expects(lane) for lane in (0, 1)] == [True, False]
     assert [[ack.ids for ack in lanes.due(lane)] for lane in (0, 1)] == [[], [[b"1,5", b"1,6"]]]

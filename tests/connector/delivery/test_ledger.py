@@ -8,7 +8,7 @@ from generated import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model_broker import BY_PRODUCER, RECOGNITION, UNNAMED, ModelBroker, block_of, numbers, run
+from model_broker import BY_PRODUCER, RECOGNITION, UNNAMED, ModelBroker, block_of, numbers, run, share_queue
 
 from pyspark_jms.delivery import ledger as ledger_module
 from pyspark_jms.delivery.ledger import Ledger
@@ -16,13 +16,13 @@ from pyspark_jms.delivery.span import Span
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
 
 
-def begun(*recognitions, at=0):
-    return Ledger(recognitions or [RECOGNITION], at)
+def begun(*recognitions, at=0, connections=1):
+    return Ledger(recognitions or [RECOGNITION], at, connections)
 
 
 def sent(ledger, receipt="r"):
     """What is due is acknowledged: the ids by lane."""
-    found = {lane: acks.due_ids(ledger, lane) for lane in (0, 1)[: len(ledger._lanes)] if ledger.due(lane)}
+    found = {lane: acks.due_ids(ledger, lane) for lane in range(ledger.lanes) if ledger.due(lane)}
     for lane in found:
         acks.send(ledger, receipt, lane)
     return found
@@ -409,7 +409,7 @@ def test_second_copies_are_known_in_all_of_a_run_whose_rest_is_not_taken(upto, n
 
 
 def awaited_on_sight(ledger):
-    return [int(identity) for identity in ledger._lanes[0].expected]
+    return [int(identity) for identity in ledger._lanes[0].source.expected]
 
 
 def done_and_never_heard_of_again(ledger, *messages):
@@ -442,6 +442,79 @@ def test_what_is_in_an_open_batch_is_not_forgotten(monkeypatch):
     assert awaited_on_sight(ledger) == [3, 4, 5]
     ledger.receive(0, run(2, 3, 4, 5))
     assert settled(ledger, end) == {0: [b"2,3", b"2,4", b"2,5"]}
+
+
+# --- several connections on one queue ----------------------------------------------------------------------
+
+
+def test_another_connection_may_redeliver_and_then_acknowledges():
+    ledger = begun(connections=3)
+    ledger.receive(0, run(1, 5, 6, 7))
+    ledger.receive(1, run(2, 8))
+    offer(ledger)
+    ledger.lost(0)
+    assert all(ledger.expects(lane) for lane in range(3))
+    ledger.receive(1, run(2, 9, 6))
+    ledger.receive(2, run(3, 5))
+    ledger.receive(0, run(4, 7))
+    assert (ledger.recognised, ledger.waiting_messages, ledger.expects(0)) == (3, 1, False)
+    assert settled(ledger, 4, "r") == {0: [b"4,7"], 1: [b"2,8", b"2,6"], 2: [b"3,5"]}
+    assert [acks.confirm(ledger, "r", lane) for lane in range(3)] == [1, 2, 1]
+    assert flight(ledger) == (1, 10)
+
+
+def test_a_message_that_moved_is_lost_with_the_connection_that_has_it():
+    ledger = begun(connections=3)
+    ledger.receive(0, run(1, 5, 6))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(1, run(2, 5, 6))
+    ledger.lost(0)
+    assert not ledger.expects(0)  # nothing was in flight on it
+    ledger.lost(1)
+    ledger.receive(2, run(3, 6))
+    ledger.receive(0, run(4, 5))
+    assert settled(ledger, end) == {0: [b"4,5"], 2: [b"3,6"]}
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["before its batch is done", "after it"])
+def test_what_moved_and_was_acknowledged_without_a_receipt_is_expected_again(finished):
+    ledger = begun(connections=2)
+    ledger.receive(0, run(1, 5, 6))
+    end = offer(ledger)
+    ledger.lost(0)
+    if finished:
+        ledger.finish(end)
+    ledger.receive(1, run(2, 5))
+    ledger.finish(end)
+    assert sent(ledger, "r1") == {1: [b"2,5"]}
+    ledger.lost(1)
+    ledger.receive(0, run(3, 5, 6, 7))
+    assert sent(ledger, "r2") == {0: [b"3,5", b"3,6"]}
+    assert ledger.waiting_messages == 1
+
+
+def test_equal_messages_of_several_connections_are_counted_together():
+    ledger = begun(BY_PRODUCER, connections=2)
+    ledger.receive(0, equal(1, b"-a;", b"named;"))
+    ledger.receive(1, equal(2, b"-a;"))
+    end = offer(ledger)
+    ledger.lost(0)
+    ledger.receive(1, equal(2, b"-a;", b"-a;", b"named;", first=1))
+    assert (ledger.recognised, ledger.waiting_messages) == (2, 1)
+    assert settled(ledger, end) == {1: [b"2,0", b"2,1", b"2,3"]}
+    assert settled(ledger, offer(ledger)) == {1: [b"2,2"]}
+
+
+def test_all_connections_that_are_lost_together_are_remembered(monkeypatch):
+    monkeypatch.setattr(ledger_module, "MAX_EXPECTED", 1)
+    ledger = begun(connections=2)
+    ledger.receive(0, run(1, 1, 2, 3))
+    ledger.receive(1, run(2, 4, 5))
+    ledger.finish(offer(ledger))
+    ledger.lost(0)
+    ledger.lost(1)
+    assert awaited_on_sight(ledger) == [1, 2, 3, 4, 5]
 
 
 # --- messages to which producers gave one identity, or none ------------------------------------------------
@@ -508,7 +581,7 @@ def test_of_equal_messages_the_oldest_are_forgotten_first(monkeypatch):
         ledger.receive(0, equal(1, content, content))
         ledger.finish(offer(ledger))
         ledger.lost(0)
-    assert ledger._lanes[0].expected_messages == 3
+    assert ledger._lanes[0].source.expected_messages == 3
     ledger.receive(0, equal(2, b"a;", b"a;", b"b;", b"b;"))
     assert acks.due_ids(ledger, 0) == [b"2,0", b"2,2", b"2,3"]
     assert ledger.waiting_messages == 1
@@ -525,7 +598,7 @@ class AnyLife(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.brokers = [ModelBroker(lambda m, lane=lane: self._gone(lane, m)) for lane in (0, 1)]
-        self.ledger = begun(RECOGNITION, RECOGNITION, at=1000)
+        self.ledger = self.new_ledger(1000)
         self.batches = deque()  # ends that are not done
         self.read = [{}, {}]  # message -> its sequence, of the batches that this process made
         self.done = [set(), set()]  # messages of batches in Spark's log
@@ -533,6 +606,9 @@ class AnyLife(RuleBasedStateMachine):
         self.gone = [set(), set()]
         self.receipts = 0
         self.in_order = [True, True]
+
+    def new_ledger(self, start):
+        return begun(RECOGNITION, RECOGNITION, at=start)
 
     def _gone(self, lane, message):
         assert message in self.done[lane], "acknowledged before its batch was done"
@@ -634,9 +710,9 @@ class AnyLife(RuleBasedStateMachine):
             broker.lose_link(noticed=noticed)
             self.in_order[lane] &= noticed
             self.may_repeat[lane] |= self.done[lane]
-            self.read[lane] = {}
+            self.read[lane].clear()
         self.batches.clear()
-        self.ledger = begun(RECOGNITION, RECOGNITION, at=start)
+        self.ledger = self.new_ledger(start)
 
     # what always holds
 
@@ -670,8 +746,24 @@ class AnyLife(RuleBasedStateMachine):
         super().teardown()
 
 
+class AnyLifeOfTwoConnections(AnyLife):
+    """Both read one queue, so what one of them loses comes on any of them."""
+
+    def __init__(self):
+        super().__init__()
+        share_queue(self.brokers)
+        for each in (self.read, self.done, self.may_repeat, self.gone):
+            each[1] = each[0]
+        self.in_order = [False, False]
+
+    def new_ledger(self, start):
+        return begun(RECOGNITION, at=start, connections=2)
+
+
 TestAnyLife = AnyLife.TestCase
 TestAnyLife.settings = settings(max_examples=examples(50), stateful_step_count=60)
+TestAnyLifeOfTwoConnections = AnyLifeOfTwoConnections.TestCase
+TestAnyLifeOfTwoConnections.settings = settings(max_examples=examples(50), stateful_step_count=60)
 
 
 # --- any life of equal messages ------------------------------------------------------------------------
@@ -683,10 +775,13 @@ KINDS = (b"-a;", b"-b;", b"named;")
 class AnyLifeOfEqualMessages(RuleBasedStateMachine):
     """One queue whose messages are equal to others. None of those without an id may be lost; some may be read twice."""
 
+    connections = 1
+
     def __init__(self):
         super().__init__()
-        self.broker = ModelBroker(self._gone)
-        self.ledger = begun(BY_PRODUCER)
+        self.brokers = [ModelBroker(self._gone) for _ in range(self.connections)]
+        share_queue(self.brokers)
+        self.ledger = begun(BY_PRODUCER, connections=self.connections)
         self.batches = deque()
         self.kinds = {}
         self.read = Counter()
@@ -705,38 +800,41 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
     @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=5))
     def send(self, kinds):
         for kind in kinds:
-            self.broker.send(len(kind))
-            self.kinds[self.broker.sent] = kind
+            self.brokers[0].send(len(kind))
+            self.kinds[self.brokers[0].sent] = kind
 
-    @rule()
-    def process_ack(self):
-        self.broker.process_ack()
+    @rule(lane=LANES)
+    def process_ack(self, lane):
+        self._at(lane).process_ack()
 
-    @rule(half_way=st.integers(0, 6), noticed=st.booleans())
-    def lose_link(self, half_way, noticed):
-        self.broker.lose_link(half_way, noticed=noticed)
-        self.ledger.lost(0)
+    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, lane, half_way, noticed):
+        self._at(lane).lose_link(half_way, noticed=noticed)
+        self.ledger.lost(lane % self.connections)
 
-    @rule(half_way=st.integers(0, 6))
-    def notice(self, half_way):
-        self.broker.notice(half_way)
+    @rule(lane=LANES, half_way=st.integers(0, 6))
+    def notice(self, lane, half_way):
+        self._at(lane).notice(half_way)
 
-    @rule(count=st.integers(1, 8))
-    def take(self, count):
-        self.broker.deliver(count)
-        self.ledger.receive(0, self._contents(self.broker.take(count)))
+    @rule(lane=LANES, count=st.integers(1, 8))
+    def take(self, lane, count):
+        self._at(lane).deliver(count)
+        self.ledger.receive(lane % self.connections, self._contents(self._at(lane).take(count)))
 
-    @rule()
-    def acknowledge(self):
-        for ack in self.ledger.due(0):
+    @rule(lane=LANES)
+    def acknowledge(self, lane):
+        for ack in self.ledger.due(lane % self.connections):
             self.receipts += 1
-            self.broker.acknowledge(ack.ids, str(self.receipts))
+            self._at(lane).acknowledge(ack.ids, str(self.receipts))
             ack.sent(str(self.receipts))
 
-    @rule()
-    def receive_receipt(self):
-        if self.broker.receipts:
-            assert acks.confirm(self.ledger, self.broker.receipts.popleft(), 0) > 0
+    @rule(lane=LANES)
+    def receive_receipt(self, lane):
+        if self._at(lane).receipts:
+            assert acks.confirm(self.ledger, self._at(lane).receipts.popleft(), lane % self.connections) > 0
+
+    def _at(self, lane):
+        return self.brokers[lane % self.connections]
 
     @rule(max_messages=st.none() | st.integers(1, 6))
     def offer(self, max_messages):
@@ -755,14 +853,14 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
             end = self.batches.popleft()
         self.ledger.finish(end)
 
-    @rule(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), half_way=st.integers(0, 6))
-    def lose_confirmation(self, kinds, half_way):
+    @rule(lane=LANES, kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), half_way=st.integers(0, 6))
+    def lose_confirmation(self, lane, kinds, half_way):
         """A batch is read and acknowledged. Some or all of it arrives, and no confirmation comes back."""
         self.send(kinds)
-        self.take(100)
+        self.take(lane, 100)
         self._read_all()
-        self.acknowledge()
-        self.lose_link(half_way, noticed=True)
+        self.acknowledge(lane)
+        self.lose_link(lane, half_way, noticed=True)
 
     def _read_all(self):
         self.offer(None)
@@ -772,12 +870,13 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
     def teardown(self):
         quiet = 0
         while quiet < 3:
-            quiet = quiet + 1 if self.broker.idle and not self.batches else 0
-            self.notice(0)
-            self.take(100)
-            self.acknowledge()
-            self.process_ack()
-            self.receive_receipt()
+            quiet = quiet + 1 if all(each.idle for each in self.brokers) and not self.batches else 0
+            for lane in range(self.connections):
+                self.notice(lane, 0)
+                self.take(lane, 100)
+                self.acknowledge(lane)
+                self.process_ack(lane)
+                self.receive_receipt(lane)
             self._read_all()
         sent = Counter(self.kinds.values())
         assert all(self.read[kind] >= sent[kind] for kind in KINDS if kind.startswith(UNNAMED)), "lost"
@@ -786,5 +885,11 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
         super().teardown()
 
 
+class AnyLifeOfEqualMessagesOfTwoConnections(AnyLifeOfEqualMessages):
+    connections = 2
+
+
 TestAnyLifeOfEqualMessages = AnyLifeOfEqualMessages.TestCase
 TestAnyLifeOfEqualMessages.settings = settings(max_examples=examples(50), stateful_step_count=60)
+TestAnyLifeOfEqualMessagesOfTwoConnections = AnyLifeOfEqualMessagesOfTwoConnections.TestCase
+TestAnyLifeOfEqualMessagesOfTwoConnections.settings = settings(max_examples=examples(50), stateful_step_count=60)

@@ -34,3 +34,12 @@ def test_what_is_cut_stays_in_the_same_state():
 def test_a_batch_is_its_spans():
     span = Span(0, run(1, 4, 5), 0, 2)
     assert Batch(10, 12, (span,)).spans == (span,)
+
+
+def test_a_message_that_moved_is_another_lane_s():
+    span = Span(0, run(1, 4, 5, 6), 1, 3)
+    assert (list(span.of_lane(0)), list(span.of_lane(2))) == ([1, 2], [])
+    span.bind(2, b"9,6", 2)
+    assert (list(span.of_lane(0)), list(span.of_lane(2)), span.own_ids) == ([1], [2], [b"1,5"])
+    span.bind(2, b"1,7", 0)
+    assert (list(span.of_lane(0)), list(span.of_lane(2)), span.own_ids) == ([1, 2], [], [b"1,5", b"1,7"])

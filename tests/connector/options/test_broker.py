@@ -94,3 +94,10 @@ def test_rows_are_confirmed_one_by_one_without_transactions_unless_they_are_dema
 def test_exactly_once_reads_are_refused_where_the_broker_is_named_and_cannot(broker):
     with pytest.raises(UnsupportedError, match=f"exactly-once is given for a read from {broker} over AMQP"):
         SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | STAGED)
+
+
+def test_several_connections_need_a_broker_that_answers():
+    with pytest.raises(UnsupportedError, match=r"rabbitmq has no transactions over AMQP.*Use connections=1"):
+        SourceOptions.parse({"brokerUrl": AMQP, "broker": "rabbitmq", "queue": "q", "connections": "2"})
+    for url, broker in ((AMQP, "artemis"), (AMQP, "classic"), (STOMP, "rabbitmq"), (AMQP, "auto")):
+        SourceOptions.parse({"brokerUrl": url, "broker": broker, "queue": "q", "connections": "2"})

@@ -138,6 +138,43 @@ def test_the_window(given, window):
     assert SourceOptions.parse(SOURCE | given).window_bytes == window
 
 
+@pytest.mark.parametrize(
+    ("given", "window"),
+    [
+        ({"connections": "4"}, 32 << 20),
+        ({"connections": "4", "queue": '["a", "b"]'}, 16 << 20),
+        ({"connections": "3", "windowBytes": "1000"}, 333),
+        ({"connections": "16", "windowBytes": "5"}, 1),
+        ({"queue": '["a", "b"]'}, 64 << 20),
+    ],
+)
+def test_the_connections_share_the_window(given, window):
+    assert SourceOptions.parse(SOURCE | given).connection_window == window
+
+
+SUBSCRIPTION = {"topic": "t", "subscriptionName": "s", "clientId": "c"}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"queue": "q", "deliveryGuarantee": "exactly-once"}, r"connections=2 .*Use option readers"),
+        ({"queue": "q", "deliveryGuarantee": "exactly-once", "readers": "2"}, r"connections=2 .*Use option readers"),
+        ({"queue": "q", "streamOffset": "first"}, "connections=2 and streamOffset are both given"),
+        ({"topic": "t"}, "connections=2 is given for a topic subscription that is not shared"),
+        (SUBSCRIPTION, "connections=2 is given for a topic subscription that is not shared"),
+    ],
+)
+def test_connections_are_refused_where_there_is_one_consumer_or_tasks_receive(given, reason):
+    with pytest.raises(OptionConflictError, match=reason):
+        SourceOptions.parse({"brokerUrl": "amqp://h:1", "connections": "2"} | given)
+
+
+def test_a_shared_subscription_may_have_several_connections():
+    given = {"brokerUrl": "amqp://h:1", "connections": "2", "sharedSubscription": "true"} | SUBSCRIPTION
+    assert SourceOptions.parse(given).connections == 2
+
+
 def test_strings_are_compared_as_numbers_where_some_broker_can():
     given = {"brokerUrl": "amqp://h", "queue": "q", "selector": "convert_string_expressions:n = 5"}
     assert SourceOptions.parse(given).selector is not None

@@ -107,3 +107,13 @@ def test_redelivered_messages_begin_the_wait_anew():
     assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is Verdict.CUT
     admission.restart()
     assert verdicts(admission, clock, (0.03, 1, 20, False)) == [Verdict.WAIT]
+
+
+def test_one_connection_with_a_full_window_ends_the_wait_for_more():
+    """All messages of a group go to one connection."""
+    clock = Clock()
+    admission = begun(clock, minMessagesPerTrigger=10, maxTriggerDelay="1h", connections=2)
+    verdicts(admission, clock, (0.0, 3, 30, False))
+    clock.now = 0.6
+    assert admission.verdict(Waiting(3, 30, 30, no_room=False), 3) is Verdict.NONE_YET
+    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is Verdict.CUT

@@ -12,9 +12,10 @@ from numbered import fill
 from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import left
+from streaming import access, left
 from waiting import await_count, await_value, wait_until
 
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -25,6 +26,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.stomp.source import StompSource, StompSourceLink
 from pyspark_jms.stomp.wire.header import header_of
 from pyspark_jms.testing import JmsClient
 
@@ -296,6 +298,182 @@ def test_a_journal_keeps_equal_messages_with_one_id_of_an_amqp_producer_apart(br
             receiver.acknowledge_through(6)
             assert left(broker, queue, 0) == 0
             assert receiver.next_batch_end() == 6
+
+
+# --- several connections on one queue --------------------------------------------------------------
+
+
+def texts(receiver, start, end):
+    """The texts of a batch's messages, over any protocol."""
+    protocol = AmqpSource() if receiver.links[0].address.protocol == "amqp" else StompSource()
+    facts = {"source": receiver.links[0].subscription.destination, "first_sequence": 0, "body_type": "auto"}
+    blocks = [span.messages() for span in receiver.batch(start, end).spans]
+    return [text for block in blocks for text in protocol.decode(block, dialect="artemis", **facts)["text"].to_pylist()]
+
+
+def batches_of(receiver, start, count):
+    """The texts of the next batches with so many messages, none of which is done, and their end."""
+    found, end = [], start
+    deadline = time.monotonic() + 60
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count} came"
+        end = receiver.next_batch_end()
+        found += texts(receiver, start, end) if end > start else []
+        start = end
+    return found, end
+
+
+def received_by(receiver):
+    return [link.waiting()[0] for link in receiver.links]
+
+
+def largest(proxy, receiver):
+    """The proxy's link of the connection that has most of the messages."""
+    link = max(receiver.links, key=lambda link: link.waiting()[0])
+    connection = link.connection
+    connected = connection._tap.socket if isinstance(link, StompSourceLink) else connection._stream._socket
+    port = connected.getsockname()[1]
+    return next(each for each in proxy.links() if each.client.getpeername()[1] == port)
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def three_connections(request, broker, queue):
+    """``three_connections(count, **options)`` → proxy and receiver, each connection with some of the messages."""
+    with contextlib.ExitStack() as exits:
+
+        def opened(count, **more):
+            proxy = exits.enter_context(Proxy(broker.host, broker.port, request.param))
+            more = {"brokerUrl": proxy.url, "connections": 3} | more
+            receiver = exits.enter_context(receiving(broker, queue, **more))
+            fill(broker, queue, count)
+            arrived(receiver, count)
+            assert min(received_by(receiver)) > 0
+            return proxy, receiver
+
+        yield opened
+
+
+def test_connections_share_a_queue_and_its_window(broker, queue, three_connections):
+    _, receiver = three_connections(300, windowBytes="3m")
+    assert [link.subscription.window_bytes for link in receiver.links] == [1 << 20] * 3
+    wait_until(lambda: receiver.progress().get("depth") == 300, what="the broker's figures")
+    figures = receiver.progress()
+    assert (figures["consumers"], figures["inFlightMessages"], figures["delivering"]) == (3, 300, 300)
+    assert "stuckInDelivery" in figures
+    found, end = batches_of(receiver, 0, 300)
+    assert sorted(found) == sorted(f"text {n}" for n in range(300))
+    receiver.acknowledge_through(end)
+    assert left(broker, queue, 0) == 0
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before its batch is done", "after it"])
+def test_what_one_of_three_connections_had_comes_on_any_of_them_and_is_known_again(
+    broker, queue, three_connections, done
+):
+    proxy, receiver = three_connections(300)
+    lost = largest(proxy, receiver)
+    found, end = batches_of(receiver, 0, 300)
+    proxy.cut([lost])
+    wait_until(lambda: any(link.is_down for link in receiver.links), what="the end of the connection")
+    if done:
+        receiver.acknowledge_through(end)
+    fill(broker, queue, 30, first=300)
+    more, last = batches_of(receiver, end, 30)
+    assert sorted(found + more) == sorted(f"text {n}" for n in range(330))
+    receiver.acknowledge_through(last)
+    wait_until(lambda: receiver.next_batch_end() == last and left(broker, queue, 0) == 0)
+    figures = receiver.progress()
+    assert (figures["reconnects"], figures["received"] - figures["recognised"]) == (1, 330)
+    assert figures["recognised"] > 50
+
+
+def test_a_redelivery_that_arrives_before_its_connection_is_known_to_be_lost(broker, queue, three_connections):
+    """The broker knows first: it has given the messages to the other connections while this process trusts the old."""
+    proxy, receiver = three_connections(90, maxMessagesPerTrigger=10)
+    lost = largest(proxy, receiver)
+    found, end = batches_of(receiver, 0, 90)
+    proxy.cut_unseen([lost])
+    wait_until(lambda: sum(received_by(receiver)) >= 30, what="redelivered messages")
+    assert not any(link.is_down for link in receiver.links)
+    fill(broker, queue, 20, first=90)
+    more, last = batches_of(receiver, end, 20)
+    assert sorted(found + more) == sorted(f"text {n}" for n in range(110))
+    receiver.acknowledge_through(last)
+    wait_until(lambda: receiver.next_batch_end() == last and left(broker, queue, 0) == 0)
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_shared_subscription_has_several_connections(broker, queue, protocol):
+    raw = {"topic": queue, "subscriptionName": "daily", "clientId": queue, "sharedSubscription": "true"}
+    url = {"brokerUrl": f"{protocol}://{broker.host}:{broker.port}", "connections": "2"}
+    receiver = OpenReceiver(SourceOptions.parse(access(broker) | raw | url))
+    try:
+        assert len(receiver.links) == 2
+        await_value(lambda: broker.consumer_count(f"{queue}.daily"), 2)
+    finally:
+        receiver.close()
+
+
+def test_equal_messages_with_one_id_are_counted_over_three_connections(broker, queue):
+    equal = section(0x70, list_(TRUE)) + properties(message_id=string("5")) + section(0x77, string("tick"))
+    with (
+        Proxy(broker.host, broker.port, "amqp") as proxy,
+        receiving(broker, queue, brokerUrl=proxy.url, connections=3) as receiver,
+    ):
+        put_encoded(broker, queue, [equal] * 30)
+        arrived(receiver, 30)
+        lost = largest(proxy, receiver)
+        found, end = batches_of(receiver, 0, 30)
+        proxy.cut([lost])
+        wait_until(lambda: any(link.is_down for link in receiver.links), what="the end of the connection")
+        put_encoded(broker, queue, [equal] * 30)
+        more, last = batches_of(receiver, end, 30)
+        assert len(found + more) == 60
+        receiver.acknowledge_through(last)
+        wait_until(lambda: receiver.next_batch_end() == last and left(broker, queue, 0) == 0)
+
+
+def test_a_journal_knows_messages_again_that_another_connection_brings(broker, queue, tmp_path):
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, brokerUrl=proxy.url, connections=3, journalLocation=tmp_path) as receiver,
+    ):
+        fill(broker, queue, 90)
+        arrived(receiver, 90)
+        lost = largest(proxy, receiver)
+        proxy.to_broker.hold_at(b"ACK\n", link=lost, outlives=False)
+        wait_until(lambda: receiver.next_batch_end() == 90)
+        proxy.cut([lost])
+        wait_until(lambda: any(link.is_down for link in receiver.links), what="the end of the connection")
+        fill(broker, queue, 10, first=90)
+        wait_until(lambda: receiver.next_batch_end() == 100)
+        assert receiver.progress()["recognised"] > 0
+        receiver.acknowledge_through(100)
+        wait_until(lambda: receiver.next_batch_end() == 100 and left(broker, queue, 0) == 0)
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_drain_reads_what_a_lost_connection_gave_to_one_that_was_not_read_any_more(broker, queue, protocol):
+    fill(broker, queue, 60)
+    more = {"brokerUrl": f"{protocol}://{broker.host}:{broker.port}", "maxMessagesPerTrigger": 30, "windowBytes": "3m"}
+    with receiving(broker, queue, drain=True, idleTimeout="300ms", connections=3, **more) as receiver:
+        arrived(receiver, 60)
+        time.sleep(1.2)
+        fill(broker, queue, 30, first=60)
+        arrived(receiver, 90)
+        assert receiver.next_batch_end() == 30
+        found = texts(receiver, 0, 30)
+        assert receiver._intake._drain.ended == {0, 1, 2}, "all have shown a later message"
+        receiver.links[0].drop()
+        wait_until(lambda: receiver.links[0].is_down, what="the end of the connection")
+        end = 30
+        while (after := receiver.next_batch_end()) > end:
+            found += texts(receiver, end, after)
+            receiver.acknowledge_through(after)
+            end = after
+        assert sorted(found) == sorted(f"text {n}" for n in range(60))
+    await_count(broker, queue, 30)
+    broker.purge(queue)
 
 
 def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):

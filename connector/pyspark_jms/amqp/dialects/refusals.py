@@ -8,7 +8,9 @@ from pyspark_jms.jms.model import DestinationKind
 
 __all__ = [
     "no_transactions",
+    "refuse_connections",
     "refuse_journal",
+    "require_connections",
     "require_enough_unacknowledged",
     "require_one_entity",
     "require_readable",
@@ -23,6 +25,19 @@ def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
         "Use deliveryGuarantee=exactly-once instead, which needs no folder, or read over STOMP: stomp://HOST:61613.",
+    )
+
+
+def require_connections(dialect: Dialect, connections: int) -> None:
+    """For option connections: what each connection may receive depends on whether the others live."""
+    if connections > 1 and not dialect.has_transactions:
+        raise refuse_connections(dialect.name)
+
+
+def refuse_connections(broker: object) -> UnsupportedError:
+    return UnsupportedError(
+        f"{broker} has no transactions over AMQP, whose answers show that each of several connections is alive.",
+        "Use connections=1.",
     )
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from pyspark_jms.amqp.dialects import Dialect
+from pyspark_jms.amqp.dialects.refusals import refuse_connections
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
@@ -112,10 +113,15 @@ class Consumer:
             self.prefetch.released(acknowledgement.messages)
         return self._receipt(acknowledgement)
 
-    def ping(self) -> str | None:
-        """Commit an empty transaction, to see that the broker answers. None: it has not begun one, or has none."""
+    def ping(self, *, wait: bool = False) -> str | None:
+        """Commit an empty transaction, to see that the broker answers. None: it has not begun one, or has none.
+
+        ``wait``: until it has begun one; ``UnsupportedError`` if it has none.
+        """
         self.connection.check()
-        if self._acknowledger is None or not self._acknowledger.is_ready:
+        if wait and not self.confirms_acknowledgements:
+            raise refuse_connections(self.connection.address)
+        if self._acknowledger is None or not (wait or self._acknowledger.is_ready):
             return None
         return self._receipt(self._acknowledger.acknowledge(()))
 

@@ -175,7 +175,7 @@ class Consumer:
     def await_receipt(self, receipt: str) -> None:
         self.connection.await_receipt(receipt)
 
-    def ping(self) -> str:
+    def ping(self, *, wait: bool = False) -> str:  # noqa: ARG002  # there is nothing to wait for
         """Request a receipt, to see that the broker answers: begin and abort an empty transaction.
 
         It is not a barrier: on Artemis the receipt can overtake messages that are in flight.
