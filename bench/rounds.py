@@ -124,7 +124,9 @@ class Variant:
                 self._reading = self._open.enter_context(self._query("bench.read", {}))
             if "read.journal" in self.cases:
                 location = str(self._stage.spark.folder / "journal")
-                self._journal = self._open.enter_context(self._query("bench.journal", {"journalLocation": location}))
+                self._journal = self._open.enter_context(
+                    self._query("bench.journal", {"deliveryGuarantee": "exactly-once", "journalLocation": location})
+                )
             amqp = {"brokerUrl": self._stage.broker.amqp_url}
             if {"read.amqp.jms", "read.amqp.core.jms"} & set(self.cases):
                 self._amqp_reading = self._open.enter_context(self._query("bench.amqp.read", amqp))

@@ -116,7 +116,15 @@ def queries(spark: SparkSession, broker: EmbeddedArtemis, folder: Path) -> list[
     stomp, amqp = access | {"brokerUrl": broker.url}, access | {"brokerUrl": broker.amqp_url}
     large = {"maxMessageBytes": "10k", "onTooLarge": "deadLetter", "deadLetterQueue": "too.large"}
     sources = {
-        "orders": (stomp | {"journalLocation": f"{folder}/journal", "maxMessagesPerTrigger": "2000"}, "text"),
+        "orders": (
+            stomp
+            | {
+                "deliveryGuarantee": "exactly-once",
+                "journalLocation": f"{folder}/journal",
+                "maxMessagesPerTrigger": "2000",
+            },
+            "text",
+        ),
         "payments": (amqp | large | {"deliveryGuarantee": "exactly-once"}, "text"),
         "refunds": (amqp, "CAST(text AS INT) AS text"),  # a text that is not a number is an error
     }

@@ -153,7 +153,7 @@ def acknowledge() -> str:
             Arrow(((740, 75), (780, 75)), "back"),
             Box(780, 50, 130, 50, "acknowledged", ("broker deletes",), "store"),
             Text(400, 124, "a crash before the ack: the broker redelivers, the rows are duplicates", "red"),
-            Text(20, 184, "With journalLocation: exactly-once", "title"),
+            Text(20, 184, "deliveryGuarantee=exactly-once: a journal", "title"),
             Box(20, 200, 150, 50, "received", ("in the window",)),
             Arrow(((170, 225), (210, 225))),
             Box(210, 200, 150, 50, "durable", ("in the journal",), "store"),

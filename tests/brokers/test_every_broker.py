@@ -86,7 +86,7 @@ def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, 
     assert promised in {"at-least-once", "at-least-once, or exactly-once with a journal"}
     if journal and "exactly-once" not in promised:
         pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
-    options = {"journalLocation": str(tmp_path / "journal")} if journal else {}
+    options = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
     put_numbered(stage, queue)
     process = job(**stage.access, queue=queue, **options)
     wait_until(lambda: batches_done(tmp_path) >= 2, seconds=200, what="the second batch")
@@ -231,7 +231,9 @@ def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, t
     queue, _ = queues
     put_numbered(stage, queue, 200)
     stream = (
-        spark.readStream.format("jms").options(**stage.access, queue=queue, journalLocation=str(tmp_path / "j")).load()
+        spark.readStream.format("jms")
+        .options(**stage.access, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "j"))
+        .load()
     )
     if "with a journal" not in documented["queue → Spark"]:
         query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()

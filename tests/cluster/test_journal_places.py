@@ -21,7 +21,7 @@ def job(broker, queue, submit, tmp_path):
 
     def job(journal, shared):
         fill(broker, queue, COUNT)
-        kept = {"journalLocation": str(journal), "journalShared": shared}
+        kept = {"deliveryGuarantee": "exactly-once", "journalLocation": str(journal), "journalShared": shared}
         read = from_queue(broker, queue, maxMessagesPerTrigger="300", partitionBytes="32k", **kept)
         copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint")
         return submit(read | copies)
@@ -84,5 +84,5 @@ def test_a_task_that_is_too_large_for_spark_is_refused(large_tasks, broker, queu
 
 
 def test_with_a_shared_journal_only_its_place_travels(large_tasks, broker, queue, tmp_path):
-    large_tasks(journalLocation=str(tmp_path / "journal"), journalShared="true").end()
+    large_tasks(deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal"), journalShared="true").end()
     assert left(broker, f"{queue}.copy", 1) == 1

@@ -54,7 +54,11 @@ def test_a_batch_outlives_the_executor_that_reads_it(
     broker, queue, cluster, submit, gate, journal, lost, tmp_path, report
 ):
     fill(broker, queue, COUNT)
-    kept = {"journalLocation": str(cluster.unseen / queue)} if journal == "journal" else {}
+    kept = (
+        {"deliveryGuarantee": "exactly-once", "journalLocation": str(cluster.unseen / queue)}
+        if journal == "journal"
+        else {}
+    )
     read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="16k", **kept)
     job = submit(read | hold(gate, COUNT // 6) | to_files(tmp_path / "files", tmp_path / "checkpoint"))
     lost(held_on(cluster, gate, job))

@@ -67,7 +67,11 @@ def test_what_a_message_costs_and_where(broker, queue, cluster, submit, tmp_path
     queues = [each for query in queries for each in query]
     legs = []
     for number, query in enumerate(queries):
-        kept = {"journalLocation": str(tmp_path / f"journal-{number}"), "journalShared": case.journal}
+        kept = {
+            "deliveryGuarantee": "exactly-once",
+            "journalLocation": str(tmp_path / f"journal-{number}"),
+            "journalShared": case.journal,
+        }
         read = from_queue(broker, json.dumps(query), **(kept if case.journal else {}))
         legs.append(read | to_nothing(tmp_path / f"checkpoint-{number}"))
     send(broker, queues, WARM)

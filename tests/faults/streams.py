@@ -63,7 +63,9 @@ class QueueInput:
 
     def source(self, **options):
         where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue, "idleTimeout": "500ms"}
-        where |= {"partitionBytes": "64k"} | ({"journalLocation": str(self.journal)} if self.journal else {})
+        where |= {"partitionBytes": "64k"} | (
+            {"deliveryGuarantee": "exactly-once", "journalLocation": str(self.journal)} if self.journal else {}
+        )
         return {"format": "halting_jms", "options": where | {name: str(value) for name, value in options.items()}}
 
     columns = ("properties.n n", "text", "map('n', properties.n) properties")

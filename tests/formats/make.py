@@ -56,7 +56,7 @@ def write(spark, broker, target):
     with tempfile.TemporaryDirectory() as temporary:
         running = Path(temporary)
         if target.name == "journal":
-            options = options | {"journalLocation": str(running / "journal")}
+            options = options | {"deliveryGuarantee": "exactly-once", "journalLocation": str(running / "journal")}
         messages = read(spark, broker, **options, maxMessagesPerTrigger=NUMBERS // 2)
         if "topic" in options:  # creates the subscription
             run_available(messages, running / "checkpoint", sink="noop")

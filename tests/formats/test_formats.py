@@ -79,7 +79,9 @@ def test_a_queue_is_read_on(spark, broker, queue, release, protocol):
 @pytest.mark.deep
 def test_a_batch_of_a_journal_is_repeated_with_its_rows(spark, fresh_broker, release):
     folder = release / "journal"
-    messages = read(spark, fresh_broker(), queue="orders", journalLocation=str(folder / "journal"))
+    messages = read(
+        spark, fresh_broker(), queue="orders", deliveryGuarantee="exactly-once", journalLocation=str(folder / "journal")
+    )
     assert rows_of(spark, messages, folder) == [(1, 3, 3), (1, 4, 4), (1, 5, 5)]
 
 

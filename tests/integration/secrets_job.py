@@ -54,7 +54,7 @@ peek.explain("extended")
 peek.explain("formatted")
 show(peek, peek.count(), peek.schema)
 
-with_journal = read(journalLocation=f"{folder}/journal")
+with_journal = read(deliveryGuarantee="exactly-once", journalLocation=f"{folder}/journal")
 show(with_journal, repr(with_journal))
 run(with_journal, "journal", "jms", **access | {"queue": "middle"})
 run(read(by_file, "middle"), "once", "jms", **by_file | order["once"], queue="out")

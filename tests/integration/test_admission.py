@@ -57,7 +57,7 @@ def run(frame, folder, **trigger):
 
 
 def journal(folder, wanted):
-    return {"journalLocation": str(folder / "journal")} if wanted else {}
+    return {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")} if wanted else {}
 
 
 WITH_AND_WITHOUT = pytest.mark.parametrize(

@@ -136,4 +136,6 @@ def test_a_batch_write_is_sent_once(spark, broker, queue, over_amqp):
 
 def test_a_journal_is_refused_before_anything_connects(spark, queue, over_amqp):
     with pytest.raises(Exception, match=r"JMS_UNSUPPORTED.*journalLocation"):
-        spark.readStream.format("jms").options(**over_amqp, queue=queue, journalLocation="/tmp/x").load()
+        spark.readStream.format("jms").options(
+            **over_amqp, queue=queue, deliveryGuarantee="exactly-once", journalLocation="/tmp/x"
+        ).load()

@@ -26,7 +26,14 @@ def rows(query):
 
 def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
-    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"), maxMessagesPerTrigger=5)
+    frame = read(
+        spark,
+        broker,
+        queue=queue,
+        deliveryGuarantee="exactly-once",
+        journalLocation=str(tmp_path / "journal"),
+        maxMessagesPerTrigger=5,
+    )
     query = started(frame, tmp_path / "checkpoint", **ASYNC)
     with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\].*asyncProgressTrackingEnabled"):
         query.awaitTermination(60)
@@ -49,7 +56,9 @@ def test_without_a_journal_a_batch_is_acknowledged_when_the_sink_has_it(spark, b
 
 
 def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(spark, broker, queue, tmp_path):
-    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"))
+    frame = read(
+        spark, broker, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal")
+    )
     query = started(frame, tmp_path / "checkpoint")
     segments = (tmp_path / "journal").glob
     try:

@@ -40,7 +40,9 @@ def test_bad_rows_go_to_the_dead_letter_queue_and_the_query_goes_on(spark, broke
         if len(runs) == 1:
             raise RuntimeError("after all of it, as a crash would")
 
-    frame = read(spark, broker, queue=queue, journalLocation=str(tmp_path / "journal"))
+    frame = read(
+        spark, broker, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal")
+    )
     writer = frame.writeStream.foreachBatch(process).option("checkpointLocation", str(tmp_path / "checkpoint"))
     with pytest.raises(Exception, match="as a crash would"):
         writer.trigger(availableNow=True).start().awaitTermination(60)

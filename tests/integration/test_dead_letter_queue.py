@@ -39,7 +39,7 @@ def dead(broker, queue):
 def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
     put_good_and_bad(broker, queue)
     options = {"queue": queue, "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
-    options |= {"journalLocation": str(tmp_path / "journal")} if journal else {}
+    options |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
     name = f"dead_letters_{journal}"
     query = run_available(read(spark, broker, **options), tmp_path / "checkpoint", name=name)
     rows = spark.sql(f"select properties.n n, body_error from {name} order by sequence").collect()
@@ -86,7 +86,12 @@ def test_a_bad_message_that_is_in_the_journal_makes_a_row_and_no_dead_letter(bro
     """It was stored with onBadMessage=keep, and its acknowledgement did not reach the broker."""
     with RawStomp(broker) as client:
         client.send(queue, [BAD[0]])
-    raw = access(broker) | {"queue": queue, "journalLocation": str(tmp_path), "reconnectTimeout": "0"}
+    raw = access(broker) | {
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "journalLocation": str(tmp_path),
+        "reconnectTimeout": "0",
+    }
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"ACK\n")
         reader = JmsStreamReader(SourceOptions.parse(raw | {"brokerUrl": proxy.url}))

@@ -24,7 +24,9 @@ from pyspark_jms.stomp.source import StompSource
 
 def options(broker, queue, folder, **more):
     raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
-    raw |= {"journalLocation": str(folder)} | {key: str(value) for key, value in more.items()}
+    raw |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)} | {
+        key: str(value) for key, value in more.items()
+    }
     return SourceOptions.parse(raw)
 
 
@@ -361,7 +363,12 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
 @pytest.mark.spark
 def test_tasks_that_see_the_folder_read_it_themselves(spark, broker, queue, tmp_path):
     fill(broker, queue, 200)
-    where = {"queue": queue, "journalLocation": str(tmp_path / "journal"), "journalShared": True}
+    where = {
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "journalLocation": str(tmp_path / "journal"),
+        "journalShared": True,
+    }
     frame = read(spark, broker, **where, partitionBytes="4k", maxMessagesPerTrigger=90, idleTimeout="500ms")
     query = run_available(frame, tmp_path / "checkpoint", name="shared_journal")
     rows = spark.sql("select text from shared_journal order by sequence").collect()

@@ -53,7 +53,11 @@ def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_pat
     options = {"windowBytes": WINDOW, "maxBytesPerTrigger": BATCH}
     room = 8 << 20
     if journaled:
-        options |= {"journalLocation": str(tmp_path / "journal"), "maxJournalBytes": room}
+        options |= {
+            "deliveryGuarantee": "exactly-once",
+            "journalLocation": str(tmp_path / "journal"),
+            "maxJournalBytes": room,
+        }
     watch = Watch()
     writer = read(spark, broker, queue=queue, **options).writeStream.foreachBatch(watch)
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()

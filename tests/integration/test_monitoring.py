@@ -200,7 +200,11 @@ def read(request, broker, queue, tmp_path):
             pytest.skip("needs an embedded broker")
         guarantee = request.param.removeprefix("amqp").strip() or "at-least-once"
         return access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": guarantee}
-    return access(broker) | {"queue": queue, "journalLocation": str(tmp_path / "journal")}
+    return access(broker) | {
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "journalLocation": str(tmp_path / "journal"),
+    }
 
 
 def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue, read, prometheus, tmp_path):
@@ -229,8 +233,8 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
         assert value("pyspark_jms_query_up") == 1
         assert 0 < value("pyspark_jms_received_messages_total") <= sent
         (guarantee,) = ask("query", query="pyspark_jms_guarantee_info")["result"]
-        with_journal, is_staged = "journalLocation" in read, read.get("deliveryGuarantee") == "exactly-once"
-        exactly_once = with_journal or is_staged
+        exactly_once, with_journal = "deliveryGuarantee" in read, "journalLocation" in read
+        is_staged = exactly_once and not with_journal
         assert guarantee["metric"]["guarantee"] == ("exactly-once into Spark" if exactly_once else "at-least-once")
         assert guarantee["metric"]["query"] == "orders"
         assert value("pyspark_jms_lag_messages") is not None

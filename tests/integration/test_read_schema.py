@@ -47,7 +47,11 @@ def options_of(broker, queue, engine, folder):
         pytest.skip("needs an embedded broker")
     return {
         **(access(broker) | {"brokerUrl": url, "queue": queue}),
-        **({"journalLocation": str(folder / "journal")} if engine == "journal" else {}),
+        **(
+            {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")}
+            if engine == "journal"
+            else {}
+        ),
         **({"deliveryGuarantee": "exactly-once", "readers": "2"} if engine == "readers" else {}),
     }
 

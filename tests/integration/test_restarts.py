@@ -118,7 +118,7 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, job, tmp_path,
 def test_kill_9_of_the_driver_with_a_journal_loses_and_repeats_nothing(spark, broker, queue, job, tmp_path):
     dead = broker.message_count("DLQ")
     fill(broker, queue, COUNT)
-    journal = {"journalLocation": str(tmp_path / "journal")}
+    journal = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")}
     process = job(**journal)
     wait_until(lambda: batches_done(tmp_path) >= 3, seconds=150, what="the third batch")
     os.killpg(process.pid, signal.SIGKILL)

@@ -15,7 +15,7 @@ spark = SparkSession.builder.appName("blue and green").getOrCreate()
 def start(colour, text, **trigger):
     """The query of one colour: its own code, checkpoint, journal and output."""
     messages = spark.readStream.format("jms").options(
-        **access, queue="events", journalLocation=f"{data}/journal-{colour}"
+        **access, queue="events", deliveryGuarantee="exactly-once", journalLocation=f"{data}/journal-{colour}"
     )
     rows = messages.load().selectExpr("CAST(properties['n'] AS BIGINT) AS n", f"{text} AS text")
     files = rows.writeStream.format("parquet").option("path", f"{data}/{colour}")

@@ -28,7 +28,7 @@ def send():
 
 def read():
     orders = spark.readStream.format("jms").options(**access, queue="orders.delta", maxMessagesPerTrigger=200)
-    orders = orders.option("journalLocation", f"{data}/journal").load()
+    orders = orders.option("deliveryGuarantee", "exactly-once").option("journalLocation", f"{data}/journal").load()
     rows = orders.selectExpr("CAST(properties['n'] AS BIGINT) AS n", "text", "JMSTimestamp", "delivery_id")
     table = rows.writeStream.format("delta").option("checkpointLocation", f"{data}/checkpoint")
     query = table.start(f"{data}/orders")

@@ -17,7 +17,11 @@ MODES = ("plain", "journal", "once")
 def read_all(spark, folder, stomp, amqp, user, password, queue):
     options = {
         "plain": {"brokerUrl": stomp},
-        "journal": {"brokerUrl": stomp, "journalLocation": f"{folder}/journal/messages"},
+        "journal": {
+            "brokerUrl": stomp,
+            "deliveryGuarantee": "exactly-once",
+            "journalLocation": f"{folder}/journal/messages",
+        },
         "once": {"brokerUrl": amqp, "deliveryGuarantee": "exactly-once", "readers": 2},
     }
     for mode in MODES:

@@ -11,7 +11,9 @@ __all__ = ["guarantee_findings"]
 def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
     yield Finding(name="reading", value="at-least-once")
     if dialect.stable_id_separator is not None:
-        yield Finding(name="reading, journal", value="exactly-once into Spark, with journalLocation")
+        yield Finding(
+            name="reading, journal", value="exactly-once, with deliveryGuarantee=exactly-once and journalLocation"
+        )
     else:
         yield Finding(
             name="reading, journal",

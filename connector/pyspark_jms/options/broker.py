@@ -1,6 +1,6 @@
 """Options ``brokerUrl`` and ``broker`` → the protocol, and what its brokers refuse. Nothing connects here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
@@ -19,11 +19,10 @@ __all__ = [
     "require_connections",
     "require_durable",
     "require_enough_unacknowledged",
+    "require_exactly_once_reads",
     "require_exactly_once_writes",
-    "require_journal",
     "require_known_broker",
     "require_readable",
-    "require_staging",
     "require_streams",
     "require_transactions",
 ]
@@ -114,19 +113,18 @@ def require_connections(values: Mapping[str, Any]) -> None:
         amqp_refusals.require_connections(dialect, values["connections"])
 
 
-def require_journal(values: Mapping[str, Any]) -> None:
+def require_exactly_once_reads(values: Mapping[str, Any], given: Sequence[str]) -> None:
+    """``given``: the options that say where the messages of a batch are kept, and by whom."""
+    dialect = _named(values)
     if protocol_of(values) == "amqp":
-        amqp_refusals.refuse_journal()
-    if (dialect := _named(values)) is not None:
+        if "journalLocation" in given:
+            amqp_refusals.refuse_journal()
+        if dialect is not None:
+            amqp_refusals.require_staging(dialect)
+        return
+    if dialect is not None:
         stomp_refusals.require_stable_ids(dialect)
-
-
-def require_staging(values: Mapping[str, Any]) -> None:
-    """For deliveryGuarantee=exactly-once of a read."""
-    if protocol_of(values) == "stomp":
-        stomp_refusals.refuse_staging()
-    if (dialect := _named(values)) is not None:
-        amqp_refusals.require_staging(dialect)
+    stomp_refusals.require_journal(given)
 
 
 def require_exactly_once_writes(values: Mapping[str, Any]) -> None:

@@ -21,12 +21,12 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
     NamedDialect,
     possible_dialects,
+    protocol_of,
     require_connections,
     require_durable,
     require_enough_unacknowledged,
-    require_journal,
+    require_exactly_once_reads,
     require_readable,
-    require_staging,
     require_streams,
 )
 from pyspark_jms.options.connection import connection_settings
@@ -83,7 +83,7 @@ class SourceOptions:
     selector: Selector | None
     journal: Journal | None
     exactly_once: bool
-    """Whether the tasks receive, and keep a batch in staging queues of the broker: deliveryGuarantee=exactly-once."""
+    """Over STOMP there is a journal then. Over AMQP the tasks receive, and keep a batch in staging queues."""
     staging_queue: str | None
     readers: int
     """How many tasks of a batch receive, if it is exactly once."""
@@ -253,7 +253,6 @@ def _selector(values: Mapping[str, Any]) -> Selector | None:
 def _journal(values: Mapping[str, Any]) -> Journal | None:
     if values["journalLocation"] is None:
         return None
-    require_journal(values)
     return Journal(
         location=values["journalLocation"],
         max_bytes=values["maxJournalBytes"],
@@ -263,29 +262,25 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
 
 def _exactly_once(values: Mapping[str, Any]) -> bool:
     exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
-    if values["stagingQueue"] is not None and not exactly_once:
+    given = [name for name in ("journalLocation", "stagingQueue", "readers") if values[name] is not None]
+    if exactly_once or given:
+        require_exactly_once_reads(values, given)
+    if given and not exactly_once:
         raise OptionConflictError(
-            "Option stagingQueue is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+            f"Option {given[0]} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
         )
-    if exactly_once:
-        require_staging(values)
-        if values["topic"] is not None and values["subscriptionName"] is None:
-            raise OptionConflictError(
-                "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
-                " the query is not connected.",
-                "Give subscriptionName and clientId, for a durable subscription.",
-            )
+    if exactly_once and values["topic"] is not None and values["subscriptionName"] is None:
+        raise OptionConflictError(
+            "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
+            " the query is not connected.",
+            "Give subscriptionName and clientId, for a durable subscription.",
+        )
     return exactly_once
 
 
 def _readers(values: Mapping[str, Any]) -> int:
-    given: int | None = values["readers"]
-    readers = given or 1
-    if values["deliveryGuarantee"] != "exactly-once":
-        if given is not None:
-            raise OptionConflictError(
-                "Option readers is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
-            )
+    readers: int = values["readers"] or 1
+    if values["deliveryGuarantee"] != "exactly-once" or protocol_of(values) == "stomp":
         return readers
     if values["topic"] is not None and readers > 1 and not values["sharedSubscription"]:
         raise OptionConflictError(
@@ -328,9 +323,9 @@ def _connections(values: Mapping[str, Any]) -> int:
     connections: int = values["connections"]
     if connections == 1:
         return connections
-    if values["deliveryGuarantee"] == "exactly-once":
+    if values["deliveryGuarantee"] == "exactly-once" and protocol_of(values) == "amqp":
         raise OptionConflictError(
-            f"Option connections={connections} is given with deliveryGuarantee=exactly-once.",
+            f"Option connections={connections} is given with deliveryGuarantee=exactly-once over AMQP.",
             "Use option readers: so many tasks receive, each on a connection of its own.",
         )
     if values["streamOffset"] is not None:

@@ -302,7 +302,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
            " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
-           " the driver (`/data/journals/orders`): exactly-once into Spark. See reading.md for where it may be"),
+           " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
+           " until it is done. See reading.md for where it may be"),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
            " messages stay on the broker"),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
@@ -353,8 +354,9 @@ OPTIONS: tuple[Option, ...] = (
            " hold, and task on all other brokers"),
     Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
-           " Reading over STOMP: use journalLocation. Writing over AMQP: each task's transaction writes an entry to a"
-           " ledger on the broker, and a repeated task does not send its rows again. Writing over STOMP: refused"),
+           " Reading over STOMP: messages are kept in a journal; give its folder with journalLocation. Writing over"
+           " AMQP: each task's transaction writes an entry to a ledger on the broker, and a repeated task does not send"
+           " its rows again. Writing over STOMP: refused"),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"

@@ -57,9 +57,10 @@ class QueryJournal:
                 require_same_journal(store, mark, fail_on_data_loss=must_be_whole)
             elif mark is not None and must_be_whole:
                 raise DataLossError(
-                    f"The checkpoint was written with journal {mark.id}, and this query has no journalLocation.",
-                    "Give the journalLocation that belongs to the checkpoint. With failOnDataLoss=false the query"
-                    " continues without a journal: messages that only the journal holds are then lost.",
+                    f"The checkpoint was written with journal {mark.id}, and this query has no journal.",
+                    "Give deliveryGuarantee=exactly-once and the journalLocation of the checkpoint. With"
+                    " failOnDataLoss=false the query continues without a journal: messages that only the journal holds"
+                    " are then lost.",
                 )
         return store
 

@@ -39,10 +39,12 @@ def selector_digest(selector: str | None) -> str:
 
 def sequence(offset: dict[str, Any]) -> int:
     """The count. ``IllegalStateError`` for the offset of another source."""
-    if offset and "cuts" in offset:
+    if offset and "used" in offset:  # delivery.register.token.Offset
         raise IllegalStateError(
-            "The checkpoint is of a read with deliveryGuarantee=exactly-once, whose messages are in a staging queue.",
-            "The guarantee of a checkpoint cannot be changed: give the option, or use another checkpointLocation.",
+            "The checkpoint is of a read with deliveryGuarantee=exactly-once over AMQP, whose messages are in staging"
+            " queues.",
+            "The guarantee and the protocol of such a checkpoint cannot be changed: give both, or use another"
+            " checkpointLocation.",
         )
     try:
         return int(offset["seq"])

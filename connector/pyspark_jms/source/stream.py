@@ -39,7 +39,7 @@ class StreamSource:
         """Whether the checkpoint is new: then a broker that does not answer is more likely a wrong address."""
         self._order = CommitOrder(
             "A journal deletes what the commit log holds, and with this setting a restart may need it again.",
-            "or leave journalLocation out (at-least-once)",
+            "or leave deliveryGuarantee and journalLocation out (at-least-once)",
         )
         self._tasks = TaskInputs(options, protocol)
 

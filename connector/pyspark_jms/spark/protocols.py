@@ -17,7 +17,7 @@ __all__ = ["connect_mover", "sink_protocol", "source_engine", "source_protocol"]
 
 def source_engine(options: SourceOptions) -> SourceEngine:
     """For the driver: one of the two ways to read a stream."""
-    if options.exactly_once:
+    if options.exactly_once and _is_amqp(options.connection):
         from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.readers.planner import ReaderSource
 

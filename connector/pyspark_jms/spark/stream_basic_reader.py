@@ -31,8 +31,7 @@ class JmsBasicStreamReader(StreamReading):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        is_kept = options.journal is not None or options.exactly_once or options.stream_offset is not None
-        self._first_is_empty = not is_kept
+        self._first_is_empty = not options.exactly_once and options.stream_offset is None
         self._asked = 0
         self._answer: dict[str, Any] | None = None
         """What ``latestOffset`` returned last."""
@@ -71,6 +70,6 @@ class JmsBasicStreamReader(StreamReading):
             _log.warning(
                 "! the run ended after its first batch, which is empty: before Spark 4.2, trigger(availableNow=True)"
                 " and trigger(once=True) read nothing in such a run. Use start(), processAllAvailable() and stop(), or"
-                " journalLocation"
+                " deliveryGuarantee=exactly-once"
             )
         super().stop()

@@ -28,12 +28,12 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        options = self._options
-        is_kept = options.exactly_once or options.journal is not None or options.stream_offset is not None
+        is_kept = self._options.exactly_once or self._options.stream_offset is not None
         if isinstance(limit, ReadAllAvailable) and not is_kept:
             raise UnsupportedError(
-                "Trigger.Once does not report that its batch is done: without a journal nothing could be acknowledged.",
-                "Use trigger(availableNow=True), or journalLocation.",
+                "Trigger.Once does not report that its batch is done, so an at-least-once read could acknowledge"
+                " nothing.",
+                "Use trigger(availableNow=True), or deliveryGuarantee=exactly-once.",
             )
         return self._engine().latest_offset(start)
 

@@ -23,8 +23,11 @@ def test_a_broker_that_does_not_speak_the_protocol_is_refused(url, broker):
 
 @pytest.mark.parametrize("broker", ["auto", "artemis", "classic", "rabbitmq", "amqp"])
 def test_over_amqp_a_journal_is_refused(broker):
-    with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*deliveryGuarantee=exactly-once.*stomp://"):
-        SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"})
+    for given in ({}, {"deliveryGuarantee": "exactly-once"}):
+        with pytest.raises(UnsupportedError, match=r"journalLocation.*AMQP.*deliveryGuarantee=exactly-once.*stomp://"):
+            SourceOptions.parse(
+                {"brokerUrl": AMQP, "broker": broker, "queue": "q", "journalLocation": "/tmp/j"} | given
+            )
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,19 @@ def test_exactly_once_reads_need_amqp_or_a_journal():
     ):
         SourceOptions.parse({"brokerUrl": "stomp://h:1"} | STAGED)
     assert SourceOptions.parse({"brokerUrl": AMQP} | STAGED).exactly_once
+    assert SourceOptions.parse({"brokerUrl": STOMP, "journalLocation": "/j"} | STAGED).exactly_once
+
+
+@pytest.mark.parametrize("more", [{"readers": "2"}, {"stagingQueue": "s"}])
+def test_over_stomp_no_task_receives_and_no_queue_keeps_a_batch(more):
+    with pytest.raises(UnsupportedError, match=rf"{next(iter(more))}.* over STOMP.*journalLocation.*amqp://"):
+        SourceOptions.parse({"brokerUrl": STOMP, "journalLocation": "/j"} | STAGED | more)
+
+
+@pytest.mark.parametrize("given", [{}, {"journalLocation": "/j"}])
+def test_over_stomp_rabbitmq_reads_at_least_once(given):
+    with pytest.raises(UnsupportedError, match="rabbitmq gives a message a new id at each delivery"):
+        SourceOptions.parse({"brokerUrl": STOMP, "broker": "rabbitmq"} | STAGED | given)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_any_other_option_of_kafka_is_recognised_by_its_beginning():
 
 
 def test_what_both_have_is_no_unknown_option():
-    SourceOptions.parse(SOURCE | {"failOnDataLoss": "true", "journalLocation": "/j"})
+    SourceOptions.parse(SOURCE | {"failOnDataLoss": "true", "maxTriggerDelay": "1m"})
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,11 @@ def test_a_shared_subscription_may_have_several_connections():
     assert SourceOptions.parse(given).connections == 2
 
 
+def test_the_messages_of_several_connections_may_be_in_one_journal():
+    once = {"deliveryGuarantee": "exactly-once", "journalLocation": "/j"}
+    assert SourceOptions.parse({"brokerUrl": "stomp://h:1", "queue": "q", "connections": "2"} | once).connections == 2
+
+
 def test_strings_are_compared_as_numbers_where_some_broker_can():
     given = {"brokerUrl": "amqp://h", "queue": "q", "selector": "convert_string_expressions:n = 5"}
     assert SourceOptions.parse(given).selector is not None
@@ -202,3 +207,22 @@ def test_strings_are_compared_as_numbers_where_some_broker_can():
 def test_a_staged_read_is_given_whole(given, reason):
     with pytest.raises(OptionConflictError, match=reason):
         SourceOptions.parse({"brokerUrl": "amqp://h:1"} | given)
+
+
+JOURNAL = {"brokerUrl": "stomp://h:1", "journalLocation": "/j"}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"queue": "q"}, "journalLocation is given without deliveryGuarantee=exactly-once"),
+        (
+            {"queue": "q", "deliveryGuarantee": "at-least-once"},
+            "journalLocation is given without deliveryGuarantee=exactly-once",
+        ),
+        ({"topic": "t", "deliveryGuarantee": "exactly-once"}, "for a plain topic subscription"),
+    ],
+)
+def test_a_journal_is_given_whole(given, reason):
+    with pytest.raises(OptionConflictError, match=reason):
+        SourceOptions.parse(JOURNAL | given)

@@ -31,7 +31,13 @@ def test_what_waits_is_counted_and_taken(broker, queue):
 def test_a_full_journal_takes_nothing(broker, queue, tmp_path):
     fill(broker, queue, 10)
     receiver = opened(
-        broker, queue, journalLocation=str(tmp_path), maxJournalBytes="1k", maxBytesPerTrigger="1k", windowBytes="1m"
+        broker,
+        queue,
+        deliveryGuarantee="exactly-once",
+        journalLocation=str(tmp_path),
+        maxJournalBytes="1k",
+        maxBytesPerTrigger="1k",
+        windowBytes="1m",
     )
     try:
         intake = receiver._intake

@@ -12,7 +12,11 @@ from pyspark_jms.stomp.source import StompSource
 
 
 def journal_of(folder=None, **more):
-    raw = {"brokerUrl": "stomp://h", "queue": "q"} | ({"journalLocation": str(folder)} if folder else {}) | more
+    raw = (
+        {"brokerUrl": "stomp://h", "queue": "q"}
+        | ({"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)} if folder else {})
+        | more
+    )
     return contextlib.closing(QueryJournal(SourceOptions.parse(raw), StompSource(), StopRequest()))
 
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from pyspark_jms.delivery.journal.binding import JournalMark
+from pyspark_jms.delivery.register.token import Offset
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.source.offsets import mark_of, offset, selector_digest, selector_of, sequence
 
@@ -43,5 +44,6 @@ def test_refuses_half_a_mark(foreign):
 
 
 def test_refuses_the_offset_of_a_staged_read():
-    with pytest.raises(IllegalStateError, match="deliveryGuarantee=exactly-once"):
-        sequence({"id": "a", "token": "a", "seq": 5, "cuts": []})
+    kept = Offset(stream="a", address="p", broker="b", batch=3, names=("n",), used=(3,))
+    with pytest.raises(IllegalStateError, match="deliveryGuarantee=exactly-once over AMQP"):
+        sequence(json.loads(kept.text()))

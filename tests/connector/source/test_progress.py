@@ -35,7 +35,7 @@ def test_the_figures_of_a_query():
 
 
 def test_the_figures_of_a_journal(tmp_path):
-    found = figures(queue="q", journalLocation=str(tmp_path))
+    found = figures(queue="q", deliveryGuarantee="exactly-once", journalLocation=str(tmp_path))
     assert (found["journalBytes"], found["backlogAgeSeconds"]) == (0, None)
     assert "journalKeeps" not in found
 
@@ -50,7 +50,7 @@ def test_the_figures_of_a_journal(tmp_path):
     ],
 )
 def test_the_guarantee(more, journal, watched, guarantee, tmp_path, caplog):
-    place = {"journalLocation": str(tmp_path)} if journal else {}
+    place = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path)} if journal else {}
     assert figures(watched, **more, **place)["guarantee"].startswith(guarantee)
     assert ("other consumers" in caplog.text) == ("other" in guarantee)
 

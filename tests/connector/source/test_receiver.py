@@ -97,14 +97,14 @@ def test_a_queue_that_does_not_exist_is_warned_of(broker, queue, caplog):
 @pytest.mark.parametrize("drain", [False, True])
 def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker, queue, tmp_path, caplog, drain):
     """After a lost connection the broker may give it what the journal already holds."""
-    with receiving(broker, queue, journalLocation=tmp_path) as receiver:
+    with receiving(broker, queue, deliveryGuarantee="exactly-once", journalLocation=tmp_path) as receiver:
         wait_until(lambda: receiver.progress().get("consumers") == 1, what="the broker's figures")
         assert receiver.progress()["guarantee"] == "exactly-once into Spark"
     other = RawStomp(broker)
     other.request(
         "SUBSCRIBE", [("id", "x"), ("destination", queue), ("subscription-type", "ANYCAST"), ("ack", "client")]
     )
-    with receiving(broker, queue, journalLocation=tmp_path, drain=drain) as receiver:
+    with receiving(broker, queue, deliveryGuarantee="exactly-once", journalLocation=tmp_path, drain=drain) as receiver:
         wait_until(lambda: receiver.progress().get("consumers") == 2, what="the other consumer")
         lowered = "at-least-once (other consumers read this queue)"
         assert [receiver.progress()["guarantee"] for _ in range(3)] == [lowered] * 3
@@ -114,7 +114,9 @@ def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker,
 
 def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, queue, tmp_path):
     fill(broker, queue, 30)
-    with receiving(broker, queue, journalLocation=tmp_path, maxMessagesPerTrigger=10) as receiver:
+    with receiving(
+        broker, queue, deliveryGuarantee="exactly-once", journalLocation=tmp_path, maxMessagesPerTrigger=10
+    ) as receiver:
         arrived(receiver, 30)
         ends = [receiver.next_batch_end() for _ in range(3)]
         assert ends == [10, 20, 30]
@@ -288,7 +290,9 @@ def test_a_journal_keeps_equal_messages_with_one_id_of_an_amqp_producer_apart(br
     equal = section(0x70, list_(TRUE)) + properties(message_id=string("5")) + section(0x77, string("tick"))
     with Proxy(broker.host, broker.port) as proxy:
         put_encoded(broker, queue, [equal] * 3)
-        with receiving(broker, queue, brokerUrl=proxy.url, journalLocation=tmp_path) as receiver:
+        with receiving(
+            broker, queue, brokerUrl=proxy.url, deliveryGuarantee="exactly-once", journalLocation=tmp_path
+        ) as receiver:
             wait_until(lambda: receiver.next_batch_end() == 3)
             proxy.cut()
             wait_until(lambda: receiver.links[0].is_down)

@@ -128,7 +128,7 @@ def test_a_flood_that_stops_is_a_batch_when_the_broker_answers(broker, queue, mo
     monkeypatch.setattr("pyspark_jms.source.lingering._POURING_SECONDS", 1e9)
     monkeypatch.setattr("pyspark_jms.source.lingering._POURING_QUIET_SECONDS", 1e9)
     fill(broker, queue, 10)
-    more = {"journalLocation": str(tmp_path)} if journaled else {}
+    more = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path)} if journaled else {}
     receiver = OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue} | more))
     try:
         wait_until(lambda: receiver.next_batch_end() == 10)

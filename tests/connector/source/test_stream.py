@@ -39,7 +39,7 @@ def rows(source, options, start, end):
 @pytest.mark.parametrize("journal", [False, True])
 def test_each_batch_is_read_once_and_acknowledged_when_the_next_is_asked_for(broker, queue, tmp_path, journal):
     fill(broker, queue, 30)
-    more = {"journalLocation": tmp_path} if journal else {}
+    more = {"deliveryGuarantee": "exactly-once", "journalLocation": tmp_path} if journal else {}
     with streaming(broker, queue, maxMessagesPerTrigger=20, **more) as (source, options):
         start, found = source.initial_offset(), []
         while len(found) < 30:

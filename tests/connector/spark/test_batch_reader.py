@@ -87,8 +87,8 @@ def test_options_of_a_stream_are_refused(spark, broker, queue):
 
 
 def test_consuming_is_refused_with_the_reason_and_the_remedy(spark, broker, queue, tmp_path):
-    with pytest.raises(AnalysisException, match=r"journalLocation .*availableNow=True"):
-        peek(spark, broker, queue=queue, journalLocation=str(tmp_path)).collect()
+    with pytest.raises(AnalysisException, match=r"(deliveryGuarantee|journalLocation) .*availableNow=True"):
+        peek(spark, broker, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path)).collect()
 
 
 def test_others_do_not_see_the_messages_while_it_looks_and_do_afterwards(broker, queue):

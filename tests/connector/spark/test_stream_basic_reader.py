@@ -155,12 +155,19 @@ def test_with_a_journal_runs_of_one_batch_read_each_message_once(broker, queue, 
     fill(broker, queue, 50)
     found, checkpoint = [], None
     while len(found) < 50:
-        with Run(broker, queue, checkpoint, journalLocation=tmp_path, maxMessagesPerTrigger=20) as run:
+        with Run(
+            broker,
+            queue,
+            checkpoint,
+            deliveryGuarantee="exactly-once",
+            journalLocation=tmp_path,
+            maxMessagesPerTrigger=20,
+        ) as run:
             found += run.batch() or []
             checkpoint = run.last
     assert found == texts(0, 50)
     assert left(broker, queue) == 0
-    with Run(broker, queue, checkpoint, journalLocation=tmp_path) as run:
+    with Run(broker, queue, checkpoint, deliveryGuarantee="exactly-once", journalLocation=tmp_path) as run:
         assert run.batch() is None
 
 
@@ -205,12 +212,12 @@ AMQP = {"deliveryGuarantee": "exactly-once"}
 @pytest.mark.parametrize("trigger", TRIGGERS)
 @pytest.mark.parametrize(
     "more",
-    [{"journalLocation": "journal"}, AMQP, AMQP | {"readers": "2"}],
+    [{"deliveryGuarantee": "exactly-once", "journalLocation": "journal"}, AMQP, AMQP | {"readers": "2"}],
     ids=["journal", "staging queue", "two readers"],
 )
 def test_exactly_once_runs_of_one_batch_read_each_message_once(spark, broker, queue, tmp_path, more, trigger):
     if "journalLocation" in more:
-        given = access(broker) | {"journalLocation": str(tmp_path / "journal")}
+        given = access(broker) | {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")}
     else:
         given = access(broker) | more | {"brokerUrl": broker.amqp_url}
     frame = spark.readStream.format("jms").options(**given, queue=queue, maxMessagesPerTrigger=20).load()

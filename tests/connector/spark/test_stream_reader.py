@@ -66,7 +66,7 @@ def test_counts_what_spark_drops_for_the_selector(broker, queue, tmp_path, journ
     # Artemis knows no JMSRedelivered.
     options |= {"selector": "n IN ('0', '1', '2', '3', '4') AND JMSRedelivered = TRUE"}
     if journal:
-        options |= {"journalLocation": str(tmp_path), "journalShared": journal}
+        options |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path), "journalShared": journal}
     reader = JmsStreamReader(SourceOptions.parse(options))
     try:
         start = end = {"seq": 0}
@@ -82,7 +82,12 @@ def test_counts_what_spark_drops_for_the_selector(broker, queue, tmp_path, journ
 
 def test_with_data_loss_allowed_a_batch_is_what_the_journal_still_holds_of_it(broker, queue, tmp_path):
     fill(broker, queue, 10)
-    options = access(broker) | {"queue": queue, "journalLocation": str(tmp_path), "maxMessagesPerTrigger": "5"}
+    options = access(broker) | {
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "journalLocation": str(tmp_path),
+        "maxMessagesPerTrigger": "5",
+    }
 
     def rows(start, end, **more):
         reader = JmsStreamReader(SourceOptions.parse(options | more))
@@ -104,7 +109,11 @@ def test_with_data_loss_allowed_a_batch_is_what_the_journal_still_holds_of_it(br
 
 def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp_path):
     fill(broker, queue, 3)
-    journal = {"journalLocation": str(tmp_path / "journal"), "journalShared": "true"}
+    journal = {
+        "deliveryGuarantee": "exactly-once",
+        "journalLocation": str(tmp_path / "journal"),
+        "journalShared": "true",
+    }
     reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | journal))
     try:
         parts = reader.partitions({"seq": 0}, reader.latestOffset({"seq": 0}, ReadMaxBytes(1)))

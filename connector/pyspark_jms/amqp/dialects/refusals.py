@@ -24,7 +24,7 @@ __all__ = [
 def refuse_journal() -> NoReturn:
     raise UnsupportedError(
         "Option journalLocation is given for a read over AMQP, and a journal keeps STOMP messages only.",
-        "Use deliveryGuarantee=exactly-once instead, which needs no folder, or read over STOMP: stomp://HOST:61613.",
+        "Remove it: over AMQP deliveryGuarantee=exactly-once needs no folder. Or read over STOMP: stomp://HOST:61613.",
     )
 
 
@@ -84,7 +84,7 @@ def require_staging(dialect: Dialect) -> None:
         raise UnsupportedError(
             f"deliveryGuarantee=exactly-once is given for a read from {dialect.name} over AMQP:"
             f" {dialect.refuses_staging}.",
-            "Leave it out, for at-least-once reads, or read over STOMP with journalLocation, where the broker has it.",
+            "Leave it out, for at-least-once reads, or read over STOMP with journalLocation, if the broker allows it.",
         )
 
 

@@ -292,6 +292,6 @@ def _parsed(offset: dict[str, Any]) -> Offset:
         return Offset.parse(json.dumps(offset))
     except ValueError:
         raise IllegalStateError(
-            "The checkpoint holds an offset of another way to read.",
+            "The checkpoint is not of a read with deliveryGuarantee=exactly-once over AMQP.",
             "The guarantee and the kind of a read cannot be changed: use a checkpointLocation of its own.",
         ) from None

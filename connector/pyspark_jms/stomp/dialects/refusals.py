@@ -3,6 +3,7 @@
 Called twice: by the options when option ``broker`` is set, so that ``load()`` fails, and once the broker is detected.
 """
 
+from collections.abc import Collection
 from typing import NoReturn
 
 from pyspark_jms.errors import UnsupportedError
@@ -11,9 +12,9 @@ from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
     "refuse_exactly_once_writes",
-    "refuse_staging",
     "require_durable",
     "require_enough_unacknowledged",
+    "require_journal",
     "require_stable_ids",
     "require_transactions",
 ]
@@ -23,19 +24,32 @@ def require_stable_ids(dialect: Dialect) -> str:
     """For a journal. Returns the separator before the stable part of a ``message-id``."""
     if dialect.stable_id_separator is None:
         raise UnsupportedError(
-            f"{dialect.name} gives a message a new id at each delivery, so a journal could not recognise a"
-            " redelivered message.",
-            "Remove option journalLocation: this broker allows at-least-once reads only.",
+            f"{dialect.name} gives a message a new id at each delivery, so an exactly-once read could not recognise a"
+            " redelivered message in its journal.",
+            "Remove deliveryGuarantee and journalLocation: over STOMP this broker allows at-least-once reads only.",
         )
     return dialect.stable_id_separator
 
 
-def refuse_staging() -> NoReturn:
-    """STOMP cannot acknowledge a message and send another one in one transaction that the broker confirms."""
-    raise UnsupportedError(
-        "deliveryGuarantee=exactly-once is given for a read over STOMP, which cannot move messages to a staging queue.",
-        "Use journalLocation, a folder that outlives the driver, or read over AMQP: amqp://HOST:5672.",
-    )
+def require_journal(given: Collection[str]) -> None:
+    """For an exactly-once read with these options.
+
+    STOMP cannot acknowledge a message and send another one in one transaction that the broker confirms.
+    """
+    for name in given:
+        if name != "journalLocation":
+            raise UnsupportedError(
+                f"Option {name} is given for a read over STOMP, which cannot move messages to a staging queue.",
+                "Remove it and use journalLocation, a folder that outlives the driver, or read over AMQP:"
+                " amqp://HOST:5672.",
+            )
+    if not given:
+        raise UnsupportedError(
+            "deliveryGuarantee=exactly-once is given for a read over STOMP without journalLocation, and STOMP has no"
+            " other place for the messages of a batch.",
+            "Give journalLocation, a folder that outlives the driver, or read over AMQP, which needs no folder:"
+            " amqp://HOST:5672.",
+        )
 
 
 def require_durable(dialect: Dialect, topic: str, subscription: DurableSubscription, *, selected: bool) -> None:

@@ -43,7 +43,12 @@ def test_exactly_once_writes_need_amqp():
 @pytest.mark.parametrize(
     ("broker", "parse", "given", "reason"),
     [
-        ("rabbitmq", SourceOptions.parse, {"journalLocation": "/j"}, "journalLocation"),
+        (
+            "rabbitmq",
+            SourceOptions.parse,
+            {"deliveryGuarantee": "exactly-once", "journalLocation": "/j"},
+            "journalLocation",
+        ),
         ("classic", SourceOptions.parse, {"minMessagesPerTrigger": "201"}, "200 messages"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "task"}, "transaction=none"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "500"}, "transaction=none"),
