@@ -1,7 +1,4 @@
-"""No file, class or function of the two packages is longer than a reader can take in.
-
-Decorators do not count. Methods of a class are the functions in its body, properties included.
-"""
+"""No file or function of the two packages is longer than a reader can take in. Decorators do not count."""
 
 import ast
 import sys
@@ -11,8 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("connector/pyspark_jms", "selector/jms_selector")
 
-MAX_FILE_LINES = 400
-MAX_CLASS_METHODS = 20
+MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 40
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -24,11 +20,7 @@ def too_large(text: str) -> Iterator[str]:
     if lines > MAX_FILE_LINES:
         yield f"{lines} lines, the limit is {MAX_FILE_LINES}"
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef):
-            methods = sum(isinstance(item, Function) for item in node.body)
-            if methods > MAX_CLASS_METHODS:
-                yield f"line {node.lineno}: class {node.name} has {methods} methods, the limit is {MAX_CLASS_METHODS}"
-        elif isinstance(node, Function):
+        if isinstance(node, Function):
             size = (node.end_lineno or node.lineno) - node.lineno + 1
             if size > MAX_FUNCTION_LINES:
                 yield f"line {node.lineno}: {node.name} has {size} lines, the limit is {MAX_FUNCTION_LINES}"
@@ -41,5 +33,5 @@ def problems(root: Path = ROOT) -> list[str]:
 
 if __name__ == "__main__":
     found = problems()
-    print("\n".join(found) or "no file, class or function is too large")
+    print("\n".join(found) or "no file or function is too large")
     sys.exit(bool(found))

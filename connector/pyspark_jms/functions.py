@@ -1,5 +1,6 @@
-"""The public name of :mod:`pyspark_jms.spark.functions`. Importing it imports pyspark."""
+"""Columns with the conversions of JMS, and the conversion of one value. Importing it imports pyspark."""
 
+from pyspark_jms.jms.conversions import convert
 from pyspark_jms.spark.functions import jms_map, jms_property, jms_stream, jms_text, selector_for, write_id
 
-__all__ = ["jms_map", "jms_property", "jms_stream", "jms_text", "selector_for", "write_id"]
+__all__ = ["convert", "jms_map", "jms_property", "jms_stream", "jms_text", "selector_for", "write_id"]

@@ -82,14 +82,14 @@ class QueueInput:
     # --- what the journal's folder shows -----------------------------------------------------------
 
     def started(self):
-        return (self.journal / "books").exists()
+        return (self.journal / "log").exists()
 
     def segments(self):
         return sorted(int(path.name[8:]) for path in self.journal.glob("segment-*") if path.suffix != ".tmp")
 
     def confirmed(self):
         """First sequences of segments whose receipt is written down."""
-        entries = [json.loads(line[33:]) for line in (self.journal / "books").read_text().splitlines()]
+        entries = [json.loads(line[33:]) for line in (self.journal / "log").read_text().splitlines()]
         return {entry["acknowledged"] for entry in entries if "acknowledged" in entry}
 
 

@@ -103,12 +103,12 @@ def _stall(stage):
 
 
 def _disk_full(stage):
-    """No file of the runner may grow beyond the books' size and some bytes: a segment is cut short, a line torn.
+    """No file of the runner may grow beyond the log's size and some bytes: a segment is cut short, a line torn.
 
     Set on the living process (RLIMIT_FSIZE); the next one has the room it needs, as after a clean-up.
     """
     stage.until(lambda: stage.driver.runners() and stage.input.started(), "a runner", _FOR_PROCESSES_SECONDS)
-    limit = (stage.input.journal / "books").stat().st_size + 10
+    limit = (stage.input.journal / "log").stat().st_size + 10
     for pid in stage.driver.runners():
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
     stage.release()

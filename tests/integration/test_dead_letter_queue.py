@@ -61,7 +61,7 @@ def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, b
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("choice", "count"), [("deadLetter", 1), pytest.param("skip", 0, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(("choice", "count"), [("deadLetter", 1), pytest.param("drop", 0, marks=pytest.mark.deep)])
 def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue, tmp_path, choice, count):
     with RawStomp(broker) as client:
         client.send(queue, [([], "before"), ([("n", "1")], bytes(range(256)) * 20_000), ([], "after")])
@@ -75,7 +75,7 @@ def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue,
     ]
     assert left(broker, queue) == 0
     figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
-    assert (figures["deadLetters"], figures["skippedTooLarge"]) == (count, 1 - count)
+    assert (figures["deadLetters"], figures["droppedTooLarge"]) == (count, 1 - count)
     for letter in dead(broker, f"{queue}.dead"):
         assert letter.body == bytes(range(256)) * 20_000
         assert letter.headers["n"] == "1"

@@ -55,7 +55,7 @@ def not_kept(error: OSError) -> MessageTooLargeError:
         "A message above maxMessageBytes cannot be kept in a temporary file on its way to deadLetterQueue:"
         f" {error.strerror or error}.",
         "It stays on the broker. Make room for twice its size in the driver's folder for temporary files (TMPDIR), or"
-        " choose onTooLarge=skip.",
+        " choose onTooLarge=drop.",
     )
 
 
@@ -72,8 +72,8 @@ def _temporary_file() -> BinaryIO:
 
 KEPT: Final[Mapping[str, Callable[[], BinaryIO | None]]] = MappingProxyType(
     {
-        "stop": _nowhere,
-        "skip": _nowhere,
+        "fail": _nowhere,
+        "drop": _nowhere,
         "deadLetter": _temporary_file,  # the body may be larger than memory allows; the file ends with the process
     }
 )

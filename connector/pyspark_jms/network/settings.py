@@ -101,7 +101,7 @@ class ConnectionSettings:
     heartbeat: float = 10.0
     reconnect_timeout: float = 600.0
     max_message_bytes: int = 100 << 20
-    on_too_large: Literal["stop", "deadLetter", "skip"] = "stop"
+    on_too_large: Literal["fail", "deadLetter", "drop"] = "fail"
     """What a source does with a message above ``max_message_bytes``."""
 
     def impatient(self, seconds: float) -> "ConnectionSettings":

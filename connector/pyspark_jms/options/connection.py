@@ -1,7 +1,5 @@
 """The options of a connection → ``ConnectionSettings``: addresses, login, TLS, time-outs."""
 
-import functools
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +9,6 @@ from pyspark_jms.options.broker import require_known_broker
 from pyspark_jms.options.values import both_given
 
 __all__ = ["connection_settings"]
-
-_log = logging.getLogger("pyspark_jms.options.connection")
-_LONGEST_PAUSE_SECONDS = 30
 
 
 def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
@@ -33,9 +28,9 @@ def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
         connect_timeout=values["connectTimeout"],
         receipt_timeout=values["receiptTimeout"],
         heartbeat=values["heartbeat"],
-        reconnect_timeout=_reconnect_timeout(values),
+        reconnect_timeout=float(values["reconnectTimeout"]),
         max_message_bytes=values["maxMessageBytes"],
-        on_too_large=values.get("onTooLarge", "stop"),
+        on_too_large=values.get("onTooLarge", "fail"),
     )
 
 
@@ -71,17 +66,3 @@ def _tls(values: Mapping[str, Any]) -> TlsSettings:
         key_password=None if key_password is None else Password(value=key_password),
         verify_hostname=values["sslVerifyHostname"],
     )
-
-
-def _reconnect_timeout(values: Mapping[str, Any]) -> float:
-    attempts = values["reconnectAttempts"]
-    if attempts is None:
-        return float(values["reconnectTimeout"])
-    timeout = float(sum(min(1 << attempt, _LONGEST_PAUSE_SECONDS) for attempt in range(attempts)))
-    _warn_once(f"! option reconnectAttempts is deprecated: use reconnectTimeout={timeout:.0f}s")
-    return timeout
-
-
-@functools.cache
-def _warn_once(text: str) -> None:
-    _log.warning(text)

@@ -31,7 +31,7 @@ GROUPS: tuple[Group, ...] = (
     Group("Tuning", "Sizes and times. The defaults are right for most queries.",
           ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay", "windowBytes",
            "connections", "maxMessageBytes", "maxMessageElements", "partitionBytes", "connectTimeout", "receiptTimeout",
-           "heartbeat", "reconnectTimeout", "reconnectAttempts")),
+           "heartbeat", "reconnectTimeout")),
 )  # fmt: skip
 
 KAFKA: dict[str, str] = {

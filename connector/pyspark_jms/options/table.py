@@ -333,8 +333,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
            " keep makes a row with body_error, fail stops the query, deadLetter sends it to deadLetterQueue (the driver"
            " then decodes every message once more)"),
-    Option("onTooLarge", "source", "stop", _one_of("stop", "deadLetter", "skip"), "A message above maxMessageBytes:"
-           " stop stops the query, deadLetter sends it to deadLetterQueue, skip acknowledges and drops it"),
+    Option("onTooLarge", "source", "fail", _one_of("fail", "deadLetter", "drop"), "A message above maxMessageBytes:"
+           " fail stops the query, deadLetter sends it to deadLetterQueue, drop acknowledges and drops it"),
     Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: how long no"
@@ -376,6 +376,4 @@ OPTIONS: tuple[Option, ...] = (
            " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
            " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 means no"
            " second attempt, forever no limit"),
-    Option("reconnectAttempts", "both", None, _number(0, 100), "Deprecated: use reconnectTimeout. N attempts are a"
-           " timeout of 1 + 2 + 4 + … s, at most 30 s each"),
 )  # fmt: skip

@@ -47,8 +47,6 @@ def parse_values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:
                 f"Option {option.name} is for {of_option}.", f"Remove the option: this query is a {of_query}."
             )
         given[option.name] = text
-    if {"reconnectAttempts", "reconnectTimeout"} <= given.keys():
-        raise both_given("reconnectAttempts", "reconnectTimeout", "Remove reconnectAttempts, which is deprecated.")
     return {o.name: _parse(o, given.get(o.name, o.default)) for o in OPTIONS if o.scope in (scope, "both")}
 
 

@@ -58,7 +58,7 @@ class Diverter:
 
     def _skip(self, link: SourceLink, message: Oversized) -> None:
         _log.warning(
-            "! a message of %d bytes from %s is acknowledged and skipped (onTooLarge=skip), id %s",
+            "! a message of %d bytes from %s is acknowledged and dropped (onTooLarge=drop), id %s",
             message.size,
             link.subscription.destination,
             link.message_id(message.identifier),
@@ -89,6 +89,6 @@ def _acknowledge(link: SourceLink, ids: Sequence[bytes]) -> bool:
     try:
         link.await_receipt(link.acknowledge(ids))
     except ConnectionLostError as error:
-        _log.warning("= %d messages in the dead-letter queue or skipped are not acknowledged: %s", len(ids), error.fact)
+        _log.warning("= %d messages in the dead-letter queue or dropped are not acknowledged: %s", len(ids), error.fact)
         return False
     return True

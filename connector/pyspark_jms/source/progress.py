@@ -70,7 +70,7 @@ class Progress:
             **({} if store is None else _journal_figures(store, max(reached, ledger.done))),
             "selectorDropped": dropped,
             "deadLetters": diverter.dead_letters,
-            "skippedTooLarge": diverter.skipped,
+            "droppedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
             **_sums(link.figures() for link in links),

@@ -50,7 +50,7 @@ class SourceFigures:
     """Duplicates that the source dropped."""
     reconnects: int | None
     dead_letters: int | None
-    skipped_too_large: int | None
+    dropped_too_large: int | None
     selector_dropped: int | None
     """None also where tasks run on other machines, so that the number is not known."""
     in_flight_messages: int | None
@@ -149,7 +149,7 @@ _COUNTS = {
     "recognised": ("recognised",),
     "reconnects": ("reconnects",),
     "dead_letters": ("deadLetters",),
-    "skipped_too_large": ("skippedTooLarge",),
+    "dropped_too_large": ("droppedTooLarge",),
     "selector_dropped": ("selectorDropped",),
     "in_flight_messages": ("inFlightMessages",),
     "in_flight_bytes": ("inFlightBytes",),

@@ -1,7 +1,7 @@
 """Typed values in Spark: ``getIntProperty("n")`` and its like as columns over the schema's ``properties``, ``map``
 and ``stream``; and the body as text, whichever column it arrived in.
 
-The typed ones give what :func:`pyspark_jms.jms.model.convert` gives, its errors included. All are made of built-in
+The typed ones give what :func:`pyspark_jms.functions.convert` gives, its errors included. All are made of built-in
 functions, so Spark compiles them. A row whose ``map`` or ``stream`` is null has no such body: there the column is
 null.
 """

@@ -55,7 +55,7 @@ _METRICS = (
     _Metric("reconnects", "Connections that were lost and opened again", lambda f: f.reconnects, is_counter=True),
     _Metric("dead_letters", "Messages sent to the dead-letter queue", lambda f: f.dead_letters, is_counter=True),
     _Metric(
-        "skipped_messages", "Messages above maxMessageBytes, skipped", lambda f: f.skipped_too_large, is_counter=True
+        "dropped_messages", "Messages above maxMessageBytes, dropped", lambda f: f.dropped_too_large, is_counter=True
     ),
     _Metric("selector_dropped_messages", "Messages dropped by selector", lambda f: f.selector_dropped, is_counter=True),
     _Metric("lost_credit_messages", "Messages counted and not delivered", lambda f: f.lost_credit, is_counter=True),

@@ -350,10 +350,10 @@ def peeked(broker, queue, **given):
 
 def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queue, put):
     put(broker, queue, "one", "x" * 5_000, "three")
-    with receiving(broker, queue, maxMessageBytes="1k", onTooLarge="skip") as receiver:
+    with receiving(broker, queue, maxMessageBytes="1k", onTooLarge="drop") as receiver:
         assert read(receiver, 2) == ["one", "three"]
         wait_until(lambda: receiver.next_batch_end() == 2 and broker.message_count(queue) == 0)
-        assert receiver.progress()["skippedTooLarge"] == 1
+        assert receiver.progress()["droppedTooLarge"] == 1
 
 
 def test_a_message_that_is_too_large_goes_to_the_dead_letter_queue(broker, queue, put):
@@ -362,7 +362,7 @@ def test_a_message_that_is_too_large_goes_to_the_dead_letter_queue(broker, queue
     with receiving(broker, queue, maxMessageBytes="1k", onTooLarge="deadLetter", deadLetterQueue=dead) as receiver:
         assert read(receiver, 2) == ["one", "three"]
         wait_until(lambda: receiver.next_batch_end() == 2 and broker.message_count(queue) == 0)
-        assert (receiver.progress()["deadLetters"], receiver.progress()["skippedTooLarge"]) == (1, 0)
+        assert (receiver.progress()["deadLetters"], receiver.progress()["droppedTooLarge"]) == (1, 0)
     with JmsClient(broker) as java:
         message = java.receive(dead)
     assert message.body == "x" * 500_000

@@ -1,4 +1,4 @@
-"""The books with a journal, in a real folder: what is durable, offered, known again, deleted. Then any life at all."""
+"""The ledger with a journal, in a real folder: what is durable, offered, known again, deleted. Then any life at all."""
 
 import tempfile
 from pathlib import Path
@@ -524,7 +524,7 @@ class AnyLife(RuleBasedStateMachine):
         self.store.note_subscribed(DAY)
         self._die(None)
         self.start()
-        assert set(self.store._folder.names()) == {"books", "journal", "lock"}
+        assert set(self.store._folder.names()) == {"log", "journal", "lock"}
         assert not any(self.ledger.expects(lane) for lane in (0, 1))
 
 

@@ -1,4 +1,4 @@
-"""One subscription in the books: what is due, what is awaited. The ledgers' tests show what follows from it."""
+"""One subscription in the ledger: what is due, what is awaited. The ledgers' tests show what follows from it."""
 
 import pytest
 from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text

@@ -10,7 +10,6 @@ import pytest
 from pyspark_jms.columns.selection import Selector
 from pyspark_jms.errors import (
     InvalidOptionError,
-    OptionConflictError,
     OptionError,
     UnknownOptionError,
 )
@@ -81,14 +80,14 @@ TABLE = [
     ("bodyType", "TEXT", {}, "body_type", "text", "auto"),
     ("onBadMessage", "FAIL", {}, "on_bad_message", "fail", "keep"),
     ("onBadMessage", "deadletter", DEAD | {"onTooLarge": "deadLetter"}, "on_bad_message", "deadLetter", "keep"),
-    ("onTooLarge", "skip", {}, "connection.on_too_large", "skip", "stop"),
+    ("onTooLarge", "drop", {}, "connection.on_too_large", "drop", "fail"),
     (
         "onTooLarge",
         "deadLetter",
         DEAD | {"onBadMessage": "deadLetter"},
         "connection.on_too_large",
         "deadLetter",
-        "stop",
+        "fail",
     ),
     ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),
     ("deliveryMode", "NON-PERSISTENT", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
@@ -128,9 +127,6 @@ TABLE = [
     ("reconnectTimeout", "0", {}, "connection.reconnect_timeout", 0, 600),
     ("reconnectTimeout", "0s", {}, "connection.reconnect_timeout", 0, 600),
     ("reconnectTimeout", "Forever", {}, "connection.reconnect_timeout", math.inf, 600),
-    ("reconnectAttempts", "0", {}, "connection.reconnect_timeout", 0, 600),
-    ("reconnectAttempts", "5", {}, "connection.reconnect_timeout", 31, 600),
-    ("reconnectAttempts", "20", {}, "connection.reconnect_timeout", 481, 600),
 ]
 ELSEWHERE = {"deadLetterQueue", "queue", "topic", "subscriptionName", "clientId", "sharedSubscription"}
 WRONG = [
@@ -192,7 +188,7 @@ WRONG = [
     ("partitionBytes", "", "a size like"),
     ("bodyType", "json", "one of auto, text, bytes"),
     ("onBadMessage", "drop", "one of keep, fail, deadLetter"),
-    ("onTooLarge", "drop", "one of stop, deadLetter, skip"),
+    ("onTooLarge", "skip", "one of fail, deadLetter, drop"),
     ("deadLetterQueue", "", "not empty"),
     ("deadLetterQueue", "a,b", "several names as a JSON array"),
     ("deadLetterQueue", '["a", "b"]', "one name"),
@@ -234,7 +230,6 @@ WRONG = [
     ("reconnectTimeout", "10", "a time with its unit, like 500ms, 10s, 15m or 1h, 0, or forever"),
     ("reconnectTimeout", "-1s", "or forever"),
     ("reconnectTimeout", "31d", "30d, 0, or forever"),
-    ("reconnectAttempts", "101", "from 0 to 100"),
 ]
 NEVER_WRONG = {"password", "sslKeyPassword"}  # whatever they hold
 SCOPES = {option.name: option.scope for option in OPTIONS}
@@ -360,8 +355,3 @@ def test_the_reference_says_something_about_every_option():
         assert option.meaning
         assert option.default is None or option.parse(option.default) is not None
         assert option.secret == (option.name in NEVER_WRONG)
-
-
-def test_one_way_to_say_how_long_to_try():
-    with pytest.raises(OptionConflictError, match="reconnectAttempts and reconnectTimeout"):
-        SourceOptions.parse(SOURCE | {"reconnectTimeout": "forever", "reconnectAttempts": "3"})

@@ -9,18 +9,18 @@ from pyspark_jms.spark.figures import SourceFigures, figures_of
 STOMP = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
     "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
-    "selectorDropped": "not known: tasks run on other machines", "deadLetters": 5, "skippedTooLarge": 6,
+    "selectorDropped": "not known: tasks run on other machines", "deadLetters": 5, "droppedTooLarge": 6,
     "guarantee": "exactly-once into Spark", "broker": "ActiveMQ-Artemis/2.55.0", "depth": 200, "delivering": 91,
     "consumers": 1, "depthTime": "2026-11-24T07:20:34.243+00:00", "stuckInDelivery": 0, "undelivered": 109,
 }  # fmt: skip
 AMQP = {
     "seq": 274, "inFlightMessages": 98, "inFlightBytes": 18702, "received": 100, "acknowledged": 2, "redelivered": 0,
-    "recognised": 0, "reconnects": 0, "selectorDropped": 4, "deadLetters": 0, "skippedTooLarge": 0,
+    "recognised": 0, "reconnects": 0, "selectorDropped": 4, "deadLetters": 0, "droppedTooLarge": 0,
     "guarantee": "at-least-once", "broker": "apache-activemq-artemis/2.55.0", "lostCredit": 7,
 }  # fmt: skip
 STAGED = {
     "seq": 50, "staged": 9, "backlog": 0, "moved": 50, "retired": 41, "redelivered": 0,
-    "reconnects": 0, "selectorDropped": 0, "deadLetters": 0, "skippedTooLarge": 0,
+    "reconnects": 0, "selectorDropped": 0, "deadLetters": 0, "droppedTooLarge": 0,
     "guarantee": "exactly-once into Spark", "broker": None,
     "movedBytes": 5000, "movedByReader": [40, 10], "movedBytesByReader": [4000, 1000],
 }  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_read_with_a_journal():
         input_rows_per_second=142.9, processed_rows_per_second=189.7, guarantee="exactly-once into Spark",
         broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, received_bytes=None,
         received_by_reader=(), received_bytes_by_reader=(), acknowledged=24, redelivered=3, recognised=2,
-        reconnects=1, dead_letters=5, skipped_too_large=6, selector_dropped=None, in_flight_messages=176,
+        reconnects=1, dead_letters=5, dropped_too_large=6, selector_dropped=None, in_flight_messages=176,
         in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
         delivering=91, consumers=1, undelivered=109, stuck_in_delivery=0,
     )  # fmt: skip

@@ -191,10 +191,10 @@ def attach(connection: Connection, subscription: Subscription) -> Receiver:
 def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
     """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
     oversized = receiver.transfers.oversized
-    if oversized and settings.on_too_large == "stop":
+    if oversized and settings.on_too_large == "fail":
         raise MessageTooLargeError(
             f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes ({settings.max_message_bytes:,}).",
-            "It stays on the broker. Choose onTooLarge=skip, take the message off with another client, or raise"
+            "It stays on the broker. Choose onTooLarge=drop, take the message off with another client, or raise"
             " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
             " (spark.rpc.message.maxSize, 128 MB).",
         )

@@ -42,5 +42,5 @@ class Limits:
     max_delivery_bytes: int = 1 << 32
     """A message that has not ended at this size, the largest of one section, ends the connection."""
 
-    keep_oversized: Callable[[], BinaryIO | None] = KEPT["skip"]
+    keep_oversized: Callable[[], BinaryIO | None] = KEPT["drop"]
     """Opens the place for the bytes of such a message; None: they are not kept."""

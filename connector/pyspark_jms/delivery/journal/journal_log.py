@@ -1,4 +1,4 @@
-"""The file ``books`` of a journal: its position, recorded batches and receipts, as a log of lines.
+"""The file ``log`` of a journal: its position, recorded batches and receipts, as a log of lines.
 
 An entry costs one small synced write instead of a new file. The file is rewritten, with the entries that still count,
 when it has grown, and after a write that failed or was cut short.
@@ -13,7 +13,7 @@ from pyspark_jms.errors import CorruptJournalError
 
 __all__ = ["FILE_NAME", "JournalLog", "Position"]
 
-FILE_NAME = "books"
+FILE_NAME = "log"
 _MAX_BYTES = 1 << 20
 """The file is rewritten above this size: about 10,000 entries, which are read in some 50 ms."""
 

@@ -2,7 +2,7 @@
 
     journal                  format of the folder, the journal's id, when it was created
     lock                     held by the one writer (see ``lock``)
-    books                    position, batches, receipts (see ``journal_log``)
+    log                      position, batches, receipts (see ``journal_log``)
     segment-<first>          messages (see ``segment``)
     tombstone-<first>        ids of a deleted segment whose receipt was not recorded (see ``unconfirmed``)
 

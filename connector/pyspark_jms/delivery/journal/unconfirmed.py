@@ -67,7 +67,7 @@ def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
             first=int(facts["first"]),
             last=int(facts["last"]),
             source=str(facts["source"]),
-            since=float(facts.get("subscribed", 0.0)),  # earlier releases wrote the time of day: start at 0
+            since=float(facts["subscribed"]),
             fingerprints=dict(zip(ids, cut, strict=True)),
             size=len(data),
         )

@@ -47,7 +47,7 @@ def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> t
                 link.send_away(number, [message.identifier], None, [])
                 skipped += 1
                 _log.warning(
-                    "! a message of %d bytes from %s is acknowledged and skipped (onTooLarge=skip), id %s",
+                    "! a message of %d bytes from %s is acknowledged and dropped (onTooLarge=drop), id %s",
                     message.size,
                     source.subscription.destination,
                     source.message_id(message.identifier),

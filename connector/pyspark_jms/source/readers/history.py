@@ -12,7 +12,7 @@ _log = logging.getLogger("pyspark_jms.source")
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 15.0
 _FRUITLESS = 4
 """So many batches without messages in a row are not another consumer that was faster."""
-_TAKEN = ("messages", "deadLetters", "skippedTooLarge")
+_TAKEN = ("messages", "deadLetters", "droppedTooLarge")
 """The figures of messages that a batch has taken from its queues."""
 
 
@@ -111,7 +111,7 @@ class BatchHistory:
             "retired": self._retired,
             "redelivered": self._sum("redelivered"),
             "deadLetters": self._sum("deadLetters"),
-            "skippedTooLarge": self._sum("skippedTooLarge"),
+            "droppedTooLarge": self._sum("droppedTooLarge"),
         }
 
     def moved(self) -> int:

@@ -134,7 +134,7 @@ def _received(
         "bytes": value.size,
         "redelivered": counts.redelivered,
         "deadLetters": intake.dead_letters,
-        "skippedTooLarge": intake.skipped,
+        "droppedTooLarge": intake.skipped,
         "reconnects": reconnects,
         "movedMs": int(time.time() * 1000),
     }

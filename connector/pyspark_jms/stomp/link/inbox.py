@@ -18,10 +18,10 @@ class Inbox:
     """Filled by the io thread and emptied by another one; ``changed`` guards it."""
 
     def __init__(
-        self, changed: Arrivals, *, max_body_bytes: int, on_too_large: Literal["stop", "skip", "deadLetter"]
+        self, changed: Arrivals, *, max_body_bytes: int, on_too_large: Literal["fail", "drop", "deadLetter"]
     ) -> None:
         self._changed = changed
-        keep = None if on_too_large == "stop" else KEPT[on_too_large]
+        keep = None if on_too_large == "fail" else KEPT[on_too_large]
         self._scanner = FrameScanner(max_body_bytes=max_body_bytes, keep_oversized=keep)
         self._blocks: list[MessageBlock] = []
         self.received_bytes = 0

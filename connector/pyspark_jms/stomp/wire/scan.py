@@ -287,7 +287,7 @@ class FrameScanner:
     def _too_large(self, body: int) -> MessageTooLargeError:
         return MessageTooLargeError(
             f"A message of {body:,} bytes exceeds maxMessageBytes ({self._max_body_bytes:,}).",
-            "It stays on the broker. Choose onTooLarge=deadLetter or skip, take the message off with another client, or"
+            "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"
             f" raise maxMessageBytes: {_MEMORY_ADVICE}",
         )
 

@@ -55,7 +55,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path):
         require_ours(tmp_path / "report.csv")
 
 
-@pytest.mark.parametrize("name", ["lost+found", ".snapshot", "lock", "books", "books.tmp"])
+@pytest.mark.parametrize("name", ["lost+found", ".snapshot", "lock", "log", "log.tmp"])
 def test_a_folder_that_only_looks_used_is_taken(tmp_path, name):
     (tmp_path / name).touch()
     require_ours(tmp_path)
@@ -83,7 +83,7 @@ def test_a_new_journal_has_an_id_of_its_own(tmp_path):
 
 
 def test_what_was_half_written_is_swept(folder):
-    for name in ("books.tmp", "journal.tmp", segment_name(9) + ".tmp", f"tombstone-{3:019d}.tmp"):
+    for name in ("log.tmp", "journal.tmp", segment_name(9) + ".tmp", f"tombstone-{3:019d}.tmp"):
         (folder.path / name).write_bytes(b"half")
     Meta.load(folder, 0)
     assert [name for name in folder.names() if name.endswith(".tmp")] == []
@@ -124,7 +124,7 @@ def test_an_overlap_is_named_by_both_its_sides(folder):
 
 def test_a_gap_at_the_beginning(folder):
     folder.delete(segment_name(3))
-    with pytest.raises(CorruptJournalError, match=f"books .*{segment_name(7)} .*gap"):
+    with pytest.raises(CorruptJournalError, match=f"log .*{segment_name(7)} .*gap"):
         goes_on_at(folder)
 
 
@@ -171,4 +171,4 @@ def test_an_altered_segment_is_named(folder):
 def test_a_tombstone_of_a_release_that_did_not_happen_goes(folder):
     assert list(load_tombstones(folder, Position(3, 9))) == [0]
     assert load_tombstones(folder, Position(2, 9)) == {}
-    assert folder.names() == ["books", "journal", segment_name(3), segment_name(7)]
+    assert folder.names() == ["journal", "log", segment_name(3), segment_name(7)]

@@ -182,7 +182,7 @@ def test_release_forgets_what_is_done_and_counts_on(store, again):
     assert later.position == Position(9, 9)
     assert later.segments() == list(later.unacknowledged()) == []
     later.append(messages(9, 10))
-    assert later._folder.names() == ["books", "journal", "lock", "segment-0000000000000000009"]
+    assert later._folder.names() == ["journal", "lock", "log", "segment-0000000000000000009"]
 
 
 def test_what_has_no_receipt_outlives_its_segment(store, again):
@@ -476,10 +476,10 @@ def test_deletions_that_a_power_failure_undid(memory):
 def test_marks_that_a_power_failure_undid(store, again):
     """Marks are not synced: without them the messages are waited for, and that is all."""
     store.append(messages(0, 3))
-    books = store._folder.path / "books"
-    before = books.read_bytes()
+    log = store._folder.path / "log"
+    before = log.read_bytes()
     store.mark_acknowledged(0)
-    books.write_bytes(before)
+    log.write_bytes(before)
     assert set(again().unacknowledged()) == known(0, 3)
 
 

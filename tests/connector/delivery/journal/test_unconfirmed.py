@@ -29,14 +29,6 @@ def test_it_lasts_for_a_day_of_being_subscribed(tmp_path, messages):
     assert not messages.expired(1e12)
 
 
-def test_one_of_an_earlier_release_lasts_for_a_day_from_now_on(tmp_path):
-    facts = {"first": 7, "last": 9, "source": "queue://q", "since": 1.75e9, "ids": [], "fingerprints": ""}
-    (tmp_path / NAME).write_bytes(write_line(facts))
-    read = read_tombstone(Folder(tmp_path), NAME)
-    assert not read.expired(TOMBSTONE_SECONDS - 1)
-    assert read.expired(TOMBSTONE_SECONDS)
-
-
 def test_an_altered_one_is_named(tmp_path, messages):
     folder = Folder(tmp_path)
     write_tombstone(folder, messages, subscribed=0.0)

@@ -27,7 +27,7 @@ def test_messages_that_cannot_be_mapped_become_dead_letters_once(broker, queue, 
     assert not running.plan()
 
 
-@pytest.mark.parametrize(("choice", "letters"), [("skip", 0), ("deadLetter", 1)])
+@pytest.mark.parametrize(("choice", "letters"), [("drop", 0), ("deadLetter", 1)])
 def test_messages_that_are_too_large_leave_the_queue(broker, queue, put, query, choice, letters):
     put(broker, queue, "one", "x" * 20_000, "two")
     more = {"deadLetterQueue": f"{queue}.dead"} if letters else {}

@@ -53,7 +53,7 @@ def test_figures_are_sums_of_this_run():
 def test_a_batch_that_took_something_needs_no_pause():
     assert history(token(1, count=1)).pause_seconds() == 0
     assert history(token(1, deadLetters=1)).pause_seconds() == 0
-    assert history(token(1, skippedTooLarge=1)).pause_seconds() == 0
+    assert history(token(1, droppedTooLarge=1)).pause_seconds() == 0
 
 
 def test_pauses_grow_up_to_a_limit_and_end_with_the_first_message():

@@ -11,7 +11,7 @@ def message(number, body=b"text"):
     return encode_frame(Frame("MESSAGE", (("message-id", str(number)), ("content-length", str(len(body)))), body))
 
 
-def inbox(on_too_large="stop"):
+def inbox(on_too_large="fail"):
     return Inbox(Arrivals(), max_body_bytes=1000, on_too_large=on_too_large)
 
 
@@ -61,7 +61,7 @@ def test_a_message_above_the_limit_ends_the_session_or_is_set_aside():
     stopped = inbox()
     stopped.feed(large)
     assert isinstance(stopped.refused, MessageTooLargeError)
-    for on_too_large in ("skip", "deadLetter"):
+    for on_too_large in ("drop", "deadLetter"):
         found = inbox(on_too_large)
         found.feed(large)
         (oversized,) = found.take_oversized()
