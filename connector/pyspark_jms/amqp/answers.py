@@ -69,7 +69,7 @@ class MessageAnswers:
 
 
 def decode_block(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
-    from pyspark_jms.amqp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+    from pyspark_jms.amqp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
     return decode(block, dialect=dialect, **facts)
 

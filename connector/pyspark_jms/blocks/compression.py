@@ -24,7 +24,7 @@ def decompress(data: ByteArray, size: int) -> bytes:
     if not len(data):
         raise ValueError("the bytes are not an LZ4 frame: there are none")  # a stream takes them for one of no bytes
     try:
-        # As a stream: the codec's own function does not tell how many bytes there were.
+        # As a stream: the codec's own function does not return the original size.
         with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "lz4") as stream:
             found = bytes(stream.read(size + 1))
     except OSError as error:

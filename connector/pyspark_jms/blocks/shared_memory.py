@@ -74,7 +74,7 @@ class SharedMemory:
         """Sequence at which a batch ends, and the descriptor of its memory."""
 
     def begin(self, end: int) -> bool:
-        """A batch that ends there; whether there is memory for it."""
+        """Start the batch that ends at ``end``. Return False if no shared memory is available."""
         descriptor = new_memory(0)
         if descriptor is not None:
             self._batches.append((end, descriptor))

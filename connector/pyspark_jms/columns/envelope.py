@@ -233,7 +233,7 @@ def _parsed(kind: EnvelopeKind, texts: pa.Array) -> pa.Array:
         table = _table(lines, schema)
     except pa.ArrowInvalid:
         return nothing
-    # A text may end its own object and begin another one, which Arrow takes for the next text: the numbers show it.
+    # A text may end its own object and begin another one, which Arrow takes for the next text: the counts then differ.
     if not table["number"].combine_chunks().equals(numbers):
         return nothing
     return pc.struct_field(table["of"], kind.value).combine_chunks()
@@ -257,7 +257,7 @@ def _table(lines: pa.Array, schema: pa.Schema) -> pa.Table:
 def _odd(lists: pa.Array) -> Mask:
     """Which lists ``read_one`` must read: all that may be wrong."""
     elements = lists.flatten()
-    # A null element has a null type, and so is odd.
+    # A null element has no type, so it is reported as invalid.
     wrong = misfits(pc.struct_field(elements, "type"), pc.struct_field(elements, "value"))
     rows = np.repeat(np.arange(len(lists)), _lengths(lists))
     if lists.type == _LISTS[BodyType.MAP]:

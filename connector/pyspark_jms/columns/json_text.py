@@ -25,7 +25,7 @@ LARGEST_TEXT = (1 << 31) - (1 << 24)
 # RFC 8259 §7: a quotation mark and a backslash are escaped by a backslash, control characters by their number.
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(ord(" "))} | {ord(plain): f"\\{plain}" for plain in '"\\'}
 
-# The same table by byte: the characters of the escape except the last one, and the last one.
+# The escape of each byte, split into its prefix and its last character.
 _PREFIX = np.zeros((256, 5), np.uint8)
 _PREFIX_LENGTH = np.zeros(256, np.int64)
 _LAST = np.arange(256, dtype=np.uint8)

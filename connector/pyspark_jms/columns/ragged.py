@@ -136,7 +136,7 @@ def with_nulls_of(array: pa.Array, offsets: Offsets, data: pa.Buffer) -> pa.Arra
     """A binary array of these bytes, null where ``array`` is null."""
     if not array.null_count:
         return pa.Array.from_buffers(_BINARY, len(array), [None, pa.py_buffer(offsets), data])
-    # A validity bitmap can be shared from a whole byte on; the bits before the first entry stay as padding.
+    # A validity bitmap can be sliced only at byte boundaries; the bits before the first entry stay as padding.
     padding = array.offset % 8
     validity = array.buffers()[0].slice(array.offset // 8)
     offsets = np.concatenate([np.zeros(padding, offsets.dtype), offsets])

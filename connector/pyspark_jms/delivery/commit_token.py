@@ -1,6 +1,6 @@
 """The commit ledger of one owner as a single value: which tasks of its current batch have committed. A text, and back.
 
-A commit replaces the value that it has read, so of two commits that have read the same one, the broker carries out one.
+A commit replaces the value that it has read, so if two commits have read the same one, the broker executes only one.
 The entries of a query's earlier batches are gone with the first commit of a later batch: an earlier batch cannot commit
 any more. The runs of a job have no order, and its batch is always 0: a finished run keeps one entry for all of its
 tasks, and the oldest runs leave by their number. No clock takes part: that of one machine may be wrong.

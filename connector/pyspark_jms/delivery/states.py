@@ -1,4 +1,4 @@
-"""The life of a message, in tables: state and event → state. A move that no table has is an internal error. Pure.
+"""The states of a message, in tables: state and event → state. A move that no table has is an internal error. Pure.
 
     received           in memory, no sequence yet
     durable            in a segment of the journal, with a sequence

@@ -67,7 +67,7 @@ class Intake:
         return self._ledger.recognised, sum(links[lane].received_bytes for lane in self._open_lanes())
 
     def has_all(self, waiting: Waiting) -> bool:
-        """In a silence: whether the brokers have answered since ``waiting`` came, so that they have no more for now."""
+        """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
         return self._silence.is_end([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
 
@@ -78,7 +78,7 @@ class Intake:
         return journal is not None and store is not None and store.segment_bytes >= journal.max_bytes
 
     def _open_lanes(self) -> list[int]:
-        """Those whose messages may be taken: none while the journal is full, of a drain those still read."""
+        """Return the subscriptions to take from: none while the journal is full, and in a drain those not yet ended."""
         if self.journal_is_full:
             return []
         lanes = range(len(self._subscriptions.links))

@@ -20,7 +20,7 @@ _POURING_SECONDS, _POURING_QUIET_SECONDS = 1.0, 0.1
 
 @dataclass(slots=True)
 class Linger:
-    """Of one batch. Call ``should_cut`` from the first message that waits on, until it returns True."""
+    """The wait for one batch. Call ``should_cut`` once a message is waiting, until it returns True."""
 
     last_cut: float
     """When the batch before was cut. What waits at the first call came after it, or was left by that batch's limit."""

@@ -159,7 +159,7 @@ class Receiver:
             self._stop.check()
             self._upkeep.run()
             if self._ledger.offered < self._backlog_end:
-                break  # first: a new message that stops the query must not keep these from being read
+                break  # read these first, even if a new message would stop the query
             intake.check()
             waiting = intake.waiting()
             verdict = admission.verdict(waiting, intake.activity())
@@ -172,7 +172,7 @@ class Receiver:
             if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._nothing_to_come()):
                 return self._ledger.offered
             if waiting.messages:
-                time.sleep(LINGER_SECONDS / 2)  # and is not woken for each that comes
+                time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
             else:
                 self._subscriptions.arrivals.pause(_POLL_SECONDS)
         admission.note_batch()

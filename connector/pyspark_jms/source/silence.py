@@ -21,8 +21,7 @@ class Silence:
         self._answered: WeakKeyDictionary[SourceLink, Hashable] = WeakKeyDictionary()
 
     def is_end(self, links: Sequence[SourceLink], come: Hashable) -> bool:
-        """Call it again and again while nothing comes. ``come``: a value that no earlier or later moment has in which
-        more or less had come.
+        """Call it again and again while nothing arrives. ``come`` changes whenever a message arrives.
 
         A broker that gives no sign of life never proves an end.
         """

@@ -80,7 +80,7 @@ class TaskReports:
 
 
 class TaskInputs(TaskReports):
-    """In the runner: of every batch, ``of`` its parts; ``release`` what is done; ``close`` at the end."""
+    """Runs in the runner. For each batch call ``of``, then ``release`` when it is done. Call ``close`` once."""
 
     def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
         super().__init__(options, protocol)

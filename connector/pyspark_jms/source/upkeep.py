@@ -18,7 +18,7 @@ _LONGEST_COUNTED_SECONDS = 600.0
 
 
 class Upkeep:
-    """Joins the links, which may be lost, with the ledger, whose promises may not."""
+    """Sends acknowledgements over links that may fail, and keeps the ledger consistent with them."""
 
     def __init__(
         self, subscriptions: Subscriptions, ledger: DeliveryLedger, store: JournalStore | None, counts: Counts

@@ -206,6 +206,6 @@ class StompSource:
 
 
 def _decode(block: MessageBlock, **facts: Any) -> Any:
-    from pyspark_jms.stomp.columns.decode import decode  # with pyarrow's kernels, wanted where rows are made only
+    from pyspark_jms.stomp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
     return decode(block, **facts)

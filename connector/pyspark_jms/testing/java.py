@@ -127,7 +127,7 @@ class JavaMachine:
             gateway_parameters=GatewayParameters(
                 port=int(port),
                 auth_token=token.decode(),
-                # Finalizers would use a machine that may have been killed.
+                # Finalizers would call a Java virtual machine that may be dead.
                 enable_memory_management=False,
             )
         )

@@ -88,7 +88,7 @@ def _differing(strips: Uint8s) -> bytes:
     """The places at which the strips are not all the same: a byte that is not 0."""
     words = strips.view(np.int64)
     changes = words[_STRIP_WORDS:] ^ words[:-_STRIP_WORDS]
-    # Rows are as long as that, because numpy is slow with short ones.
+    # Fold into rows of this length: numpy is slow on short rows.
     folded = len(changes) - len(changes) % (_STRIP_WORDS * _FOLDED)
     found = np.bitwise_or.reduce(changes[:folded].reshape(-1, _STRIP_WORDS * _FOLDED), axis=0)
     found = np.bitwise_or.reduce(found.reshape(_FOLDED, _STRIP_WORDS), axis=0)

@@ -25,7 +25,7 @@ def merged(most: pa.RecordBatch, numbers: Ints, others: pa.RecordBatch) -> pa.Re
     begins = np.concatenate(([0], np.flatnonzero(turns) + 1))
     sizes = np.diff(begins, append=len(places))
     runs = list(zip(places[begins].tolist(), sizes.tolist(), strict=True))
-    # A row of ``others`` may have a row in its place in ``most``, of which some columns are right.
+    # If ``most`` has all rows, a row of ``others`` replaces the one of that number; some columns may be equal.
     in_place = pa.array(missing) if len(most) == len(numbers) else None
 
     def column(first: pa.Array, second: pa.Array) -> pa.Array:

@@ -169,7 +169,7 @@ class TokenLedger:
                 register.create(self._empty().body())
 
     def _prepare(self, entry: LedgerEntry, admit: Admit) -> bool:
-        """Everything up to the confirmation of the transaction, which alone leaves a doubt."""
+        """Do every step whose failure leaves no doubt about the outcome."""
         token, worn = self._current(entry)
         if token.batch > entry.batch:
             raise SinkFencedError(

@@ -25,7 +25,7 @@ class ReaderConsumer:
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
-        """Attaches. The error of a refusal."""
+        """Attach the receiver. Raises the broker's refusal."""
         self._settings = settings
         self.connection = connection
         self.subscription = subscription

@@ -80,7 +80,7 @@ def _by_rule(headers: HeaderTexts, dialect: Dialect) -> Ints:
 
 
 def lost_bodies(headers: HeaderTexts, dialect: Dialect, sizes: Ints) -> dict[int, str]:
-    """By row, the reason why a body of this size is not the body that was sent: STOMP does not carry its type.
+    """Map each row whose body was lost to the reason: STOMP does not carry its type.
 
     The broker gives the stored size of a large message. Bytes are stored as they are, and texts in UTF-16, which is at
     most twice as large as UTF-8.
