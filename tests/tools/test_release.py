@@ -1,4 +1,4 @@
-"""Metadata of a release, and the workflow that publishes it."""
+"""Metadata of a release, and the workflows that test and publish it."""
 
 import importlib.util
 import re
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = (ROOT / ".github/workflows/release.yml").read_text() if (ROOT / ".github").is_dir() else None
+WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")}
+WORKFLOW = WORKFLOWS.get("release.yml")
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +43,24 @@ def test_addresses_are_those_of_the_publisher_or_none(hook, monkeypatch, url):
 
 
 @pytest.mark.skipif(WORKFLOW is None, reason="a source distribution has no workflows")
-def test_the_workflow_has_pinned_actions_and_few_permissions():
-    used = re.findall(r"uses: (\S+)", WORKFLOW)
-    assert len(used) >= 8
-    assert [each for each in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
-    assert "\npermissions: {}\n" in WORKFLOW
-    granted = re.findall(r"^ {6}([\w-]+: (?:read|write))\b", WORKFLOW, re.MULTILINE)
-    assert granted == ["contents: read", "contents: read", "id-token: write"]
-    assert "secrets." not in WORKFLOW
+def test_the_workflows_have_pinned_actions_and_few_permissions():
+    granted = {}
+    for name, text in WORKFLOWS.items():
+        used = [each for each in re.findall(r"uses: (\S+)", text) if not each.startswith("./")]
+        assert len(used) >= 4
+        assert [each for each in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
+        assert "\npermissions: {}\n" in text
+        assert "secrets." not in text
+        granted[name] = re.findall(r"^ {6}([\w-]+: (?:read|write))\b", text, re.MULTILINE)
+    assert set(granted.pop("ci.yml")) == {"contents: read"}
+    assert granted == {"release.yml": ["contents: read"] * 3 + ["id-token: write"]}
+
+
+@pytest.mark.skipif(WORKFLOW is None, reason="a source distribution has no workflows")
+def test_a_release_waits_for_all_tests():
+    assert "uses: ./.github/workflows/ci.yml" in WORKFLOW
+    assert "needs: [ci, build, test]" in WORKFLOW
+    assert re.findall(r"- run: (.*)", WORKFLOWS["ci.yml"]) == ["make check unit", "sudo --preserve-env=PATH .ci/run"]
 
 
 @pytest.mark.skipif(WORKFLOW is None, reason="a source distribution has no workflows")
