@@ -152,7 +152,8 @@ def _docs_pages() -> list[str]:
 
 
 def on_config(config: Any) -> Any:
-    config.nav = navigation(config.nav, [*_root_pages().values(), *_docs_pages()])
+    pages = [*_root_pages().values(), *_docs_pages()]
+    config.nav = navigation(config.nav, [page for page in pages if not config.not_in_nav.match_file(page)])
     return config
 
 

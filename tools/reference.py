@@ -44,7 +44,7 @@ def options_tables() -> str:
 def _option_row(option: Option) -> tuple[str, ...]:
     default = "" if option.default is None else f"`{option.default}`"
     kafka = ", ".join(f"`{name}`" for name in KAFKA.get(option.name, "").split(", ") if name)
-    return f"`{option.name}`", _SCOPES[option.scope], default, option.meaning, kafka
+    return f'<a id="{option.name.lower()}"></a>`{option.name}`', _SCOPES[option.scope], default, option.meaning, kafka
 
 
 def kafka_table() -> str:

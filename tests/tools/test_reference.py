@@ -35,6 +35,9 @@ def pages(reference, tmp_path):
 def test_every_option_is_a_row_of_its_group(reference):
     text = reference.options_tables()
     assert re.findall(r"^### (.+)$", text, re.MULTILINE) == [group.title for group in GROUPS]
+    anchors = re.findall(r'^\| <a id="(\w+)"></a>`(\w+)` ', text, re.MULTILINE)
+    assert anchors == [(name.lower(), name) for group in GROUPS for name in group.options]
+    text = re.sub(r'<a id="\w+"></a>', "", text)
     rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
     assert [row[0] for row in rows] == [f"`{name}`" for group in GROUPS for name in group.options]
     assert ["`maxBytesPerTrigger`", "read", "`64m`"] in [row[:3] for row in rows]

@@ -304,7 +304,7 @@ def _stream_offset(values: Mapping[str, Any]) -> str | int | datetime | None:
             raise OptionConflictError("Option streamFilter is given without streamOffset.", "Give both or neither.")
         return None
     require_streams(values)
-    for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("stop",))):
+    for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("fail",))):
         if values[name] not in taken:
             raise OptionConflictError(
                 f"Options streamOffset and {name}={values[name]} are both given, and no message leaves a stream.",
