@@ -55,7 +55,7 @@ class Run:
         exactly_once = guarantee == "exactly-once"
         self._to_files = exactly_once and protocol == "stomp"
         if self._to_files:
-            self._read["journalLocation"] = str(folder / "journal")
+            self._read |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")}
         elif exactly_once:
             self._read |= {"deliveryGuarantee": guarantee, "readers": "1"}
             self._write["deliveryGuarantee"] = guarantee

@@ -440,7 +440,14 @@ def test_equal_messages_with_one_id_are_counted_over_three_connections(broker, q
 def test_a_journal_knows_messages_again_that_another_connection_brings(broker, queue, tmp_path):
     with (
         Proxy(broker.host, broker.port) as proxy,
-        receiving(broker, queue, brokerUrl=proxy.url, connections=3, journalLocation=tmp_path) as receiver,
+        receiving(
+            broker,
+            queue,
+            brokerUrl=proxy.url,
+            connections=3,
+            deliveryGuarantee="exactly-once",
+            journalLocation=tmp_path,
+        ) as receiver,
     ):
         fill(broker, queue, 90)
         arrived(receiver, 90)
