@@ -246,5 +246,5 @@ def test_another_address_is_a_loss(broker, queue, put, query):
 def test_an_offset_of_another_way_to_read_is_refused(query):
     running = query()
     running.log.append({"seq": 3})
-    with pytest.raises(IllegalStateError, match="offset of another way"):
+    with pytest.raises(IllegalStateError, match="not of a read with deliveryGuarantee=exactly-once over AMQP"):
         running.plan()
