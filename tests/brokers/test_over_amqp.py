@@ -19,7 +19,7 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.silence import Silence
+from pyspark_jms.source.idle_check import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -158,7 +158,7 @@ def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark,
 def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     """So a flood that stops is a batch at once."""
     stage.put(queue, 3)
-    options, source, silence = SourceOptions.parse(stage.access | {"queue": queue}), AmqpSource(), Silence()
+    options, source, silence = SourceOptions.parse(stage.access | {"queue": queue}), AmqpSource(), IdleCheck()
     with closing(source.connect(options.connection, source.arrivals())) as link:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
         wait_until(lambda: link.waiting()[0] == 3)

@@ -15,9 +15,9 @@ from pyspark_jms.delivery.journal.store import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.upkeep import Upkeep
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.source import StompSource
 
@@ -107,7 +107,7 @@ def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(b
     fill(broker, queue, 20)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)  # the process dies before the ACKs leave
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)  # the process dies before the ACKs leave
         assert receiver.next_batch_end() == 20
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     await_count(broker, queue, 20)
@@ -125,7 +125,7 @@ def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp
     fill(broker, queue, 20)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 20
         receiver.acknowledge_through(20)
         assert receiver.journal().segments() == []
@@ -279,7 +279,7 @@ def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path,
     fill(other, "q", 10, first=100)  # two fresh brokers count alike
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 10
     with receiving(other, "q", tmp_path, start=10) as receiver:
         arrived(receiver, 10)
@@ -298,7 +298,7 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
     few = {"maxMessagesPerTrigger": 4}
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True, **few) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 4
     with receiving(other, "q", tmp_path, start=4, **few) as receiver:
         arrived(receiver, 10)
@@ -316,7 +316,7 @@ def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(fresh_b
         client.send("q", [([("AMQ_SCHEDULED_DELAY", "300"), ("n", str(n))], f"text {n}") for n in range(5)])
     with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
         arrived(receiver, 5)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 5
     broker.kill()
     broker.start()
@@ -330,7 +330,7 @@ def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, mo
     fill(broker, queue, 10)
     with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 10)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 10
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     with receiving(broker, f"{queue}::{queue}", tmp_path, start=10) as receiver:
@@ -351,7 +351,7 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
         client.send(queue, [([("n", str(n))], f"text {n}") for n in range(10)], topic=True)
     with monkeypatch.context() as patch, receiving(broker, both, tmp_path, crash=True) as receiver:
         arrived(receiver, 20)
-        patch.setattr(Upkeep, "acknowledge", lambda *_: None)
+        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 20
         assert sorted(flat(texts(receiver.journal(), 0, 20))) == sorted(2 * numbered(0, 10))
     with receiving(broker, both, tmp_path, start=20) as receiver:

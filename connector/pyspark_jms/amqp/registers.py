@@ -12,8 +12,8 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driv
 from pyspark_jms.amqp.link.staged_messages import SeenBlock, seen_block, stream_of
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [

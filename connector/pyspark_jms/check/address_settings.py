@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.management.words import ArtemisManagement
+from pyspark_jms.management.attributes import ArtemisManagement
 
 __all__ = ["Kept", "settings_finding"]
 

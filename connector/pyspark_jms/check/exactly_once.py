@@ -25,8 +25,8 @@ from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.check.census import Kind, census_finding, count_kinds
+from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import ArtemisManagement
 
 __all__ = ["Queue", "figures_finding", "paging_finding", "queue_findings"]
 

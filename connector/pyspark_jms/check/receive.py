@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.check.census import Kind, census_finding, count_kinds, describe_counts, describe_losses
+from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds, describe_counts, describe_losses
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.missing_queues import look_up_queues
-from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 

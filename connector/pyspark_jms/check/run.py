@@ -19,8 +19,8 @@ from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import ArtemisManagement
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 from pyspark_jms.stomp.link.management import StompManagementLink

@@ -102,9 +102,9 @@ def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str
 
 def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     """Over STOMP some brokers deliver a map, stream or object as a text without its content: it would be lost."""
-    from pyspark_jms.check.census import count_kinds, describe_losses
+    from pyspark_jms.check.body_type_counts import count_kinds, describe_losses
     from pyspark_jms.check.queue import Queue
-    from pyspark_jms.management.words import ArtemisManagement
+    from pyspark_jms.management.attributes import ArtemisManagement
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
 

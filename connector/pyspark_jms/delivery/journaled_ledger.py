@@ -12,15 +12,15 @@ from itertools import pairwise
 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.blocks.fit import cuts
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.delivery.backlog import Backlog
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
 from pyspark_jms.delivery.journal.stored_block import StoredBlock
-from pyspark_jms.delivery.lane import AckRound, ExpectedRedelivery, Lane, Lanes, Source
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
+from pyspark_jms.delivery.subscription_ledger import AckRound, ExpectedRedelivery, Lanes, Source, SubscriptionLedger
 from pyspark_jms.errors import DataLossError
 
 __all__ = ["JournaledLedger", "partitions_of"]
@@ -58,14 +58,14 @@ class JournaledLedger(Lanes[_Durable]):
             self._by_origin.setdefault(recognition.origin(name), Source(WITH_JOURNAL, recognition))
         super().__init__(
             [
-                Lane(self._by_origin[recognition.origin(name)], partial(self._record_confirmed, lane))
+                SubscriptionLedger(self._by_origin[recognition.origin(name)], partial(self._record_confirmed, lane))
                 for lane, (name, _, recognition) in enumerate(sources)
             ]
         )
         self._store = store
         self._sources = list(sources)
         self._partition_bytes = partition_bytes
-        self._received: list[list[Span]] = [[] for _ in sources]
+        self._received: list[list[MessageRange]] = [[] for _ in sources]
         self._backlog = Backlog()
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
         self._store.release(start)
@@ -134,12 +134,12 @@ class JournaledLedger(Lanes[_Durable]):
         """
         source = self._lanes[lane].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
-        self._received[lane] += [Span(lane, block, first, last) for first, last in new]
+        self._received[lane] += [MessageRange(lane, block, first, last) for first, last in new]
         if again:
             self.recognised += len(again)
             ids = [identifier for index, _ in again if (identifier := block.ids[index]) is not None]
             fingerprints = {source.identity(block, index): expected.fingerprint for index, expected in again}
-            size = sum(Span(lane, block, index, index + 1).size for index, _ in again)
+            size = sum(MessageRange(lane, block, index, index + 1).size for index, _ in again)
             self._lanes[lane].add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
     def due(self, lane: int) -> list[AckRound[_Durable]]:
@@ -156,7 +156,7 @@ class JournaledLedger(Lanes[_Durable]):
                 self._store_span(lane, spans[0])
                 spans.pop(0)
 
-    def _store_span(self, lane: int, span: Span) -> None:
+    def _store_span(self, lane: int, span: MessageRange) -> None:
         segment = self._segment(lane, span)
         self._store.append(segment)
         span.state = WITH_JOURNAL.after(span.state, Event.STORE)
@@ -164,7 +164,7 @@ class JournaledLedger(Lanes[_Durable]):
         ids = [identifier for identifier in span.ids if identifier is not None]
         self._lanes[lane].add_round(ids, _Durable({}, span.size, segment.first), span.state)
 
-    def _segment(self, lane: int, span: Span) -> Segment:
+    def _segment(self, lane: int, span: MessageRange) -> Segment:
         source, dialect, recognition = self._sources[lane]
         block = span.messages()
         block.ids = [recognition.identity(span.block, index) for index in range(span.first, span.last)]
@@ -222,7 +222,7 @@ class JournaledLedger(Lanes[_Durable]):
 
 def partitions_of(
     store: JournalStore, start: int, end: int, *, after_loss: bool = False
-) -> list[list[BatchPart]] | None:
+) -> list[list[PartitionSlice]] | None:
     """The partitions of a recorded batch, whichever process recorded it; None when the journal has no such batch.
 
     ``after_loss``: Spark's batch may begin where the journal holds nothing any more; what it holds up to ``end``
@@ -239,8 +239,8 @@ def partitions_of(
     ]
 
 
-def _part_of(info: SegmentInfo, first: int, last: int) -> BatchPart:
-    return BatchPart(info.source, info.dialect, first, StoredBlock(info.path, info.digest, first, last))
+def _part_of(info: SegmentInfo, first: int, last: int) -> PartitionSlice:
+    return PartitionSlice(info.source, info.dialect, first, StoredBlock(info.path, info.digest, first, last))
 
 
 def _lost_between(sequence: int, oldest: int, following: int) -> DataLossError:

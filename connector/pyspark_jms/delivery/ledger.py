@@ -19,10 +19,10 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes, Source
+from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.delivery.recognition import Recognition
-from pyspark_jms.delivery.span import Batch, Span
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
+from pyspark_jms.delivery.subscription_ledger import ExpectedRedelivery, Lanes, Source, SubscriptionLedger
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["MAX_EXPECTED", "Ledger"]
@@ -45,7 +45,7 @@ class _Again(NamedTuple):
 class _Done:
     """Spans of finished batches, or redelivered messages that are acknowledged apart from their span."""
 
-    spans: list[Span]
+    spans: list[MessageRange]
     again: list[_Again]
 
 
@@ -56,10 +56,12 @@ class Ledger(Lanes[_Done]):
 
     def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
         sources = [Source(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
-        super().__init__([Lane(source, self._drop_confirmed) for source in sources for _ in range(connections)])
+        super().__init__(
+            [SubscriptionLedger(source, self._drop_confirmed) for source in sources for _ in range(connections)]
+        )
         self._lost_messages = [0] * self.lanes
         """How many redeliveries of each lane's last lost connection were expected."""
-        self._waiting: deque[Span] = deque()
+        self._waiting: deque[MessageRange] = deque()
         self._batches: deque[Batch] = deque()
         self._start = start
         self.offered = self.done = start
@@ -85,7 +87,7 @@ class Ledger(Lanes[_Done]):
         if again:
             self._bind(lane, block, again)
         for first, last in new:
-            self._add(Span(lane, block, first, last))
+            self._add(MessageRange(lane, block, first, last))
 
     def _bind(self, lane: int, block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
         self.recognised += len(again)
@@ -112,7 +114,7 @@ class Ledger(Lanes[_Done]):
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """Cut the next batch from what waits, at least one message of it, and return its end."""
-        spans: list[Span] = []
+        spans: list[MessageRange] = []
         messages, size = 0, 0
         while self._waiting:
             span = self._waiting[0]
@@ -160,7 +162,7 @@ class Ledger(Lanes[_Done]):
         """Everything below ``sequence`` is done, and due to be acknowledged."""
         last = State.OFFERED if sequence <= self.offered else State.RECEIVED
         WITHOUT_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
-        finished: dict[int, list[Span]] = {}
+        finished: dict[int, list[MessageRange]] = {}
         moved: dict[int, list[tuple[MessageBlock, int]]] = {}
         while self._batches and self._batches[0].end <= sequence:
             for span in self._batches.popleft().spans:
@@ -175,7 +177,7 @@ class Ledger(Lanes[_Done]):
         for lane, messages in moved.items():
             self._acknowledge_apart(lane, messages, State.DONE)
 
-    def _finish_lane(self, lane: int, spans: list[Span]) -> None:
+    def _finish_lane(self, lane: int, spans: list[MessageRange]) -> None:
         known = self._lanes[lane]
         ids = [identifier for span in spans for identifier in span.own_ids if identifier is not None]
         if len(ids) < sum(map(len, spans)):
@@ -186,7 +188,7 @@ class Ledger(Lanes[_Done]):
             self._drop(spans)
 
     @staticmethod
-    def _finish_lost(source: Source, spans: list[Span]) -> None:
+    def _finish_lost(source: Source, spans: list[MessageRange]) -> None:
         finished = set(map(id, spans))
         for expected in chain.from_iterable(source.expected.values()):
             if id(expected.span) in finished:
@@ -232,7 +234,7 @@ class Ledger(Lanes[_Done]):
         self.waiting_bytes -= sum(span.size for span in forgotten)
         self._drop(forgotten)
 
-    def _expect(self, lane: int, span: Span, state: State, *, bound: bool, every: bool = True) -> None:
+    def _expect(self, lane: int, span: MessageRange, state: State, *, bound: bool, every: bool = True) -> None:
         """Of the span's messages those that the lane delivered. ``bound``: their first deliveries are part of a batch
         and get the new ids. Not ``every``: only messages of which an equal one is the same.
         """
@@ -256,14 +258,14 @@ class Ledger(Lanes[_Done]):
 
     # --- counting ------------------------------------------------------------------------------
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: MessageRange) -> None:
         self._waiting.append(span)
         self.waiting_messages += len(span)
         self.waiting_bytes += span.size
         self.in_flight_messages += len(span)
         self.in_flight_bytes += span.size
 
-    def _drop(self, spans: list[Span]) -> None:
+    def _drop(self, spans: list[MessageRange]) -> None:
         self.in_flight_messages -= sum(len(span) for span in spans)
         self.in_flight_bytes -= sum(span.size for span in spans)
 

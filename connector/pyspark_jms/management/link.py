@@ -17,7 +17,7 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     UnsupportedError,
 )
-from pyspark_jms.management.words import Listing, Management
+from pyspark_jms.management.attributes import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 

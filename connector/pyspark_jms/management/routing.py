@@ -7,8 +7,8 @@ refuses every later STOMP subscription to the topic.
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.wildcards import has_wildcards
+from pyspark_jms.management.attributes import ArtemisManagement, Management
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.words import ArtemisManagement, Management
 
 __all__ = ["is_fully_qualified", "is_kept", "is_read_topic", "routing_of"]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of
-from pyspark_jms.delivery.span import Batch
+from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink
@@ -19,9 +19,9 @@ _NEARLY_FULL = 16
 
 def received_partitions(
     batch: Batch, links: Sequence[SourceLink], partition_bytes: int, memory: SharedMemory | None
-) -> Iterator[list[BatchPart]]:
+) -> Iterator[list[PartitionSlice]]:
     """``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks."""
-    parts: list[BatchPart] = []
+    parts: list[PartitionSlice] = []
     first, room = batch.start, partition_bytes
     for whole in batch.spans:
         rest = whole
@@ -31,7 +31,7 @@ def received_partitions(
                 taken, rest = rest.cut(fits)
                 link, block = links[taken.lane], taken.messages()
                 place = block if memory is None else memory.put(block)
-                parts.append(BatchPart(str(link.subscription.destination), link.dialect.name, first, place))
+                parts.append(PartitionSlice(str(link.subscription.destination), link.dialect.name, first, place))
                 first += fits
                 room -= taken.size
             if len(rest) or room < partition_bytes // _NEARLY_FULL:
@@ -43,7 +43,7 @@ def received_partitions(
 
 def recorded_partitions(
     store: JournalStore, first: int, last: int, options: SourceOptions, *, seen: bool
-) -> Iterator[list[BatchPart]]:
+) -> Iterator[list[PartitionSlice]]:
     """``seen``: tasks can read the journal's folder, so a part names the place and does not carry the messages."""
     must_be_whole = options.fail_on_data_loss
     partitions = partitions_of(store, first, last, after_loss=not must_be_whole)

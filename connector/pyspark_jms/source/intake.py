@@ -4,18 +4,18 @@ import time
 from collections.abc import Iterable
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.idle_check import IdleCheck
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.silence import Silence
 from pyspark_jms.source.subscriptions import Subscriptions
-from pyspark_jms.source.upkeep import Upkeep
 
 __all__ = ["Intake"]
 
@@ -33,7 +33,7 @@ class Intake:
         subscriptions: Subscriptions,
         ledger: DeliveryLedger,
         store: JournalStore | None,
-        upkeep: Upkeep,
+        upkeep: AckLoop,
         diverter: Diverter,
         counts: Counts,
         drain: Drain | None,
@@ -46,7 +46,7 @@ class Intake:
         self._diverter = diverter
         self._counts = counts
         self._drain = drain
-        self._silence = Silence()
+        self._silence = IdleCheck()
         self._known_links = list(subscriptions.links)
         """Those that the drain knows: a connection that was replaced is another link."""
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.part import BatchPart
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -83,7 +83,7 @@ class LogProtocol(SourceProtocol, Protocol):
 class _Piece:
     """Messages of one block, and the offset of each message of the block."""
 
-    span: Span
+    span: MessageRange
     offsets: Sequence[int]
 
     @property
@@ -115,7 +115,7 @@ class _Log:
             come += len(block)
             wanted = sum(self.target is None or each < self.target for each in offsets)
             if wanted:
-                self.waiting.append(_Piece(Span(self.lane, block, 0, wanted), offsets))
+                self.waiting.append(_Piece(MessageRange(self.lane, block, 0, wanted), offsets))
             self.position = offsets[-1] + 1
         return come
 
@@ -135,7 +135,7 @@ class LogSource:
         self._arrivals = protocol.arrivals()
         self._tasks = TaskInputs(options, protocol)
         self._logs = [_Log(lane, destination) for lane, destination in enumerate(options.destinations)]
-        self._batches: dict[int, list[Span]] = {}
+        self._batches: dict[int, list[MessageRange]] = {}
         """End of a batch → its messages, until it is done."""
         self._repeats: set[int] = set()
         """Ends of batches that another link has received."""
@@ -307,9 +307,9 @@ class LogSource:
         memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
         return self._tasks.of(self._parts(spans, first, memory), self._dialects)
 
-    def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[Span]:
+    def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[MessageRange]:
         """The messages of a batch that an earlier process has received."""
-        spans: list[Span] = []
+        spans: list[MessageRange] = []
         for log in self._logs:
             if log.name not in begin:
                 continue
@@ -327,7 +327,7 @@ class LogSource:
             )
         return spans
 
-    def _range(self, link: LogLink, log: _Log, begin: int, end: int) -> Iterator[Span]:
+    def _range(self, link: LogLink, log: _Log, begin: int, end: int) -> Iterator[MessageRange]:
         following = begin
         while following < end:
             taken = link.take() or link.take_to_end()
@@ -337,10 +337,10 @@ class LogSource:
                 first = sum(each < begin for each in offsets)
                 last = sum(each < end for each in offsets)
                 if first < last:
-                    yield Span(log.lane, block, first, last)
+                    yield MessageRange(log.lane, block, first, last)
                 following = offsets[-1] + 1
 
-    def _parts(self, spans: Sequence[Span], first: int, memory: Any) -> Iterator[list[BatchPart]]:
+    def _parts(self, spans: Sequence[MessageRange], first: int, memory: Any) -> Iterator[list[PartitionSlice]]:
         """One part a task: spans are cut at ``partitionBytes``."""
         dialect = next(iter(self._dialects))
         for span in spans:
@@ -349,7 +349,7 @@ class LogSource:
                 piece, rest = rest.cut(rest.fit(size=self._options.partition_bytes, at_least_one=True))
                 block = piece.messages()
                 place = block if memory is None else memory.put(block)
-                yield [BatchPart(self._logs[piece.lane].name, dialect, first, place)]
+                yield [PartitionSlice(self._logs[piece.lane].name, dialect, first, place)]
                 first += len(piece)
 
     # --- done batches and figures --------------------------------------------------------------

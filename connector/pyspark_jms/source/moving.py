@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.columns.good_rows import good_rows
 from pyspark_jms.columns.ragged import Int64s
 from pyspark_jms.errors import InvalidDestinationError
@@ -219,7 +219,7 @@ class _Mover:
         return [target for target in targets if isinstance(target, Destination)]
 
     def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
-        place = BatchPart(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
+        place = PartitionSlice(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
         return rows_of(place, self._options, self._protocol)[0]
 
     def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:

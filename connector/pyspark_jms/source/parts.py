@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError
@@ -14,7 +14,7 @@ from pyspark_jms.source.links import SourceProtocol
 __all__ = ["may_drop", "rows_of"]
 
 
-def rows_of(part: BatchPart, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
+def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
     """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
 
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not

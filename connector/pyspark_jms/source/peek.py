@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.part import BatchPart
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -60,7 +60,7 @@ def peek(
             continue
         look = _Look(options, protocol, destination, queue)
         for span, link in look.spans(limited):
-            part = BatchPart(str(destination), link.dialect.name, shown, span.messages())
+            part = PartitionSlice(str(destination), link.dialect.name, shown, span.messages())
             shown += len(span)
             yield rows_of(part, options, protocol)[0]
         look.warn_of_rest(limits)
@@ -79,7 +79,7 @@ class _Room:
     def is_left(self) -> bool:
         return self.messages > 0 and self.size > 0
 
-    def take(self, come: Span) -> Span:
+    def take(self, come: MessageRange) -> MessageRange:
         """The first messages that have room. The first one of all has, whatever its size."""
         fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self._is_begun)
         taken = come.cut(fits)[0]
@@ -103,7 +103,7 @@ class _Look:
         self._shown = 0
         self._is_whole = self._is_used_up = self._met_later = False
 
-    def spans(self, limited: _Room) -> Iterator[tuple[Span, SourceLink]]:
+    def spans(self, limited: _Room) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
         options = self._options
         has_limits = options.peek_messages is not None or options.peek_bytes is not None
@@ -125,12 +125,12 @@ class _Look:
     def _whole_queue(self) -> _Room:
         return _Room(_NO_LIMIT if self._found is None else self._found.messages, _NO_LIMIT)
 
-    def _receive(self, link: SourceLink, room: _Room, pause: Any) -> Iterator[tuple[Span, SourceLink]]:
+    def _receive(self, link: SourceLink, room: _Room, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
         quiet_since = time.monotonic()
         while True:
             for block in filter(len, link.take()):  # the mark that ends a browse may leave an empty one
                 earlier = self._sent_before_start(link, block)
-                shown = room.take(Span(0, block, 0, earlier))
+                shown = room.take(MessageRange(0, block, 0, earlier))
                 if shown:
                     self._shown += len(shown)
                     yield shown, link

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter

@@ -6,16 +6,17 @@ Everything here runs on the one thread that Spark's calls come on; the threads o
 import contextlib
 import time
 
-from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.delivery.ledger import Ledger
-from pyspark_jms.delivery.span import Batch
+from pyspark_jms.delivery.ledger_interface import DeliveryLedger
+from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
@@ -25,7 +26,6 @@ from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
-from pyspark_jms.source.upkeep import Upkeep
 
 __all__ = ["Receiver"]
 
@@ -61,7 +61,7 @@ class Receiver:
         self._diverter = Diverter(options, protocol, stop.pause)
         self._subscriptions = Subscriptions(options, protocol, stop.pause)
         self._in_memory, self._ledger = self._open(protocol, sequence, selector_digest, restarted=restarted)
-        self._upkeep = Upkeep(self._subscriptions, self._ledger, store, self._progress.counts)
+        self._upkeep = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
         self._intake = self._new_intake(draining)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""

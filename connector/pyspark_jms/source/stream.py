@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.batches import received_partitions, recorded_partitions
@@ -106,7 +106,7 @@ class StreamSource:
         tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
         return self._tasks.of(tasks, {link.dialect.name for link in self._receiver.links} if self._receiver else ())
 
-    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
+    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
         """Nothing of a batch that another process received: its messages were not acknowledged and are redelivered."""
         receiver = self._receiver
         batch = None if receiver is None else receiver.batch(first, last)
@@ -116,7 +116,7 @@ class StreamSource:
         memory = self._tasks.memory_for(last) if here else None
         return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
 
-    def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[BatchPart]]:
+    def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
         assert self._options.journal is not None
         return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.errors import CorruptJournalError, JournalError
 from pyspark_jms.options.source import SourceOptions
@@ -23,7 +23,7 @@ _NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
 class TaskInput:
     """What one task reads, and where it may post what only a task knows."""
 
-    parts: list[BatchPart]
+    parts: list[PartitionSlice]
     question: MailAddress | None = None
     drops: MailAddress | None = None
 
@@ -90,7 +90,7 @@ class TaskInputs(TaskReports):
         """Memory for the batch that ends there, if the machine has such memory."""
         return self._memory if self._memory.begin(end) else None
 
-    def of(self, tasks: Iterable[list[BatchPart]], dialects: Collection[str]) -> list[TaskInput]:
+    def of(self, tasks: Iterable[list[PartitionSlice]], dialects: Collection[str]) -> list[TaskInput]:
         made = list(tasks)
         question, drops = self.addresses(dialects)
         return [TaskInput(task, question, drops) for task in made]
@@ -117,7 +117,7 @@ def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol)
         yield rows
 
 
-def _loaded(part: BatchPart) -> BatchPart:
+def _loaded(part: PartitionSlice) -> PartitionSlice:
     """A task that cannot read the journal gets an error about its place, and not about the folder."""
     try:
         return part.load()

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Verdict
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
 KEPT = Kept(name="state", match="state.#", patience_seconds=30, deliveries=3, harm="rows may be written twice")
 DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ"}

@@ -11,7 +11,7 @@ from pyspark_jms.check.queue import Queue
 from pyspark_jms.check.receive import _ReceivedIds, receive_findings
 from pyspark_jms.check.run import CheckRequest, run_checks
 from pyspark_jms.errors import UnconvertibleMessageError
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT as WORDS
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient
 

@@ -12,7 +12,7 @@ from model_broker import BY_PRODUCER, RECOGNITION, UNNAMED, ModelBroker, block_o
 
 from pyspark_jms.delivery import ledger as ledger_module
 from pyspark_jms.delivery.ledger import Ledger
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
 
 
@@ -194,7 +194,7 @@ def test_a_message_larger_than_the_limit_goes_alone():
 
 
 def test_spans():
-    span = Span(3, run(1, 4, 5, 6), 1, 3)
+    span = MessageRange(3, run(1, 4, 5, 6), 1, 3)
     assert (len(span), span.size, numbers(span.messages().data)) == (2, 20, [5, 6])
     one, two = span.cut(1)
     assert (one.first, one.last, two.first, two.last, two.lane) == (1, 2, 2, 3, 3)

@@ -10,9 +10,9 @@ from waiting import wait_until
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.routing import is_fully_qualified
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.testing import EmbeddedArtemis, User

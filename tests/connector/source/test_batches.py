@@ -3,7 +3,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_jms.delivery.span import Batch, Span
+from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.source.batches import received_partitions
@@ -27,7 +27,7 @@ def block_of(sizes):
 def test_partitions_hold_every_message_once_in_order_within_their_bytes(blocks, partition_bytes):
     spans, count = [], 0
     for lane, sizes in enumerate(blocks):
-        spans.append(Span(lane % 2, block_of(sizes), 0, len(sizes)))
+        spans.append(MessageRange(lane % 2, block_of(sizes), 0, len(sizes)))
         count += len(sizes)
     tasks = list(received_partitions(Batch(100, 100 + count, tuple(spans)), LINKS, partition_bytes, None))
     assert all(tasks)

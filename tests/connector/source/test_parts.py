@@ -4,7 +4,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.columns.read_columns import read_columns
 from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions
@@ -30,12 +30,12 @@ def rows(part, **more):
 
 
 def part_of(*bodies, source="queue://q"):
-    return BatchPart(source, "artemis", 0, block_of(*bodies))
+    return PartitionSlice(source, "artemis", 0, block_of(*bodies))
 
 
 def test_a_part_of_the_middle_decodes_by_itself_wherever_it_travels():
     block = block_of(b"zero", b"one", b"two", b"three").slice(1, 3)
-    batch, dropped = rows(pickle.loads(pickle.dumps(BatchPart("queue://q", "artemis", 41, block))))
+    batch, dropped = rows(pickle.loads(pickle.dumps(PartitionSlice("queue://q", "artemis", 41, block))))
     assert [(row["sequence"], row["text"], row["delivery_id"]) for row in batch.to_pylist()] == [
         (41, "one", "q/1"),
         (42, "two", "q/2"),
@@ -101,4 +101,4 @@ def typed_part(*values):
     scanner = FrameScanner(max_body_bytes=1000)
     for n, value in enumerate(values):
         scanner.feed(f"MESSAGE\nsubscription:1\nmessage-id:9,{n}\ndestination:q\nn:{value}\n\na\0\n".encode())
-    return BatchPart("queue://q", "artemis", 0, scanner.take())
+    return PartitionSlice("queue://q", "artemis", 0, scanner.take())

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.task_inputs import TaskInputs, read_task
 
@@ -26,7 +26,7 @@ OPTIONS = SourceOptions.parse(
 def part(place=None):
     block = MessageBlock(TEXT)
     block.ends.append(len(TEXT))
-    return BatchPart("queue://q", "artemis", 7, place or block)
+    return PartitionSlice("queue://q", "artemis", 7, place or block)
 
 
 def test_a_task_answers_where_it_runs_and_what_it_dropped(inputs):

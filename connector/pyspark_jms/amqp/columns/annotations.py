@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.fields import numbers
-from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Entries

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.flat import Flat, flatten, only_of_types
+from pyspark_jms.amqp.columns.flattened_entries import FlattenedEntries, flatten, only_of_types
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
 from pyspark_jms.amqp.columns.refusals import Refusals
@@ -184,7 +184,7 @@ class _Bodies:
         offsets, absent = pa.array(flat.offsets, pa.int32()), pa.array(self.kinds != _STREAM)
         return pa.ListArray.from_arrays(offsets, typed, mask=absent)
 
-    def _typed(self, flat: Flat) -> pa.Array:
+    def _typed(self, flat: FlattenedEntries) -> pa.Array:
         values = [element_types(flat), texts_of(self.reader, flat, self.refusals)]
         return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
 

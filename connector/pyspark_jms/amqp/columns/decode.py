@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
-from pyspark_jms.amqp.columns.inside import TooManyAtOnceError
+from pyspark_jms.amqp.columns.compound_cursor import TooManyAtOnceError
 from pyspark_jms.amqp.columns.merge import merged, stacked
 from pyspark_jms.amqp.columns.one_message import Reading, read_message
 from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError

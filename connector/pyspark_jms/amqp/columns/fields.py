@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import NULL, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints, Mask, Pieces, cut, is_utf8, not_utf8

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, ByteReader
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.fields import string
-from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
 from pyspark_jms.columns.cut import Ints, Uint8s, contents, cut, require_offsets

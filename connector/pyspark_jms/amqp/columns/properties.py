@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader, Code
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.fields import field_at
-from pyspark_jms.amqp.columns.flat import flatten, only_of_types
-from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.flattened_entries import flatten, only_of_types
 from pyspark_jms.amqp.columns.names import Names, names_of
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import IS_PROPERTY, NUMBER, SEQUENCES, property_types, texts_of

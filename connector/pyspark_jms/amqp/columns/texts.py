@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, SYM8, SYM32, ByteReader
-from pyspark_jms.amqp.columns.flat import Flat
+from pyspark_jms.amqp.columns.flattened_entries import FlattenedEntries
 from pyspark_jms.amqp.columns.ids import uuid_texts
 from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
@@ -53,29 +53,29 @@ IS_PROPERTY[_CHAR] = False
 """By constructor: whether such values are read all at once."""
 
 
-def element_types(flat: Flat) -> pa.Array:
+def element_types(flat: FlattenedEntries) -> pa.Array:
     """The JMS type of each value. A value that is not ``IS_ELEMENT`` has been refused before."""
     return _types(flat, _OF_ELEMENTS)
 
 
-def property_types(flat: Flat) -> pa.Array:
+def property_types(flat: FlattenedEntries) -> pa.Array:
     """The type of each value, that of AMQP where JMS has no such property."""
     return _types(flat, _OF_PROPERTIES)
 
 
-def _types(flat: Flat, numbers: Ints) -> pa.Array:
+def _types(flat: FlattenedEntries, numbers: Ints) -> pa.Array:
     if isinstance(flat.code, np.ndarray):
         return TYPES.take(pa.array(numbers[flat.code]))
     return flat.pick_each(TYPES, [int(numbers[code]) for code in flat.code])
 
 
-def texts_of(reader: ByteReader, flat: Flat, refusals: Refusals) -> pa.Array:
+def texts_of(reader: ByteReader, flat: FlattenedEntries, refusals: Refusals) -> pa.Array:
     """The text of each value, null for a null."""
     return _Texts(reader, flat, refusals).column()
 
 
 class _Texts:
-    def __init__(self, reader: ByteReader, flat: Flat, refusals: Refusals) -> None:
+    def __init__(self, reader: ByteReader, flat: FlattenedEntries, refusals: Refusals) -> None:
         self._reader = reader
         self._flat = flat
         self._index = np.zeros(len(flat), np.int64)

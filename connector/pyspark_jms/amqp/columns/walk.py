@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, STR8, STR32, SYM8, SYM32, ByteReader, Compounds
-from pyspark_jms.amqp.columns.heads import Heads
-from pyspark_jms.amqp.columns.inside import Entry, Field, Inside
+from pyspark_jms.amqp.columns.cached_cursor import CachedCursor
+from pyspark_jms.amqp.columns.compound_cursor import CompoundCursor, Entry, Field
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -133,7 +133,7 @@ class _Cursors:
         self._reader = reader
         self._max_elements = max_elements
         self.at = begins
-        self._heads = Heads(reader, begins)
+        self._heads = CachedCursor(reader, begins)
         self._ends = ends
         self._every = np.arange(len(begins))
         self.bad: Mask = np.zeros(len(begins), np.bool_)
@@ -154,12 +154,12 @@ class _Cursors:
         self._go_on(inside)
         return found
 
-    def _go_on(self, inside: Inside) -> None:
+    def _go_on(self, inside: CompoundCursor) -> None:
         """Keep the strips of the rows, if they all have come to the end of the section together."""
         if len(inside.heads) == len(self._every) and (inside.heads.at == self.at).all():
             self._heads = inside.heads
 
-    def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> Inside | None:
+    def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> CompoundCursor | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""
         words = self._heads.words()
         wanted = section << 16 | _DESCRIPTOR
@@ -173,10 +173,12 @@ class _Cursors:
         found = self._reader.compounds(begin, self._ends[rows], codes)
         self.at = self.at.copy()
         self.at[rows] = np.where(found.bad, begin, found.end)
-        self._heads = Heads(self._reader, self.at)
-        return Inside(self._reader, self.bad, rows, _with_most(found, most), Heads(self._reader, found.first))
+        self._heads = CachedCursor(self._reader, self.at)
+        return CompoundCursor(
+            self._reader, self.bad, rows, _with_most(found, most), CachedCursor(self._reader, found.first)
+        )
 
-    def _inside_all(self, codes: tuple[int, int, int], most: int) -> Inside:
+    def _inside_all(self, codes: tuple[int, int, int], most: int) -> CompoundCursor:
         """The same where every row has the section."""
         heads, begin = self._heads, self.at + _SECTION
         words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
@@ -186,8 +188,8 @@ class _Cursors:
         else:
             heads.step(_SECTION + found.step)
         self.at = np.where(found.bad, begin, found.end)
-        self._heads = Heads(self._reader, self.at)
-        return Inside(self._reader, self.bad, self._every, _with_most(found, most), heads)
+        self._heads = CachedCursor(self._reader, self.at)
+        return CompoundCursor(self._reader, self.bad, self._every, _with_most(found, most), heads)
 
     def body(self) -> tuple[Ints, Field]:
         """The code of each body section and its value, which ends the message. Moves on to the constructor."""
@@ -196,7 +198,7 @@ class _Cursors:
         start, stop = self._ends.copy(), self._ends.copy()
         rows = np.flatnonzero((self.at < self._ends) & ~self.bad)
         if len(rows):
-            heads = self._heads if len(rows) == len(self._every) else Heads(self._reader, self.at[rows])
+            heads = self._heads if len(rows) == len(self._every) else CachedCursor(self._reader, self.at[rows])
             words, ends = heads.words(), self._ends[rows]
             section[rows] = words >> 16 & 0xFF
             known = (words & _DESCRIPTOR_MASK == _DESCRIPTOR) & (section[rows] >= DATA) & (section[rows] <= VALUE)
@@ -216,13 +218,15 @@ def entries_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMEN
 
 def elements_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMENTS) -> tuple[Entries, Mask]:
     """The elements of the lists at positions, and which lists cannot be read."""
-    return _of_bodies(_lists(reader, at, limit, LIST_CODES, most), Inside.elements)
+    return _of_bodies(_lists(reader, at, limit, LIST_CODES, most), CompoundCursor.elements)
 
 
-def _lists(reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], most: int) -> tuple[Inside, Mask]:
+def _lists(
+    reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], most: int
+) -> tuple[CompoundCursor, Mask]:
     bad = np.zeros(len(at), np.bool_)
     compounds = _with_most(reader.compounds(at, limit, codes), most)
-    return Inside(reader, bad, np.arange(len(at)), compounds, Heads(reader, compounds.first)), bad
+    return CompoundCursor(reader, bad, np.arange(len(at)), compounds, CachedCursor(reader, compounds.first)), bad
 
 
 def _with_most(found: Compounds, most: int) -> Compounds:
@@ -230,7 +234,9 @@ def _with_most(found: Compounds, most: int) -> Compounds:
     return found._replace(bad=found.bad | (found.counts > most))
 
 
-def _of_bodies(lists: tuple[Inside, Mask], read: Callable[[Inside], Iterator[Entry]]) -> tuple[Entries, Mask]:
+def _of_bodies(
+    lists: tuple[CompoundCursor, Mask], read: Callable[[CompoundCursor], Iterator[Entry]]
+) -> tuple[Entries, Mask]:
     inside, bad = lists
     found = list(read(inside))
     if bad.any():

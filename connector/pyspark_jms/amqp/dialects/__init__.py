@@ -8,7 +8,7 @@ from pyspark_jms.amqp.dialects.rabbitmq import RABBITMQ
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedName, RefusedSubscriptions
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
 __all__ = [
     "AMQP",

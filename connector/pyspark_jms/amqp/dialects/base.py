@@ -9,7 +9,7 @@ from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.refused_names import RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.attributes import Management
 
 __all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
 

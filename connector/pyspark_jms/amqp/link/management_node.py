@@ -16,8 +16,8 @@ from pyspark_jms.errors import (
     MalformedFrameError,
     UnsupportedError,
 )
+from pyspark_jms.management.attributes import READ
 from pyspark_jms.management.link import ManagementLink, unknown_resource
-from pyspark_jms.management.words import READ
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["NodeManagementLink", "open_amqp_management"]

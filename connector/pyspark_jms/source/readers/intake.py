@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
-from pyspark_jms.delivery.span import Span
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.progress import Counts
@@ -118,8 +118,8 @@ class TaskIntake:
         blocks = [(number, block) for number in numbers for block in link.sources[number].take(only_full=True)]
         return self._add(link, self._spans(link, blocks, value), value)
 
-    def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[Span]:
-        spans: list[Span] = []
+    def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[MessageRange]:
+        spans: list[MessageRange] = []
         for number in numbers:
             link.sources[number].check()
             letters, skipped = divert_oversized(link, number, self._options)
@@ -128,8 +128,8 @@ class TaskIntake:
             spans += self._spans(link, [(number, block) for block in link.sources[number].take()], value)
         return spans
 
-    def _spans(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[Span]:
-        before, spans = value.deliveries, list[Span]()
+    def _spans(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[MessageRange]:
+        before, spans = value.deliveries, list[MessageRange]()
         for number, block in blocks:
             source = link.sources[number]
             value.deliveries = max(value.deliveries, source.most_deliveries(block))
@@ -139,7 +139,7 @@ class TaskIntake:
             self.suspect = max(link.sources[number].suspect(block) for number, block in blocks)[1]
         return spans
 
-    def _of_block(self, link: ReaderLink, number: int, block: MessageBlock) -> list[Span]:
+    def _of_block(self, link: ReaderLink, number: int, block: MessageBlock) -> list[MessageRange]:
         """The messages of a block that become rows, in runs between those that do not."""
         source, drain = link.sources[number], self._drain
         upto = drain.sent_before_start(number, source, block, now_ms=time.time() * 1000) if drain else len(block)
@@ -148,10 +148,10 @@ class TaskIntake:
         bad = divert_unmappable(link, number, block, upto, self._options)
         self.dead_letters += len(bad)
         edges = [-1, *sorted(bad), upto]
-        spans = [Span(number, block, a + 1, b) for a, b in pairwise(edges)]
+        spans = [MessageRange(number, block, a + 1, b) for a, b in pairwise(edges)]
         return [span for span in spans if len(span)]
 
-    def _add(self, link: ReaderLink, spans: list[Span], value: NewValue) -> bool:
+    def _add(self, link: ReaderLink, spans: list[MessageRange], value: NewValue) -> bool:
         """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
         for at, span in enumerate(spans):
             size, most = self._options.max_bytes - value.size, self._options.max_messages
@@ -172,7 +172,7 @@ def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:
     return sum(messages for messages, _ in figures), sum(size for _, size in figures)
 
 
-def _release(link: ReaderLink, spans: list[Span]) -> None:
+def _release(link: ReaderLink, spans: list[MessageRange]) -> None:
     """Give messages back: they return to the head of their queue, in their order."""
     for span in spans:
         link.sources[span.lane].release([each for each in span.ids if each is not None])

@@ -1,7 +1,7 @@
 """The value that a task receives: its messages are numbered, and sent while others are still received."""
 
 from pyspark_jms.blocks.staged import pack_all
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.source.readers.links import ReaderLink
 from pyspark_jms.source.readers.runs import Run
 
@@ -26,7 +26,7 @@ class NewValue:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def add(self, span: Span) -> None:
+    def add(self, span: MessageRange) -> None:
         """Send the messages in blocks, in the open transaction."""
         dialect = self._link.dialect.name
         source, part = str(self._link.sources[span.lane].subscription.destination), span.messages()

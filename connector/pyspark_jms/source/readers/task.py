@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask
@@ -64,7 +64,7 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: ReaderProto
     assert isinstance(answer, Answer)
     dropped = 0
     for run in attempt.runs if answer.token.blocks else ():
-        part = BatchPart(run.source, run.dialect, run.first, run.messages)
+        part = PartitionSlice(run.source, run.dialect, run.first, run.messages)
         rows, dropped_here = rows_of(part, options, protocol)
         dropped += dropped_here
         yield rows

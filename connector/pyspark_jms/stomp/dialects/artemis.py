@@ -3,7 +3,7 @@
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders

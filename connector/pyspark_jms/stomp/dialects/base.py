@@ -6,7 +6,7 @@ from enum import Enum
 
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
-from pyspark_jms.management.words import Management
+from pyspark_jms.management.attributes import Management
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 

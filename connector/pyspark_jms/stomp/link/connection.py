@@ -26,8 +26,8 @@ from pyspark_jms.network.failures import connection_lost, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.inbox import Inbox
+from pyspark_jms.stomp.link.message_transport import MessageTransport
 from pyspark_jms.stomp.link.replies import Listener, Replies
-from pyspark_jms.stomp.link.tap import Tap
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
 __all__ = ["Connection", "connect"]
@@ -75,7 +75,7 @@ class Connection:
         self._receipt_count = 0
         self._inbox = Inbox(arrivals, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large)
         self._replies = Replies(address, arrivals, lambda: self._tap.failure)
-        self._tap = Tap(
+        self._tap = MessageTransport(
             address,
             context=settings.tls.context() if address.tls else None,
             connect_timeout=settings.connect_timeout,

@@ -38,8 +38,8 @@ from amqp_messages import (
 from plain_amqp import row_of
 from rhea_messages import RHEA
 
+from pyspark_jms.amqp.columns import compound_cursor
 from pyspark_jms.amqp.columns import decode as module
-from pyspark_jms.amqp.columns import inside
 from pyspark_jms.amqp.columns import rows as rows_module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.merge import stacked
@@ -471,13 +471,13 @@ MEASURE = """
 import sys, tracemalloc
 import pyarrow as pa
 from amqp_messages import block_of, list_, section
-from pyspark_jms.amqp.columns import inside
+from pyspark_jms.amqp.columns import compound_cursor
 from pyspark_jms.amqp.columns import rows as rows_module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import TYPES_MARKER, Destination
 
-inside._MANY_AT_ONCE = 1 << 14  # in proportion to a small block
+compound_cursor._MANY_AT_ONCE = 1 << 14  # in proportion to a small block
 elements = [bytes([code]) for code in bytes.fromhex(sys.argv[1])]
 block = block_of([section(0x77, list_(*elements * (200 // len(elements)), wide=True))] * 3000)
 tracemalloc.start()
@@ -502,8 +502,8 @@ def test_rows_that_are_read_in_pieces_are_those_that_are_read_at_once(monkeypatc
     messages = [message for count in range(1, 60) for message in with_elements(count).values()]
     random.Random(5).shuffle(messages)
     at_once = read(messages)
-    monkeypatch.setattr(inside, "_MANY_AT_ONCE", 500)
-    monkeypatch.setattr(inside, "_FEWEST_BYTES", 100)
+    monkeypatch.setattr(compound_cursor, "_MANY_AT_ONCE", 500)
+    monkeypatch.setattr(compound_cursor, "_FEWEST_BYTES", 100)
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 300)
     pieces = []
     monkeypatch.setattr(module, "stacked", lambda batches: pieces.append(len(batches)) or stacked(batches))

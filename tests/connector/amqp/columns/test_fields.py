@@ -8,9 +8,9 @@ import pytest
 from amqp_messages import FALSE, NULL, TRUE, string, ubyte, uint
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.fields import BOOLEAN, UBYTE, UINT, field_at, numbers, times
 from pyspark_jms.amqp.columns.fields import string as string_column
-from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 
 

@@ -6,8 +6,8 @@ import pytest
 from amqp_messages import NULL, binary, string, ulong, variable
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.ids import ids
-from pyspark_jms.amqp.columns.inside import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.wire.sections import id_text
 

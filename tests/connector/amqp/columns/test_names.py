@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.inside import Entry, Field
+from pyspark_jms.amqp.columns.compound_cursor import Entry, Field
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.refusals import Refusals
 

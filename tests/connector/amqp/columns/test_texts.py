@@ -7,8 +7,8 @@ from amqp_messages import Messages, int_, string, ulong
 from plain_amqp import take, typed
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.flat import flatten
-from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.compound_cursor import Field
+from pyspark_jms.amqp.columns.flattened_entries import flatten
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import NUMBER, element_types, texts_of
 

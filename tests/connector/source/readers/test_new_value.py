@@ -3,7 +3,7 @@ import random
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.blocks.block import block_of
 from pyspark_jms.blocks.staged import unpack
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.source.readers.new_value import NewValue
@@ -36,9 +36,9 @@ def received(*messages):
 def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     link, block = Link(), received(b"zero", b"one", b"two", b"three")
     value = NewValue(link, 7)
-    value.add(Span(1, block, 1, 3))
+    value.add(MessageRange(1, block, 1, 3))
     large = random.Random(1).randbytes(90_000)
-    value.add(Span(0, received(large, b"y"), 0, 2))
+    value.add(MessageRange(0, received(large, b"y"), 0, 2))
     assert [(first, count, each.source) for first, count, each in link.sent] == [
         (7, 2, "queue://b"),
         (9, 1, "queue://a"),

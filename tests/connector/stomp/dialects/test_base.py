@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.words import ConsumerList, Management, QueueAttributes
+from pyspark_jms.management.attributes import ConsumerList, Management, QueueAttributes
 from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders

@@ -4,20 +4,20 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from pyspark_jms.delivery.face import DeliveryLedger
 from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 
-__all__ = ["Upkeep"]
+__all__ = ["AckLoop"]
 
 _LONGEST_COUNTED_SECONDS = 600.0
 """Longest time between two polls that counts as time of the subscription: some batches take that long."""
 
 
-class Upkeep:
+class AckLoop:
     """Sends acknowledgements over links that may fail, and keeps the ledger consistent with them."""
 
     def __init__(

@@ -2,10 +2,10 @@ from collections import Counter
 
 import pytest
 
-from pyspark_jms.check.census import Kind, census_finding, count_kinds, describe_counts, describe_losses
+from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds, describe_counts, describe_losses
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.jms.model import BODY_MARKER
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT as WORDS
 
 
 def listed(*codes):

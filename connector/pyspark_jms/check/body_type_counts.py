@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.jms.model import BODY_MARKER, BodyType
-from pyspark_jms.management.words import ArtemisManagement
+from pyspark_jms.management.attributes import ArtemisManagement
 
 __all__ = ["Kind", "census_finding", "count_kinds", "describe_counts", "describe_losses"]
 

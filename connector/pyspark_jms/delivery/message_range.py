@@ -7,11 +7,11 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.fit import fit
 from pyspark_jms.delivery.states import State
 
-__all__ = ["Batch", "Span"]
+__all__ = ["Batch", "MessageRange"]
 
 
 @dataclass(slots=True)
-class Span:
+class MessageRange:
     """Messages ``first`` to ``last`` (not included) of one block of one lane, all in one state.
 
     The block is shared, not cut: ledgers write the new ids of redelivered messages into it, with ``bind``.
@@ -64,11 +64,11 @@ class Span:
         """As ``blocks.fit``, of its messages."""
         return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
-    def cut(self, messages: int) -> "tuple[Span, Span]":
+    def cut(self, messages: int) -> "tuple[MessageRange, MessageRange]":
         middle = self.first + messages
         return (
-            Span(self.lane, self.block, self.first, middle, self.state),
-            Span(self.lane, self.block, middle, self.last, self.state),
+            MessageRange(self.lane, self.block, self.first, middle, self.state),
+            MessageRange(self.lane, self.block, middle, self.last, self.state),
         )
 
 
@@ -78,4 +78,4 @@ class Batch:
 
     start: int
     end: int
-    spans: tuple[Span, ...]
+    spans: tuple[MessageRange, ...]

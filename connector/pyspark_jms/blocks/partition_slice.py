@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
 
-__all__ = ["BatchPart", "Place"]
+__all__ = ["PartitionSlice", "Place"]
 
 
 class Place(Protocol):
@@ -19,7 +19,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchPart:
+class PartitionSlice:
     """Consecutive messages of one subscription, with sequences from ``first_sequence`` on."""
 
     source: str
@@ -30,6 +30,6 @@ class BatchPart:
     def __len__(self) -> int:
         return len(self.place)
 
-    def load(self) -> "BatchPart":
+    def load(self) -> "PartitionSlice":
         """The same part with its messages at hand."""
         return replace(self, place=self.place.load())

@@ -2,7 +2,7 @@ import pickle
 from array import array
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.part import BatchPart
+from pyspark_jms.blocks.partition_slice import PartitionSlice
 
 BLOCK = MessageBlock(b"onetwo", array("q", [1, 4]), array("q", [3, 6]))
 
@@ -18,12 +18,12 @@ class Elsewhere:
 
 
 def test_its_messages_may_be_elsewhere():
-    part = BatchPart("queue://q", "artemis", 7, Elsewhere())
+    part = PartitionSlice("queue://q", "artemis", 7, Elsewhere())
     assert len(part) == 2
-    assert part.load() == BatchPart("queue://q", "artemis", 7, BLOCK)
+    assert part.load() == PartitionSlice("queue://q", "artemis", 7, BLOCK)
 
 
 def test_travels_and_shows_no_payload():
-    part = BatchPart("queue://q", "artemis", 7, BLOCK.slice(1, 2))
+    part = PartitionSlice("queue://q", "artemis", 7, BLOCK.slice(1, 2))
     assert "two" not in repr(part)
     assert pickle.loads(pickle.dumps(part)).place.message(0) == b"two"

@@ -1,9 +1,9 @@
 import pytest
 
-from pyspark_jms.delivery.face import Ack, DeliveryLedger
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger
-from pyspark_jms.delivery.lane import AckRound
 from pyspark_jms.delivery.ledger import Ledger
+from pyspark_jms.delivery.ledger_interface import Ack, DeliveryLedger
+from pyspark_jms.delivery.subscription_ledger import AckRound
 
 
 def members(protocol):

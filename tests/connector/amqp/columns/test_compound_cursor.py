@@ -5,8 +5,8 @@ import pyarrow as pa
 from amqp_messages import NULL, int_, list_, map_, string, symbol
 
 from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.heads import Heads
-from pyspark_jms.amqp.columns.inside import Inside
+from pyspark_jms.amqp.columns.cached_cursor import CachedCursor
+from pyspark_jms.amqp.columns.compound_cursor import CompoundCursor
 
 
 def inside(values, codes):
@@ -14,7 +14,7 @@ def inside(values, codes):
     at = ends - [len(value) for value in values]
     reader, bad = ByteReader(pa.py_buffer(b"".join(values) + bytes(136))), np.zeros(len(values), np.bool_)
     found = reader.compounds(at, ends, codes)
-    return Inside(reader, bad, np.arange(len(values)), found, Heads(reader, found.first)), bad
+    return CompoundCursor(reader, bad, np.arange(len(values)), found, CachedCursor(reader, found.first)), bad
 
 
 def test_elements_step_by_step():

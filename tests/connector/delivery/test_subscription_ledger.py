@@ -3,21 +3,21 @@
 import pytest
 from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text
 
-from pyspark_jms.delivery.lane import ExpectedRedelivery, Lane, Lanes, Source
-from pyspark_jms.delivery.span import Span
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
+from pyspark_jms.delivery.subscription_ledger import ExpectedRedelivery, Lanes, Source, SubscriptionLedger
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
 
 
 def lane_of(table, recognition=RECOGNITION, confirmed=None):
-    return Lane(Source(table, recognition), [].append if confirmed is None else confirmed.append)
+    return SubscriptionLedger(Source(table, recognition), [].append if confirmed is None else confirmed.append)
 
 
 def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
     source = Source(table, RECOGNITION)
     for index, message in enumerate(messages):
         known = run(1, message)
-        one = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, Span(0, known, 0, 1), index)
+        one = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, MessageRange(0, known, 0, 1), index)
         source.expect(b"%d" % message, one)
     return source
 
@@ -104,7 +104,7 @@ def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
     source = Source(WITHOUT_JOURNAL, BY_PRODUCER)
     block = equal(1, *contents)
     for index in range(len(contents)):
-        span = Span(0, block, 0, len(contents))
+        span = MessageRange(0, block, 0, len(contents))
         one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, span, index)
         source.expect(source.identity(block, index), one)
     return source
@@ -145,7 +145,7 @@ def test_gives_up():
 
 
 def test_lanes_are_apart():
-    lanes = Lanes([Lane(expecting(10), [].append), lane_of(WITHOUT_JOURNAL, None)])
+    lanes = Lanes([SubscriptionLedger(expecting(10), [].append), lane_of(WITHOUT_JOURNAL, None)])
     lanes._lanes[1].add_round([b"1,5", b"1,6"], None, State.DONE)
     assert [lanes.expects(lane) for lane in (0, 1)] == [True, False]
     assert [[ack.ids for ack in lanes.due(lane)] for lane in (0, 1)] == [[], [[b"1,5", b"1,6"]]]

@@ -22,7 +22,7 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import dial
 
-__all__ = ["Tap"]
+__all__ = ["MessageTransport"]
 
 _READ_BYTES = 1 << 18
 _DRAIN_BYTES = 1 << 22
@@ -74,7 +74,7 @@ class _Outbox(PollableQueue):  # type: ignore[misc]  # stomp.py has no type info
             self._room.notify_all()
 
 
-class Tap(Transport):  # type: ignore[misc]  # stomp.py has no type information
+class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type information
     """``feed`` gets the bytes of a read and returns the frames for stomp.py. It runs in the io thread."""
 
     def __init__(

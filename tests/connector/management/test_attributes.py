@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.management.words import ARTEMIS_MANAGEMENT, ArtemisManagement
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, ArtemisManagement
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
 WORDS = [each.management for each in (*STOMP_DIALECTS.values(), *AMQP_DIALECTS.values()) if each.management is not None]

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.recognition import Recognition, other_content
-from pyspark_jms.delivery.span import Span
 from pyspark_jms.delivery.states import Event, State, Table
 
-__all__ = ["AckRound", "ExpectedRedelivery", "Lane", "Lanes", "Source"]
+__all__ = ["AckRound", "ExpectedRedelivery", "Lanes", "Source", "SubscriptionLedger"]
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class AckRound(Generic[T]):
     what: T
     """The ledger's own record of these messages."""
     state: State
-    lane: "Lane[T]"
+    lane: "SubscriptionLedger[T]"
     receipt: str | None = None
 
     def sent(self, receipt: str) -> None:
@@ -52,7 +52,7 @@ class ExpectedRedelivery:
 
     fingerprint: bytes
     state: State
-    span: Span | None = None
+    span: MessageRange | None = None
     index: int = 0
 
 
@@ -145,7 +145,7 @@ class Source:
             del self.expected[identity]
 
 
-class Lane(Generic[T]):
+class SubscriptionLedger(Generic[T]):
     """``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed."""
 
     def __init__(self, source: Source, on_confirmed: Callable[[T], None]) -> None:
@@ -175,7 +175,7 @@ class Lanes(Generic[T]):
     may send.
     """
 
-    def __init__(self, lanes: list[Lane[T]]) -> None:
+    def __init__(self, lanes: list[SubscriptionLedger[T]]) -> None:
         self._lanes = lanes
         self.recognised = 0
         """Redelivered messages that were recognised: each is dropped, its first delivery counts."""

@@ -7,9 +7,9 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
-from pyspark_jms.source.upkeep import Upkeep
 from pyspark_jms.stomp.source import StompSource
 
 
@@ -24,7 +24,7 @@ def running(broker, queue, count):
         wait_until(lambda: subscriptions.links[0].waiting()[0] == count)
         receive(subscriptions, ledger)
         assert ledger.offer(max_messages=None, max_bytes=None) == count
-        yield Upkeep(subscriptions, ledger, None, counts), subscriptions, ledger, counts
+        yield AckLoop(subscriptions, ledger, None, counts), subscriptions, ledger, counts
     finally:
         subscriptions.close()
 

@@ -8,13 +8,13 @@ import numpy as np
 from pyspark_jms.amqp.columns.byte_reader import STRIP, ByteReader
 from pyspark_jms.columns.cut import Ints, Mask, Uint8s
 
-__all__ = ["Heads"]
+__all__ = ["CachedCursor"]
 
 _WORD = 8
 _STRIP_WORDS, _FOLDED = STRIP // _WORD, 64
 
 
-class Heads:
+class CachedCursor:
     """Positions that move on through their rows."""
 
     __slots__ = ("_at", "_differing", "_moved", "_offset", "_reader", "_strip")

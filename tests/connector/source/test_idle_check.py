@@ -14,7 +14,7 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.silence import Silence
+from pyspark_jms.source.idle_check import IdleCheck
 from pyspark_jms.stomp.source import StompSource
 
 URLS = {"stomp": "url", "amqp": "amqp_url"}
@@ -53,7 +53,7 @@ def link(broker, protocol, proxy, queue):
 
 
 def test_an_answer_proves_the_end_of_what_had_come_when_it_was_requested(link):
-    silence = Silence()
+    silence = IdleCheck()
     assert not silence.is_end([link], 3)
     wait_until(lambda: silence.is_end([link], 3))
     assert silence.is_end([link], 3), "asked once"
@@ -62,7 +62,7 @@ def test_an_answer_proves_the_end_of_what_had_come_when_it_was_requested(link):
 
 
 def test_a_late_answer_proves_nothing_of_what_came_since(link, proxy):
-    silence = Silence()
+    silence = IdleCheck()
     proxy.to_client.stall()
     assert not silence.is_end([link], 3)
     assert not silence.is_end([link], 4)
@@ -73,7 +73,7 @@ def test_a_late_answer_proves_nothing_of_what_came_since(link, proxy):
 
 
 def test_every_link_has_to_answer(broker, queue, protocol, link, proxy):
-    silence = Silence()
+    silence = IdleCheck()
     with subscribed(broker, protocol, getattr(broker, URLS[protocol]), queue) as other:
         proxy.to_client.stall()
         assert not silence.is_end([link, other], 0)
@@ -84,7 +84,7 @@ def test_every_link_has_to_answer(broker, queue, protocol, link, proxy):
 
 
 def test_a_lost_connection_proves_nothing_and_is_left_to_others(link, proxy):
-    silence = Silence()
+    silence = IdleCheck()
     proxy.cut()
     wait_until(lambda: link.is_down)
     for _ in range(3):
@@ -94,7 +94,7 @@ def test_a_lost_connection_proves_nothing_and_is_left_to_others(link, proxy):
 def test_an_error_that_stays_is_raised(broker, queue):
     url = urlsplit(broker.amqp_url)
     with Proxy(url.hostname, url.port, "amqp") as proxy, subscribed(broker, "amqp", proxy.url, queue) as link:
-        silence = Silence()
+        silence = IdleCheck()
         proxy.to_client.alter = lambda data: b"?" * len(data)
         with pytest.raises(JMSError, match="frame") as raised:
             wait_until(lambda: silence.is_end([link], 0))
@@ -102,7 +102,7 @@ def test_an_error_that_stays_is_raised(broker, queue):
 
 
 def test_a_link_without_a_sign_of_life_never_proves_an_end(broker, queue):
-    silence = Silence()
+    silence = IdleCheck()
     with subscribed(broker, "amqp", broker.amqp_url, queue, browse=True) as link:
         for _ in range(10):
             assert not silence.is_end([link], 0)
@@ -110,7 +110,7 @@ def test_a_link_without_a_sign_of_life_never_proves_an_end(broker, queue):
 
 
 def test_a_question_acknowledges_nothing_and_takes_no_credit(broker, queue, link):
-    silence = Silence()
+    silence = IdleCheck()
     fill(broker, queue, 5)
     wait_until(lambda: link.waiting()[0] == 5)
     wait_until(lambda: silence.is_end([link], 5))

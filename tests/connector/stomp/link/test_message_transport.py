@@ -13,8 +13,8 @@ from pyspark_jms.errors import ConnectionLostError, MalformedFrameError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link.connection import connect
+from pyspark_jms.stomp.link.message_transport import MessageTransport, _Outbox
 from pyspark_jms.stomp.link.producer import Producer
-from pyspark_jms.stomp.link.tap import Tap, _Outbox
 from pyspark_jms.stomp.wire.frame import parse_frame
 
 
@@ -184,6 +184,6 @@ def test_who_waits_for_room_ends_with_the_link():
 
 
 def test_a_tap_that_was_never_connected_reads_nothing():
-    tap = Tap(Address("h", 1), context=None, connect_timeout=1, send_timeout=1, feed=lambda _: [])
+    tap = MessageTransport(Address("h", 1), context=None, connect_timeout=1, send_timeout=1, feed=lambda _: [])
     assert tap.receive() == b""
     tap.disconnect_socket()

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Compounds, Values, layout_of, pick
-from pyspark_jms.amqp.columns.heads import Heads
+from pyspark_jms.amqp.columns.cached_cursor import CachedCursor
 from pyspark_jms.columns.cut import Ints, Mask
 
-__all__ = ["Entry", "Field", "Inside", "TooManyAtOnceError"]
+__all__ = ["CompoundCursor", "Entry", "Field", "TooManyAtOnceError"]
 
 _FEW_ROWS, _MANY_ENTRIES = 16, 32
 """Fewer rows than ``_FEW_ROWS`` with more entries than ``_MANY_ENTRIES`` are left to the reader of one message."""
@@ -59,10 +59,10 @@ class Entry(NamedTuple):
         return Entry(self.field.only(which), self.key, start, stop)
 
 
-class Inside:
+class CompoundCursor:
     """``bad`` is set for rows that cannot be read; they are not read again."""
 
-    def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, heads: Heads) -> None:
+    def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, heads: CachedCursor) -> None:
         """``heads``: the positions of the first elements."""
         self._reader = reader
         self._bad = bad

@@ -7,17 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import NULL, Code
-from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
 from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.first import is_first
 
-__all__ = ["Flat", "flatten", "only_of_types", "repeated"]
+__all__ = ["FlattenedEntries", "flatten", "only_of_types", "repeated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class FlattenedEntries:
     """Row i has the entries from ``offsets[i]`` to ``offsets[i + 1]``."""
 
     offsets: Ints
@@ -76,7 +76,7 @@ def only_of_types(field: Field, known: Mask, refusals: Refusals) -> Field:
     return field._replace(code=np.where(right, field.code, NULL), content=None)
 
 
-def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> Flat:
+def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> FlattenedEntries:
     """``names``: the numbers of the names of each field; any numbers for the elements of lists."""
     regular = all(len(field.rows) == rows for field in fields)
     if regular:
@@ -91,7 +91,7 @@ def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> Flat:
         start[place], stop[place] = field.start, field.stop
     name = _each(names, places, total, regular=regular)
     code = _each([field.code for field in fields], places, total, regular=regular)
-    return Flat(offsets, name, code, start, stop)
+    return FlattenedEntries(offsets, name, code, start, stop)
 
 
 def _places(fields: Fields, rows: int) -> tuple[Ints, list[slice | Ints]]:

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 from pyspark_jms.errors import JMSError
 from pyspark_jms.source.links import SourceLink
 
-__all__ = ["Silence"]
+__all__ = ["IdleCheck"]
 
 
-class Silence:
+class IdleCheck:
     """A link has at most one question without an answer, and forgets it with its connection."""
 
     def __init__(self) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.flat import flatten, repeated
-from pyspark_jms.amqp.columns.inside import Field
+from pyspark_jms.amqp.columns.compound_cursor import Field
+from pyspark_jms.amqp.columns.flattened_entries import flatten, repeated
 
 
 def field(rows, code, start):
