@@ -233,7 +233,7 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
         assert value("pyspark_jms_query_up") == 1
         assert 0 < value("pyspark_jms_received_messages_total") <= sent
         (guarantee,) = ask("query", query="pyspark_jms_guarantee_info")["result"]
-        exactly_once, with_journal = "deliveryGuarantee" in read, "journalLocation" in read
+        exactly_once, with_journal = read["deliveryGuarantee"] == "exactly-once", "journalLocation" in read
         is_staged = exactly_once and not with_journal
         assert guarantee["metric"]["guarantee"] == ("exactly-once into Spark" if exactly_once else "at-least-once")
         assert guarantee["metric"]["query"] == "orders"
