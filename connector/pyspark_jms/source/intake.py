@@ -33,7 +33,7 @@ class Intake:
         subscriptions: Subscriptions,
         ledger: DeliveryLedger,
         store: JournalStore | None,
-        upkeep: AckLoop,
+        ack_loop: AckLoop,
         diverter: Diverter,
         counts: Counts,
         drain: Drain | None,
@@ -42,11 +42,11 @@ class Intake:
         self._subscriptions = subscriptions
         self._ledger = ledger
         self._store = store
-        self._upkeep = upkeep
+        self._ack_loop = ack_loop
         self._diverter = diverter
         self._counts = counts
         self._drain = drain
-        self._silence = IdleCheck()
+        self._idle_check = IdleCheck()
         self._known_links = list(subscriptions.links)
         """Those that the drain knows: a connection that was replaced is another link."""
 
@@ -69,7 +69,7 @@ class Intake:
     def has_all(self, waiting: Waiting) -> bool:
         """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._silence.is_end([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
+        return self._idle_check.is_end([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
 
     @property
     def journal_is_full(self) -> bool:
@@ -103,12 +103,12 @@ class Intake:
         """Everything that may be taken; with a journal it is durable then, and acknowledged."""
         self._take(self._open_lanes())
         self._ledger.store_received()
-        self._upkeep.acknowledge_all()
+        self._ack_loop.acknowledge_all()
 
     def _take(self, lanes: Iterable[int]) -> None:
         links = self._subscriptions.links
         taken = [(lane, links[lane], links[lane].take()) for lane in lanes]
-        self._upkeep.replace_dead(lane for lane, _, blocks in taken if blocks)
+        self._ack_loop.replace_dead(lane for lane, _, blocks in taken if blocks)
         for lane, link, blocks in taken:
             if links[lane] is link:  # else the broker redelivers them
                 self._into_ledger(lane, link, blocks)
@@ -131,7 +131,7 @@ class Intake:
         for lane in self._drain.ended if self._drain else ():
             if self._ledger.expects(lane):
                 self._take([lane])
-                self._upkeep.acknowledge(lane)
+                self._ack_loop.acknowledge(lane)
 
     # --- AvailableNow --------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Intake:
             return False
         lost = {lane for lane in range(len(links)) if links[lane] is not known[lane]}
         beside = {each for lane in lost for each in self._subscriptions.beside(lane)}
-        self._upkeep.begin_again(sorted(beside))
+        self._ack_loop.begin_again(sorted(beside))
         self._drain.ended -= lost | beside
         self._known_links = list(links)
         return bool(lost)

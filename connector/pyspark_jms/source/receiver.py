@@ -61,7 +61,7 @@ class Receiver:
         self._diverter = Diverter(options, protocol, stop.pause)
         self._subscriptions = Subscriptions(options, protocol, stop.pause)
         self._in_memory, self._ledger = self._open(protocol, sequence, selector_digest, restarted=restarted)
-        self._upkeep = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
+        self._ack_loop = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
         self._intake = self._new_intake(draining)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
@@ -76,7 +76,7 @@ class Receiver:
             subscriptions=self._subscriptions,
             ledger=self._ledger,
             store=self._store,
-            upkeep=self._upkeep,
+            ack_loop=self._ack_loop,
             diverter=self._diverter,
             counts=self._progress.counts,
             drain=drain,
@@ -135,7 +135,7 @@ class Receiver:
             self._watch.close()
         for lane in range(self._ledger.lanes):
             with contextlib.suppress(JMSError):
-                self._upkeep.confirm(lane)  # so that the journal need not wait for what was acknowledged
+                self._ack_loop.confirm(lane)  # so that the journal need not wait for what was acknowledged
         self._subscriptions.close()
 
     # --- done ----------------------------------------------------------------------------------
@@ -144,10 +144,10 @@ class Receiver:
         """Spark holds every batch below ``sequence``. Waits only for the receipts of earlier acknowledgements."""
         if sequence <= self._ledger.done:
             return
-        self._upkeep.reconnect_lost()
-        self._upkeep.confirm_received()  # a journal deletes at less cost what has its receipt
+        self._ack_loop.reconnect_lost()
+        self._ack_loop.confirm_received()  # a journal deletes at less cost what has its receipt
         self._ledger.finish(sequence)
-        self._upkeep.acknowledge_all()
+        self._ack_loop.acknowledge_all()
 
     # --- next ----------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Receiver:
         admission.begin(intake.activity())
         while True:
             self._stop.check()
-            self._upkeep.run()
+            self._ack_loop.run()
             if self._ledger.offered < self._backlog_end:
                 break  # read these first, even if a new message would stop the query
             intake.check()

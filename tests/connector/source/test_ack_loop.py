@@ -35,28 +35,28 @@ def receive(subscriptions, ledger):
 
 
 def test_only_what_is_due_is_acknowledged_and_confirmed_later(broker, queue):
-    with running(broker, queue, 10) as (upkeep, _, ledger, counts):
-        upkeep.acknowledge_all()
+    with running(broker, queue, 10) as (ack_loop, _, ledger, counts):
+        ack_loop.acknowledge_all()
         await_count(broker, queue, 10)
         ledger.finish(10)
-        upkeep.acknowledge_all()
+        ack_loop.acknowledge_all()
         assert left(broker, queue) == 0
-        upkeep.confirm(0)
+        ack_loop.confirm(0)
         assert (counts.acknowledged, ledger.unconfirmed(0)) == (10, [])
 
 
 def test_messages_of_a_lost_connection_are_acknowledged_when_they_are_redelivered(broker, queue):
-    with running(broker, queue, 10) as (upkeep, subscriptions, ledger, counts):
+    with running(broker, queue, 10) as (ack_loop, subscriptions, ledger, counts):
         subscriptions.links[0].drop()
         wait_until(lambda: subscriptions.lost() == [0])
         ledger.finish(0)
-        upkeep.run()
+        ack_loop.run()
         assert (subscriptions.lost(), ledger.expects(0)) == ([], True)
         wait_until(lambda: subscriptions.links[0].waiting()[0] == 10)
         receive(subscriptions, ledger)
         assert ledger.recognised == 10
         ledger.finish(10)
-        upkeep.acknowledge_all()
+        ack_loop.acknowledge_all()
         assert left(broker, queue) == 0
-        upkeep.confirm(0)
+        ack_loop.confirm(0)
         assert counts.acknowledged == 10

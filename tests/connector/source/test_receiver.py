@@ -335,7 +335,7 @@ def largest(proxy, receiver):
     """The proxy's link of the connection that has most of the messages."""
     link = max(receiver.links, key=lambda link: link.waiting()[0])
     connection = link.connection
-    connected = connection._tap.socket if isinstance(link, StompSourceLink) else connection._stream._socket
+    connected = connection._transport.socket if isinstance(link, StompSourceLink) else connection._stream._socket
     port = connected.getsockname()[1]
     return next(each for each in proxy.links() if each.client.getpeername()[1] == port)
 

@@ -74,17 +74,17 @@ class Connection:
         self._settings = settings
         self._receipt_count = 0
         self._inbox = Inbox(arrivals, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large)
-        self._replies = Replies(address, arrivals, lambda: self._tap.failure)
-        self._tap = MessageTransport(
+        self._replies = Replies(address, arrivals, lambda: self._transport.failure)
+        self._transport = MessageTransport(
             address,
             context=settings.tls.context() if address.tls else None,
             connect_timeout=settings.connect_timeout,
             send_timeout=settings.receipt_timeout,
             feed=self._inbox.feed,
         )
-        self._heart = HeartbeatListener(self._tap, (_heartbeat_ms(settings), _heartbeat_ms(settings)))
-        self._tap.set_listener("heart", self._heart)
-        self._tap.set_listener("pyspark-jms", Listener(self._replies.note))
+        self._heart = HeartbeatListener(self._transport, (_heartbeat_ms(settings), _heartbeat_ms(settings)))
+        self._transport.set_listener("heart", self._heart)
+        self._transport.set_listener("pyspark-jms", Listener(self._replies.note))
         try:
             self._open()
             self._replies.dialect = _dialect(settings, self.server)
@@ -101,7 +101,7 @@ class Connection:
         deadline = time.monotonic() + limit
         connect = _connect_frame(self._settings)
         try:
-            self._tap.start()
+            self._transport.start()
             self.send(connect)
             self._replies.await_connected(deadline - time.monotonic())
         except (OSError, UnicodeError) as error:
@@ -112,7 +112,7 @@ class Connection:
                 "Check that this is the broker's STOMP port, and whether it uses TLS (stomp+ssl://).",
             ) from None
         except ConnectionLostError:
-            raise unreachable(self.address, self._tap.failure) from None
+            raise unreachable(self.address, self._transport.failure) from None
 
     @property
     def server(self) -> str | None:
@@ -143,9 +143,9 @@ class Connection:
 
     def drop(self) -> None:
         """Close the socket at once, as a crash would."""
-        self._tap.disconnect_socket()
-        if self._tap.io_thread is not None:
-            self._tap.io_thread.join(_DISCONNECT_SECONDS)
+        self._transport.disconnect_socket()
+        if self._transport.io_thread is not None:
+            self._transport.io_thread.join(_DISCONNECT_SECONDS)
         self._heart.heartbeat_terminate_event.set()
         if (beating := self._heart.heartbeat_thread) is not None:
             beating.join(_THREAD_SECONDS)
@@ -157,7 +157,7 @@ class Connection:
         """Write whole frames. Only a receipt that one of them, or a later one, requests proves that they were sent."""
         self.check()
         try:
-            self._tap.send(data)
+            self._transport.send(data)
         except BlockingIOError:
             self.drop()
             raise ReceiptTimeoutError(

@@ -103,7 +103,7 @@ def test_the_end_of_a_link_is_noticed(queue, settings):
         connection = connect(settings(port=proxy.port, heartbeat=100.0))
         proxy.cut()
         wait_until(lambda: connection.down)
-        assert not connection._tap.io_thread.is_alive()  # with stock stomp.py it would spin on TLS
+        assert not connection._transport.io_thread.is_alive()  # with stock stomp.py it would spin on TLS
         with pytest.raises(ConnectionLostError):
             connection.send(b"\n")
         connection.close()
@@ -116,7 +116,7 @@ def test_a_link_dropped_by_us_while_it_is_stuck(settings):
         proxy.to_client.stall()
         connection.drop()
         assert connection.down
-        assert not connection._tap.io_thread.is_alive()
+        assert not connection._transport.io_thread.is_alive()
 
 
 def test_bytes_that_are_no_stomp_end_the_session(secured, queue, settings):
@@ -128,8 +128,8 @@ def test_bytes_that_are_no_stomp_end_the_session(secured, queue, settings):
 
 def _feed_and_check(connection):
     """As if the broker had sent it after its last frame."""
-    feed = connection._tap._feed
-    connection._tap._feed = lambda data: feed(memoryview(b"garbage\n"))
+    feed = connection._transport._feed
+    connection._transport._feed = lambda data: feed(memoryview(b"garbage\n"))
     connection.frame("BEGIN", {"transaction": "t", "receipt": "r"})
     wait_until(lambda: connection.down)
     connection.check()
