@@ -9,7 +9,6 @@ from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink
 
 __all__ = ["received_partitions", "recorded_partitions"]
 
@@ -18,9 +17,12 @@ _NEARLY_FULL = 16
 
 
 def received_partitions(
-    batch: Batch, links: Sequence[SourceLink], partition_bytes: int, memory: SharedMemory | None
+    batch: Batch, origins: Sequence[tuple[str, str]], partition_bytes: int, memory: SharedMemory | None
 ) -> Iterator[list[PartitionSlice]]:
-    """``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks."""
+    """``origins``: source and dialect of each lane.
+
+    ``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks.
+    """
     parts: list[PartitionSlice] = []
     first, room = batch.start, partition_bytes
     for whole in batch.spans:
@@ -29,9 +31,9 @@ def received_partitions(
             fits = rest.fit(size=room, at_least_one=not parts)
             if fits:
                 taken, rest = rest.cut(fits)
-                link, block = links[taken.lane], taken.messages()
+                block = taken.messages()
                 place = block if memory is None else memory.put(block)
-                parts.append(PartitionSlice(str(link.subscription.destination), link.dialect.name, first, place))
+                parts.append(PartitionSlice(*origins[taken.lane], first, place))
                 first += fits
                 room -= taken.size
             if len(rest) or room < partition_bytes // _NEARLY_FULL:

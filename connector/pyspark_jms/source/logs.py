@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.partition_slice import PartitionSlice
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -23,6 +22,7 @@ from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict, Waiting
+from pyspark_jms.source.batches import received_partitions
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -305,7 +305,10 @@ class LogSource:
             spans = self._batches[last] = self._repeated(dict(end.get(_FROM, {})), positions, last - first)
             self._repeats.add(last)
         memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
-        return self._tasks.of(self._parts(spans, first, memory), self._dialects)
+        dialect = next(iter(self._dialects))
+        origins = [(log.name, dialect) for log in self._logs]
+        tasks = received_partitions(Batch(first, last, tuple(spans)), origins, self._options.partition_bytes, memory)
+        return self._tasks.of(tasks, self._dialects)
 
     def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[MessageRange]:
         """The messages of a batch that an earlier process has received."""
@@ -339,18 +342,6 @@ class LogSource:
                 if first < last:
                     yield MessageRange(log.lane, block, first, last)
                 following = offsets[-1] + 1
-
-    def _parts(self, spans: Sequence[MessageRange], first: int, memory: Any) -> Iterator[list[PartitionSlice]]:
-        """One part a task: spans are cut at ``partitionBytes``."""
-        dialect = next(iter(self._dialects))
-        for span in spans:
-            rest = span
-            while len(rest):
-                piece, rest = rest.cut(rest.fit(size=self._options.partition_bytes, at_least_one=True))
-                block = piece.messages()
-                place = block if memory is None else memory.put(block)
-                yield [PartitionSlice(self._logs[piece.lane].name, dialect, first, place)]
-                first += len(piece)
 
     # --- done batches and figures --------------------------------------------------------------
 

@@ -114,7 +114,8 @@ class StreamSource:
             _log.warning("! batch [%d, %d) was received by an earlier process and is empty in this one", first, last)
             return iter(())
         memory = self._tasks.memory_for(last) if here else None
-        return received_partitions(batch, receiver.links, self._options.partition_bytes, memory)
+        origins = [(str(link.subscription.destination), link.dialect.name) for link in receiver.links]
+        return received_partitions(batch, origins, self._options.partition_bytes, memory)
 
     def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
         assert self._options.journal is not None

@@ -1,19 +1,11 @@
-from types import SimpleNamespace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.delivery.message_range import Batch, MessageRange
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.source.batches import received_partitions
-from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
-LINKS = [
-    SimpleNamespace(subscription=Subscription(destination=Destination.parse(name), window_bytes=1), dialect=ARTEMIS)
-    for name in ("queue://a", "queue://b")
-]
+ORIGINS = [("queue://a", "artemis"), ("queue://b", "artemis")]
 
 
 def block_of(sizes):
@@ -29,7 +21,7 @@ def test_partitions_hold_every_message_once_in_order_within_their_bytes(blocks, 
     for lane, sizes in enumerate(blocks):
         spans.append(MessageRange(lane % 2, block_of(sizes), 0, len(sizes)))
         count += len(sizes)
-    tasks = list(received_partitions(Batch(100, 100 + count, tuple(spans)), LINKS, partition_bytes, None))
+    tasks = list(received_partitions(Batch(100, 100 + count, tuple(spans)), ORIGINS, partition_bytes, None))
     assert all(tasks)
     at = 100
     for task in tasks:
