@@ -5,6 +5,7 @@ import uuid
 
 import pyarrow as pa
 import pytest
+from broker_rows import access_over
 from old_brokers import ARTEMIS, CLASSIC, OldArtemis, OldClassic
 from waiting import await_count, wait_until
 
@@ -42,9 +43,7 @@ def _tested_broker(old, tested):
 
 @pytest.fixture
 def access(old, protocol):
-    broker = old[1]
-    url = broker.url if protocol == "stomp" else broker.amqp_url
-    return {"brokerUrl": url, "user": broker.user, "password": broker.password}
+    return access_over(old[1], protocol)
 
 
 @everywhere

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 
 import pyarrow as pa
 import pytest
+from broker_rows import access_over
 from proton import Message
 from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4, require_rabbit4
@@ -58,7 +59,7 @@ def queue(rabbit, request):
 
 
 def access(rabbit, **more):
-    return {"brokerUrl": rabbit.amqp_url, "user": rabbit.user, "password": rabbit.password} | more
+    return access_over(rabbit, "amqp") | more
 
 
 def write(rabbit, texts, columns=None, **options):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
+from broker_rows import access_over
 from rabbit4 import Rabbit4, require_rabbit4
 from streaming import run_available, uncommit
 from waiting import wait_until
@@ -43,7 +44,7 @@ def stream(rabbit):
 
 
 def access(rabbit, **more):
-    return {"brokerUrl": rabbit.amqp_url, "user": rabbit.user, "password": rabbit.password} | more
+    return access_over(rabbit, "amqp") | more
 
 
 def send(rabbit, stream, numbers):

@@ -37,6 +37,11 @@ class Finding:
     def of_error(cls, name: str, error: JMSError, verdict: Verdict = Verdict.NOTE, remedy: str = "") -> "Finding":
         return cls(name=name, value=error.fact, verdict=verdict, advice=remedy or error.remedy)
 
+    @classmethod
+    def of_end(cls, name: str, error: JMSError) -> "Finding":
+        """Of an error that has ended checks: with its code, by which the pages explain it."""
+        return cls(name=name, value=f"[{error.code}] {error.fact}", verdict=Verdict.PROBLEM, advice=error.remedy)
+
 
 def failed(findings: Iterable[Finding]) -> bool:
     return any(finding.verdict is Verdict.PROBLEM for finding in findings)

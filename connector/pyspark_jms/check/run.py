@@ -60,8 +60,7 @@ def run_checks(request: CheckRequest) -> list[Finding]:
         for finding in _checks(request):
             findings.append(finding)  # noqa: PERF402 - those before an error are kept
     except JMSError as error:
-        finding = Finding.of_error("check" if findings else "connection", error, Verdict.PROBLEM)
-        findings.append(replace(finding, value=f"[{error.code}] {error.fact}"))
+        findings.append(Finding.of_end("check" if findings else "connection", error))
     return findings
 
 

@@ -110,6 +110,11 @@ class SourceOptions:
     columns: ReadColumns | None = None
     """The columns of the user's schema, which is not an option. None: all columns."""
 
+    @property
+    def batches_are_kept(self) -> bool:
+        """Whether a later run can have a batch again that this one has read, so that a run may be one batch."""
+        return self.exactly_once or self.stream_offset is not None
+
     @classmethod
     def parse(cls, raw: Mapping[str, str], reading: Literal["stream", "batch"] | None = None) -> "SourceOptions":
         """Raises an ``OptionError`` for the first option that is wrong.

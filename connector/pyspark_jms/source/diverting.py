@@ -10,11 +10,12 @@ from functools import partial
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ConnectionLostError
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import DeadLetter, Oversized, SourceLink, SourceProtocol
+from pyspark_jms.source.links import DeadLetter, Oversized, SourceLink, SourceProtocol, Unmappable
 
-__all__ = ["Diverter"]
+__all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -31,10 +32,8 @@ class Diverter:
         self.skipped = 0
 
     def unmappable(self, link: SourceLink, block: MessageBlock, upto: int) -> dict[int, str]:
-        """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
-        if self._options.on_bad_message != "deadLetter" or not upto:
-            return {}
-        return link.unmappable(block, upto, self._options.body_type, self._options.max_elements, self._options.columns)
+        """What ``unmappable`` finds with the options of the query."""
+        return unmappable(link, block, upto, self._options)
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""
@@ -46,24 +45,11 @@ class Diverter:
         for message in link.take_oversized():
             with message:
                 if message.is_kept:
-                    self._send(link, [self._oversized(link, message)])
+                    self._send(link, [oversized_dead_letter(link, message, self._options)])
                 else:
-                    self._skip(link, message)
+                    log_dropped(link.subscription.destination, message, link.message_id(message.identifier))
+                    self.skipped += 1
             _acknowledge(link, [message.identifier])
-
-    def _oversized(self, link: SourceLink, message: Oversized) -> DeadLetter:
-        limit = self._options.connection.max_message_bytes
-        reason = f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})"
-        return link.oversized_dead_letter(message, reason)
-
-    def _skip(self, link: SourceLink, message: Oversized) -> None:
-        _log.warning(
-            "! a message of %d bytes from %s is acknowledged and dropped (onTooLarge=drop), id %s",
-            message.size,
-            link.subscription.destination,
-            link.message_id(message.identifier),
-        )
-        self.skipped += 1
 
     def _send(self, link: SourceLink, letters: Sequence[DeadLetter]) -> None:
         queue = self._options.dead_letter_queue
@@ -76,13 +62,38 @@ class Diverter:
             pause=self._pause,
         )
         self.dead_letters += len(letters)
-        _log.warning(
-            "! %d messages from %s went to queue %s: %s",
-            len(letters),
-            link.subscription.destination,
-            queue,
-            letters[0].reason,
-        )
+        log_dead_letters(link.subscription.destination, queue, letters)
+
+
+def unmappable(link: Unmappable, block: MessageBlock, upto: int, options: SourceOptions) -> dict[int, str]:
+    """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
+    if options.on_bad_message != "deadLetter" or not upto:
+        return {}
+    return link.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
+
+
+def oversized_dead_letter(link: Unmappable, message: Oversized, options: SourceOptions) -> DeadLetter:
+    limit = options.connection.max_message_bytes
+    return link.oversized_dead_letter(message, f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})")
+
+
+def log_dropped(source: Destination, message: Oversized, identifier: str) -> None:
+    _log.warning(
+        "! a message of %d bytes from %s is acknowledged and dropped (onTooLarge=drop), id %s",
+        message.size,
+        source,
+        identifier,
+    )
+
+
+def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[DeadLetter]) -> None:
+    _log.warning(
+        "! %d messages from %s went to queue %s: %s",
+        len(letters),
+        source,
+        queue,
+        letters[0].reason,
+    )
 
 
 def _acknowledge(link: SourceLink, ids: Sequence[bytes]) -> bool:

@@ -31,7 +31,7 @@ class JmsBasicStreamReader(StreamReading):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._first_is_empty = not options.exactly_once and options.stream_offset is None
+        self._first_is_empty = not options.batches_are_kept
         self._asked = 0
         self._answer: dict[str, Any] | None = None
         """What ``latestOffset`` returned last."""

@@ -28,8 +28,7 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        is_kept = self._options.exactly_once or self._options.stream_offset is not None
-        if isinstance(limit, ReadAllAvailable) and not is_kept:
+        if isinstance(limit, ReadAllAvailable) and not self._options.batches_are_kept:
             raise UnsupportedError(
                 "Trigger.Once does not report that its batch is done, so an at-least-once read could acknowledge"
                 " nothing.",

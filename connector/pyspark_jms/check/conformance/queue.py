@@ -86,6 +86,9 @@ class ConformanceQueue:
 
     # --- receiving -----------------------------------------------------------------------------
 
+    def connect_reader(self, arrivals: Arrivals | None = None) -> Any:
+        return self._source.connect(self._settings, arrivals or self._source.arrivals())
+
     @contextmanager
     def reader(
         self, *, queue: str | None = None, selector: str | None = None, browse: bool = False
@@ -93,7 +96,7 @@ class ConformanceQueue:
         """A connection that reads the queue. At its end it gives back what was not acknowledged."""
         destination = Destination(DestinationKind.QUEUE, queue or self.name)
         arrivals = self._source.arrivals()
-        with closing(self._source.connect(self._settings, arrivals)) as link:
+        with closing(self.connect_reader(arrivals)) as link:
             if browse:
                 self._ask_for_browse(link)
             link.subscribe(

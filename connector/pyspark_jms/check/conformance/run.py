@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.conformance.delivery import (
     acknowledgements,
     browse,
@@ -26,7 +25,6 @@ from pyspark_jms.check.conformance.queue import ConformanceQueue
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.source import StompSource
 
 __all__ = ["ConformanceReport", "run_conformance"]
 
@@ -82,8 +80,7 @@ def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceRepor
     """Run every test on the queue. Raises if the broker cannot be reached, or if the queue has other messages."""
     began = time.monotonic()
     queue = ConformanceQueue(settings, name)
-    source: Any = AmqpSource() if queue.is_amqp else StompSource()
-    with contextlib.closing(source.connect(settings, source.arrivals())) as link:
+    with contextlib.closing(queue.connect_reader()) as link:
         server, dialect, address = link.server or "", link.dialect, str(link.address)
         capabilities = tuple(sorted(link.connection.capabilities)) if queue.is_amqp else ()
     queue.remove_own()
@@ -113,8 +110,7 @@ def _findings_of(test: _Test, queue: ConformanceQueue, dialect: Any) -> Iterator
     try:
         yield from test(queue, dialect)
     except JMSError as error:
-        name, value = test.__name__.replace("_", " "), f"[{error.code}] {error.fact}"
-        yield Finding(name=name, value=value, verdict=Verdict.PROBLEM, advice=error.remedy)
+        yield Finding.of_end(test.__name__.replace("_", " "), error)
     with contextlib.suppress(JMSError):
         queue.remove_own()
 
