@@ -76,9 +76,12 @@ def tested(request):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """Print the figures of all workers, and write the versions that they used."""
+    """Print the figures of all workers, and write the versions that they used.
+
+    The workers of pytest-xdist come here too, and know only whether their own tests passed.
+    """
     file = config.getoption("--tested")
-    if file and exitstatus == pytest.ExitCode.OK:
+    if file and exitstatus == pytest.ExitCode.OK and not hasattr(config, "workerinput"):
         used_versions.write(file, terminalreporter.stats.get("passed", []))
     for reports in terminalreporter.stats.values():
         for ended in reports:
