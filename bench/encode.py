@@ -10,7 +10,7 @@ import json
 import pyarrow as pa
 
 from bench.one_core import Case, rates
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS

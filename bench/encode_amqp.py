@@ -14,7 +14,7 @@ from bench.encode import ROWS, batch
 from bench.one_core import Case, each_turn
 from pyspark_jms.amqp.columns.encode import encode as encode_amqp
 from pyspark_jms.amqp.dialects import ARTEMIS as AMQP
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode import encode as encode_stomp
 from pyspark_jms.stomp.dialects import ARTEMIS as STOMP

@@ -20,7 +20,7 @@ from pyspark_jms.amqp.columns.encode import encode as encode_amqp
 from pyspark_jms.amqp.dialects import AMQP
 from pyspark_jms.amqp.dialects import ARTEMIS as ARTEMIS_OVER_AMQP
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns.decode import decode as decode_stomp

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.columns.sink_columns import sink_columns
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.jms.model import DeliveryMode, Destination
 
 DEFAULTS = SendDefaults(

@@ -41,7 +41,7 @@ class MessageAnswers:
         max_elements: int,
         columns: ReadColumns | None = None,
     ) -> dict[int, str]:
-        from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
+        from pyspark_jms.columns.read_properties import body_errors  # with pyarrow, as decode
 
         source = self.subscription.destination
         rows = decode_block(

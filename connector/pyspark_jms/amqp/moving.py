@@ -17,8 +17,8 @@ from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOT
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.ragged import Int64s
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import (
     ConnectionLostError,
     MalformedFrameError,

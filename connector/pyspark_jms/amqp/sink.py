@@ -22,9 +22,9 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import register_settings
 from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.ragged import Int64s
-from pyspark_jms.columns.rows_digest import RowsDigest
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.row_parts import RowsDigest
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.delivery.commit_entry import LedgerEntry
 from pyspark_jms.delivery.commit_token import write_of
 from pyspark_jms.delivery.ledger_owner import LedgerOwner

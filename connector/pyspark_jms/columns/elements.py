@@ -1,23 +1,48 @@
-"""Column ``map`` or ``stream`` → the elements of all rows, one after the other, checked by the rules of JMS.
+"""Column ``map`` or ``stream`` → the elements of all rows, checked by the rules of JMS, and each row's envelope.
 
-Does not know protocols.
+An envelope (docs/typed-messages.md) is one line of JSON without blanks:
+``{"map":[{"name":"n","type":"int","value":"3"},…]}``, ``{"stream":[{"type":…},…]}``. Its strings are escaped by
+RFC 8259, over whole columns. The text never has a NUL or a line end, so it can end neither a line of JSON nor a message
+whose text ends at a NUL. This module does not know protocols.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.amqp_types import jms_types
-from pyspark_jms.columns.first import is_first
-from pyspark_jms.columns.ragged import Mask, first_not_utf8, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
-from pyspark_jms.columns.typed_values import misfits
+from pyspark_jms.columns.strings import (
+    Mask,
+    Piece,
+    Uint8s,
+    bytes_of,
+    first_not_utf8,
+    is_first,
+    join_rows,
+    mask_of,
+    offsets_of,
+    to_binary,
+    with_nulls_of,
+)
+from pyspark_jms.columns.value_texts import jms_types, misfits
+from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import element_name_problem, element_value_problem
 
-__all__ = ["Elements", "check_names", "check_values", "elements_of"]
+__all__ = [
+    "LARGEST_TEXT",
+    "Elements",
+    "check_names",
+    "check_values",
+    "elements_of",
+    "envelopes",
+    "json_escaped",
+    "json_text",
+]
 
 _EMPTY = pa.scalar(b"", pa.binary())
 _STRING = pa.scalar(ValueType.STRING.value, pa.string())
@@ -89,3 +114,108 @@ def check_values(elements: Elements) -> None:
     wrong: Mask = misfits(elements.types, elements.values)
     remedy = f"Correct the value or its type, one of {', '.join(ValueType)}."
     elements.entries.refuse_any(wrong, fact, remedy)
+
+
+# --- strings in JSON --------------------------------------------------------------------------------
+
+LARGEST_TEXT = (1 << 31) - (1 << 24)
+"""The limit of the escaped strings of an array, in bytes. It leaves room for the JSON around them."""
+
+# RFC 8259 §7: a quotation mark and a backslash are escaped by a backslash, control characters by their number.
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(ord(" "))} | {ord(plain): f"\\{plain}" for plain in '"\\'}
+
+# The escape of each byte, split into its prefix and its last character.
+_PREFIX = np.zeros((256, 5), np.uint8)
+_PREFIX_LENGTH = np.zeros(256, np.int64)
+_LAST = np.arange(256, dtype=np.uint8)
+for _byte, _escape in _ESCAPES.items():
+    _PREFIX[_byte, : len(_escape) - 1] = list(_escape[:-1].encode())
+    _PREFIX_LENGTH[_byte] = len(_escape) - 1
+    _LAST[_byte] = ord(_escape[-1])
+
+
+def json_text(text: str) -> str:
+    """One text as a JSON string."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def json_escaped(array: pa.Array, not_utf8: Callable[[int], NoReturn], too_long: Callable[[int], NoReturn]) -> pa.Array:
+    """A binary array as the inside of JSON strings; nulls stay nulls.
+
+    ``not_utf8`` is called with the index of an entry that is not UTF-8, ``too_long`` with the index of the longest
+    entry if one array cannot hold them all.
+    """
+    wrong = first_not_utf8(array)
+    if wrong is not None:
+        not_utf8(wrong)
+    plain = bytes_of(array)
+    positions = np.flatnonzero((plain < ord(" ")) | (plain == ord('"')) | (plain == ord("\\")))
+    if not len(positions):
+        return array
+    lengths = _PREFIX_LENGTH[plain[positions]]
+    offsets = (offsets_of(array) - offsets_of(array)[0]).astype(np.int64)
+    owners = np.searchsorted(offsets, positions, side="right") - 1
+    offsets[1:] += np.cumsum(np.bincount(owners, weights=lengths, minlength=len(array)).astype(np.int64))
+    if offsets[-1] > LARGEST_TEXT:
+        too_long(int(np.diff(offsets).argmax()))
+    data = np.insert(_LAST[plain], np.repeat(positions, lengths), _prefixes(plain[positions]))
+    return with_nulls_of(array, offsets.astype(np.int32), pa.py_buffer(data))
+
+
+def _prefixes(plain: Uint8s) -> Uint8s:
+    """The prefixes of these bytes, one after the other."""
+    rows = _PREFIX[plain]
+    inside: Uint8s = rows[np.arange(rows.shape[1]) < _PREFIX_LENGTH[plain][:, None]]
+    return inside
+
+
+# --- envelopes --------------------------------------------------------------------------------------
+
+
+def envelopes(rows: Rows, column: Literal["map", "stream"]) -> pa.Array:
+    """The JSON of each row, as binary. A row with a null has an empty map or stream."""
+    elements = elements_of(rows, column)
+    if elements is None or not len(elements.entries):
+        return pa.repeat(pa.scalar(f'{{"{column}":[]}}'.encode(), pa.binary()), rows.count)
+    lists = pa.ListArray.from_arrays(pa.array(elements.entries.bounds, pa.int32()), _texts(elements))
+    return join_rows([f'{{"{column}":['.encode(), pc.binary_join(lists, pa.scalar(b",", pa.binary())), b"]}"])
+
+
+def _texts(elements: Elements) -> pa.Array:
+    entries = elements.entries
+    check_values(elements)
+    values = _escaped(entries, elements.values.view(pa.binary()), "its value is not UTF-8")
+    pieces: list[Piece] = [b"{"] if entries.names is None else [b'{"name":"', _names(entries, entries.names), b'",']
+    pieces += _type_parts(elements.types)
+    if not values.null_count:
+        return join_rows([*pieces, b'"', values, b'"}'])
+    quoted = join_rows([b'"', values, b'"}']).fill_null(pa.scalar(b"null}", pa.binary()))
+    return join_rows([*pieces, quoted])
+
+
+def _names(entries: Entries, names: pa.Array) -> pa.Array:
+    check_names(entries, names)
+    return _escaped(entries, names, "its name is not UTF-8")
+
+
+def _escaped(entries: Entries, texts: pa.Array, not_utf8: str) -> pa.Array:
+    return json_escaped(
+        texts,
+        lambda index: entries.refuse(index, not_utf8, "Encode it, in base64 for example."),
+        lambda index: _too_large(entries, index),
+    )
+
+
+def _type_parts(types: pa.Array) -> list[Piece]:
+    encoded = types.dictionary_encode()
+    parts = [f'"type":"{kind}","value":'.encode() for kind in encoded.dictionary.to_pylist()]
+    return [parts[0]] if len(parts) == 1 else [pa.array(parts, pa.binary()).take(encoded.indices)]
+
+
+def _too_large(entries: Entries, index: int) -> NoReturn:
+    row = int(entries.owners(np.array([index]))[0])
+    error = MessageTooLargeError(
+        f"{entries.rows.label(row)} has a body that is larger than 2 GB as JSON.",
+        "Send a smaller body, or split it into several rows.",
+    )
+    entries.rows.fail(np.arange(entries.rows.count) == row, error)

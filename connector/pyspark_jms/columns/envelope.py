@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from pyspark_jms.columns.cut import Ints, Mask, contents
-from pyspark_jms.columns.first import is_first
 from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
-from pyspark_jms.columns.typed_values import misfits
+from pyspark_jms.columns.strings import Ints, Mask, contents, is_first
+from pyspark_jms.columns.value_texts import misfits
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many

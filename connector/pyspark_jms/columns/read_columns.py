@@ -10,12 +10,12 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA, BY_LOWER_NAME, DDL_TYPES, SINK_ONLY
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BY_LOWER_NAME, DDL_TYPES, SINK_ONLY, TIMESTAMP
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import JMSX_PROPERTIES
 
-__all__ = ["PROPERTY_TYPES", "ReadColumns", "WantedColumns", "property_keys", "read_columns"]
+__all__ = ["COLUMN_TYPES", "ReadColumns", "WantedColumns", "property_keys", "read_columns"]
 
 _PLAIN_TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -26,9 +26,9 @@ _PLAIN_TYPES: dict[pa.DataType, str] = {
     pa.float32(): "float",
     pa.float64(): "double",
     pa.string(): "string",
-    ARROW_SCHEMA.field("JMSTimestamp").type: "timestamp",
+    TIMESTAMP: "timestamp",
 }
-PROPERTY_TYPES: tuple[str, ...] = (*_PLAIN_TYPES.values(), "decimal")
+COLUMN_TYPES: tuple[str, ...] = (*_PLAIN_TYPES.values(), "decimal")
 """The types of property columns, as Spark SQL names them."""
 
 _JMSX_BY_LOWER_NAME = {name.lower(): name for name in JMSX_PROPERTIES}
@@ -142,7 +142,7 @@ def _check_property(field: pa.Field, shown: str) -> None:
         raise SchemaError(
             f"Column {name} is not of the fixed schema, so it is a property, and the source reads no property as"
             f" {shown}.",
-            f"Declare one of {', '.join(PROPERTY_TYPES)}. {_IN_THE_MAP}",
+            f"Declare one of {', '.join(COLUMN_TYPES)}. {_IN_THE_MAP}",
         )
 
 

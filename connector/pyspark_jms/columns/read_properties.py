@@ -14,25 +14,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints, Mask
-from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.java_numbers import java_text
-from pyspark_jms.columns.property_types import PROPERTY_TYPES
 from pyspark_jms.columns.read_columns import ReadColumns, property_keys
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
+from pyspark_jms.columns.sink_schema import VALUE_TYPES
+from pyspark_jms.columns.strings import Ints, Mask
+from pyspark_jms.columns.value_texts import integers, java_text
 from pyspark_jms.errors import MessageError, MessageFormatError
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert
 from pyspark_jms.jms.rules import TEXTS
 from pyspark_jms.sentences import joined_faults, with_article
 
-__all__ = ["asked_rows", "read_property"]
+__all__ = [
+    "asked_rows",
+    "body_errors",
+    "read_property",
+]
 
 _T = ValueType
-_TIMESTAMP = ARROW_SCHEMA.field("JMSTimestamp").type
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999, as Spark SQL has them."""
-
-_NATIVE = {kind: found for found, kind in PROPERTY_TYPES.items() if found != pa.large_string()}
+_NATIVE = {kind: found for found, kind in VALUE_TYPES.items() if found != pa.large_string()}
 """JMS type → the Arrow type of its values."""
 _PLAIN_FLOAT = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?([eE]-?[0-9]{1,3})?$"
 """Texts of floats and doubles that Java and Arrow read alike; not all of them."""
@@ -138,7 +137,7 @@ def _placed(values: pa.Array, rows: Ints, found: pa.Array) -> pa.Array:
 
 
 def _reason(name: str, source: ValueType, wanted: pa.DataType) -> str:
-    spelled = "decimal" if pa.types.is_decimal(wanted) else "timestamp" if wanted == _TIMESTAMP else _target(wanted)
+    spelled = "decimal" if pa.types.is_decimal(wanted) else "timestamp" if wanted == TIMESTAMP else _target(wanted)
     if _target(wanted) not in _readable(source, wanted):
         return f"property {name!r} was written as {source}, which is not readable as {spelled}"
     if pa.types.is_decimal(wanted):
@@ -148,9 +147,9 @@ def _reason(name: str, source: ValueType, wanted: pa.DataType) -> str:
 
 def _target(wanted: pa.DataType) -> ValueType:
     """The type of JMS as which a value of this column is read first."""
-    if wanted == _TIMESTAMP:
+    if wanted == TIMESTAMP:
         return _T.LONG
-    return _T.STRING if pa.types.is_decimal(wanted) else PROPERTY_TYPES[wanted]
+    return _T.STRING if pa.types.is_decimal(wanted) else VALUE_TYPES[wanted]
 
 
 def _readable(source: ValueType, wanted: pa.DataType) -> frozenset[ValueType]:
@@ -166,7 +165,7 @@ def _read(texts: pa.Array, source: ValueType, wanted: pa.DataType) -> tuple[pa.A
     if target not in _readable(source, wanted):
         return pa.nulls(len(texts), wanted), np.flatnonzero(np.asarray(texts.is_valid()))
     values = _converted(texts, source, target)
-    if wanted == _TIMESTAMP:
+    if wanted == TIMESTAMP:
         values = _moments(values)
     elif pa.types.is_decimal(wanted):
         values = _decimals(values, wanted)
@@ -227,9 +226,9 @@ def _widened(parsed: pa.Array, target: ValueType) -> pa.Array:
 
 def _moments(milliseconds: pa.Array) -> pa.Array:
     """Milliseconds since 1970 as timestamps; null outside of the years that Spark has."""
-    numbers = milliseconds.fill_null(_LAST_MS + 1).to_numpy()
-    inside = (numbers >= _FIRST_MS) & (numbers <= _LAST_MS)
-    return pa.array(np.where(inside, numbers, 0) * 1000, mask=~inside).view(_TIMESTAMP)
+    numbers = milliseconds.fill_null(LAST_MS + 1).to_numpy()
+    inside = (numbers >= FIRST_MS) & (numbers <= LAST_MS)
+    return pa.array(np.where(inside, numbers, 0) * 1000, mask=~inside).view(TIMESTAMP)
 
 
 def _decimals(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -248,3 +247,10 @@ def _exact(text: str, wanted: pa.DataType) -> Decimal:
         return Decimal(text).quantize(Decimal(1).scaleb(-wanted.scale), context=context)
     except (InvalidOperation, Inexact):
         raise MessageFormatError("The number has more digits than the column.") from None
+
+
+def body_errors(rows: pa.RecordBatch, columns: ReadColumns | None = None) -> dict[int, str]:
+    """Row number → ``body_error``, of the rows that have one. ``columns``: those of the schema that the user gave."""
+    errors = rows.column("body_error") if columns is None else asked_rows(columns, rows)[1]
+    bad = np.flatnonzero(errors.is_valid().to_numpy(zero_copy_only=False))
+    return {int(index): str(errors[int(index)].as_py()) for index in bad}

@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
+from pyspark_jms.columns.strings import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import JMSError, MessageFormatError
 from pyspark_jms.jms.rules import shown_name
 

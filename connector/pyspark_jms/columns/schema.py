@@ -14,29 +14,35 @@ __all__ = [
     "COLUMNS",
     "DDL",
     "DDL_TYPES",
+    "FIRST_MS",
     "IGNORED_BY_SINK",
+    "LAST_MS",
     "PROPERTY_MAPS",
     "SINK_ONLY",
+    "TIMESTAMP",
     "TYPED_VALUE",
 ]
 
 TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
 """One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
 
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999: the range of timestamps in Spark SQL and of ``datetime`` in Python."""
 
 _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
     ("sequence", "bigint", pa.int64()),
     ("JMSMessageID", "string", pa.string()),
     ("JMSDestination", "string", pa.string()),
-    ("JMSTimestamp", "timestamp", _TIMESTAMP),
+    ("JMSTimestamp", "timestamp", TIMESTAMP),
     ("JMSCorrelationID", "string", pa.string()),
     ("JMSType", "string", pa.string()),
     ("JMSReplyTo", "string", pa.string()),
     ("JMSDeliveryMode", "int", pa.int32()),
     ("JMSPriority", "int", pa.int32()),
-    ("JMSExpiration", "timestamp", _TIMESTAMP),
-    ("JMSDeliveryTime", "timestamp", _TIMESTAMP),
+    ("JMSExpiration", "timestamp", TIMESTAMP),
+    ("JMSDeliveryTime", "timestamp", TIMESTAMP),
     ("JMSRedelivered", "boolean", pa.bool_()),
     ("properties", "map<string,string>", pa.map_(pa.string(), pa.string())),
     ("property_types", "map<string,string>", pa.map_(pa.string(), pa.string())),

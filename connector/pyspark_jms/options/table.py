@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from pyspark_jms.columns.property_types import EVERY_OTHER
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
+from pyspark_jms.columns.sink_schema import EVERY_OTHER
 from pyspark_jms.delivery.ledger_owner import identity_of
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem

@@ -8,8 +8,8 @@ from functools import partial
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.good_rows import BadRows, good_rows
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.row_parts import BadRows, good_rows
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import SinkLink, SinkProtocol

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.partition_slice import PartitionSlice
-from pyspark_jms.columns.good_rows import good_rows
-from pyspark_jms.columns.ragged import Int64s
+from pyspark_jms.columns.row_parts import good_rows
+from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription

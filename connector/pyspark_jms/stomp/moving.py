@@ -11,8 +11,8 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.ragged import Int64s
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.arrivals import Arrivals

@@ -111,7 +111,7 @@ class StompSourceLink(Consumer):
         max_elements: int,
         columns: ReadColumns | None = None,
     ) -> dict[int, str]:
-        from pyspark_jms.columns.body_errors import body_errors  # with pyarrow, as decode
+        from pyspark_jms.columns.read_properties import body_errors  # with pyarrow, as decode
 
         source = self.subscription.destination
         rows = _decode(

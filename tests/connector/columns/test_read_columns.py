@@ -5,7 +5,7 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.read_columns import PROPERTY_TYPES, read_columns
+from pyspark_jms.columns.read_columns import COLUMN_TYPES, read_columns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, DDL_TYPES
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
@@ -49,7 +49,7 @@ def test_a_map_without_nulls_is_no_column():
 def test_any_other_name_is_a_property_of_the_given_type():
     types = [pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()]
     types += [TIMESTAMP, pa.decimal128(38, 10)]
-    assert len(types) == len(PROPERTY_TYPES)
+    assert len(types) == len(COLUMN_TYPES)
     found = columns(*((f"p{n}", kind) for n, kind in enumerate(types)))
     assert found.properties == tuple(f"p{n}" for n in range(len(types)))
     for name in (

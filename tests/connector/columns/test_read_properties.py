@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.read_columns import WantedColumns, read_columns
-from pyspark_jms.columns.read_properties import asked_rows, read_property
+from pyspark_jms.columns.read_properties import asked_rows, body_errors, read_property
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import MessageError
 from pyspark_jms.jms.conversions import READABLE_AS, ValueType, convert
@@ -225,3 +225,27 @@ def test_reasons_follow_those_of_the_message():
     assert first.count("property") == MAX_FAULTS_SHOWN
     assert first.endswith("; and more")
     assert second == "property 'p00' is not a long"
+
+
+def with_errors(*errors):
+    return pa.record_batch({"body_error": pa.array(errors, pa.string())})
+
+
+def test_only_rows_with_an_error_are_named():
+    assert body_errors(with_errors(None, "a", None, "")) == {1: "a", 3: ""}
+
+
+def test_no_row_is_bad():
+    assert body_errors(with_errors(None, None)) == {}
+
+
+def test_row_numbers_are_those_of_a_slice():
+    assert body_errors(with_errors(None, "a", None, "b").slice(1)) == {0: "a", 2: "b"}
+
+
+def test_a_property_that_is_not_of_its_columns_type_is_an_error_too():
+    kind = pa.map_(pa.string(), pa.string())
+    texts = {"properties": pa.array([[("n", "x")], [("n", "1")]], kind), "property_types": pa.nulls(2, kind)}
+    bad = pa.record_batch({"body_error": pa.nulls(2, pa.string()), **texts})
+    columns = read_columns([pa.field("n", pa.int32())], ["int"])
+    assert body_errors(bad, columns) == {0: "property 'n' is not an int"}

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Entries, Rows, WrongRows, compact
-from pyspark_jms.columns.sink_columns import sink_columns
 from pyspark_jms.errors import MessageFormatError, MessageTooLargeError
 
 

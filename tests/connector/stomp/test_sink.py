@@ -6,7 +6,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind

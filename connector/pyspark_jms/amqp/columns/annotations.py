@@ -10,7 +10,7 @@ from pyspark_jms.amqp.columns.fields import numbers
 from pyspark_jms.amqp.columns.names import names_of
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Entries
-from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.strings import Ints
 
 __all__ = ["ABSENT", "Annotations"]
 

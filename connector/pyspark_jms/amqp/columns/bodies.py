@@ -20,9 +20,9 @@ from pyspark_jms.amqp.columns.walk import (
     entries_of,
 )
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
-from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
-from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
+from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
+from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 
@@ -156,7 +156,7 @@ class _Bodies:
         start, stop = self.parts.body.start, self.parts.body.stop
         if empty is not None and empty.any():
             stop = np.where(empty, start, stop)
-        return cut(self.reader.buffer, start, stop, None if keep.all() else keep)
+        return strings_at(self.reader.buffer, start, stop, None if keep.all() else keep)
 
     def map(self) -> pa.Array:
         kind = pa.map_(pa.string(), TYPED_VALUE)

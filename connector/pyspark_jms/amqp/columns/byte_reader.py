@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS
-from pyspark_jms.columns.cut import Ints, Mask, Uint8s
+from pyspark_jms.columns.strings import Ints, Mask, Uint8s
 
 __all__ = [
     "BIN8",

@@ -6,7 +6,7 @@ A gather from scattered messages costs more than all arithmetic on what it bring
 import numpy as np
 
 from pyspark_jms.amqp.columns.byte_reader import STRIP, ByteReader
-from pyspark_jms.columns.cut import Ints, Mask, Uint8s
+from pyspark_jms.columns.strings import Ints, Mask, Uint8s
 
 __all__ = ["CachedCursor"]
 

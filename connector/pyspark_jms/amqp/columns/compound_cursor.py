@@ -7,7 +7,7 @@ import numpy as np
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Compounds, Values, layout_of, pick
 from pyspark_jms.amqp.columns.cached_cursor import CachedCursor
-from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.columns.strings import Ints, Mask
 
 __all__ = ["CompoundCursor", "Entry", "Field", "TooManyAtOnceError"]
 

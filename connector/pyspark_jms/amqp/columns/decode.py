@@ -20,9 +20,9 @@ from pyspark_jms.amqp.columns.rows import columns_of
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.columns.cut import Ints, require_offsets
 from pyspark_jms.columns.read_columns import WantedColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.strings import Ints, require_offsets
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice

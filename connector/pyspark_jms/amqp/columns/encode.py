@@ -16,12 +16,11 @@ from pyspark_jms.amqp.columns.encode_pieces import merged
 from pyspark_jms.amqp.columns.encode_properties import Identity, properties
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.ragged import Int64s, join_rows
-from pyspark_jms.columns.row_bodies import body_types
-from pyspark_jms.columns.row_headers import expiration_of
+from pyspark_jms.columns.row_fields import body_types, expiration_of
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s, join_rows
 
 __all__ = ["BUFFER_BYTES", "encode"]
 

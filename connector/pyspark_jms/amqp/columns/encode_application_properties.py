@@ -26,30 +26,32 @@ from pyspark_jms.amqp.columns.encode_uniform import uniform_entries
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
-from pyspark_jms.columns.first import is_first
-from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.property_entries import (
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_properties import (
     NameRules,
     Names,
     Properties,
+    StatedTypes,
     check_names,
     distinct_names,
+    places_of,
     properties_of,
+    stated_types,
 )
-from pyspark_jms.columns.property_types import PROPERTY_COLUMN, value_type
-from pyspark_jms.columns.ragged import (
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
+from pyspark_jms.columns.strings import (
     Int64s,
     Mask,
     Piece,
     first_not_utf8,
+    is_first,
     join_rows,
     mask_of,
     repeated,
     slices_of,
     to_binary,
 )
-from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.stated_types import StatedTypes, places_of, stated_types
+from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import ValueType
 

@@ -23,9 +23,9 @@ from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_values
 from pyspark_jms.amqp.columns.one_body import NO_BODY_TYPE, OBJECT_TYPE, TEXT_TYPE
 from pyspark_jms.amqp.wire.sections import DATA, VALUE
 from pyspark_jms.columns.elements import check_names, check_values, elements_of
-from pyspark_jms.columns.ragged import Piece, first_not_utf8, join_rows, mask_of, slices_of
-from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes
+from pyspark_jms.columns.row_fields import BODY_TYPES, Codes
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import Piece, first_not_utf8, join_rows, mask_of, slices_of
 from pyspark_jms.jms.model import OCTET_STREAM, BodyType
 
 __all__ = ["body", "content_types"]

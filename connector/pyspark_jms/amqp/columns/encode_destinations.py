@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_pieces import STR8, sized, sized_bytes
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8, mask_of
-from pyspark_jms.columns.row_destinations import distinct_destinations
+from pyspark_jms.columns.row_fields import distinct_destinations
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, mask_of
 from pyspark_jms.jms.model import Destination, DestinationKind
 
 __all__ = ["NO_KIND", "Addresses", "addresses_of", "reply_addresses_of"]

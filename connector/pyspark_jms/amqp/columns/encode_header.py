@@ -21,11 +21,18 @@ from pyspark_jms.amqp.columns.encode_pieces import (
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS
-from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
-from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes
-from pyspark_jms.columns.row_headers import PRIORITIES, delivery_of, first_given, from_now, modes_and_priorities
+from pyspark_jms.columns.row_fields import (
+    BODY_TYPES,
+    PRIORITIES,
+    Codes,
+    delivery_of,
+    first_given,
+    from_now,
+    modes_and_priorities,
+)
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s, Piece, join_rows
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode
 

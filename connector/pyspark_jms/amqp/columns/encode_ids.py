@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_pieces import BIN8, STR8, sized, sized_bytes
-from pyspark_jms.columns.ragged import Piece, mask_of
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import Piece, mask_of
 
 __all__ = ["correlation_ids"]
 

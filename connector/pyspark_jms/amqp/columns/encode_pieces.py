@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, Uint8s, binary_array, bytes_of, mask_of, offsets_of
+from pyspark_jms.columns.strings import Int64s, Mask, Piece, Uint8s, binary_array, bytes_of, mask_of, offsets_of
 
 __all__ = [
     "BIN8",

@@ -12,8 +12,8 @@ from pyspark_jms.amqp.columns.encode_destinations import Addresses
 from pyspark_jms.amqp.columns.encode_ids import correlation_ids
 from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, fixed, numbers, sized, sized_bytes
 from pyspark_jms.amqp.wire.sections import PROPERTIES
-from pyspark_jms.columns.ragged import Int64s, Piece, first_not_utf8
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8
 
 __all__ = ["Identity", "properties"]
 

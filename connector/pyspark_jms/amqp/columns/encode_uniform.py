@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode_pieces import SMALL, STR8, WIDE, lengths_of, side_by_side, sized, sized_bytes
 from pyspark_jms.amqp.columns.encode_values import plain_values
-from pyspark_jms.columns.property_entries import Names, Properties, repeated_width
-from pyspark_jms.columns.ragged import Piece, Uint8s, binary_array, join_rows, slices_of
-from pyspark_jms.columns.stated_types import StatedTypes
+from pyspark_jms.columns.sink_properties import Names, Properties, StatedTypes, repeated_width
+from pyspark_jms.columns.strings import Piece, Uint8s, binary_array, join_rows, slices_of
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES
 

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from jms_selector.meaning.conversions import parse_java
 from jms_selector.syntax.kinds import Kind
 from pyspark_jms.amqp.columns.encode_pieces import BIN8, NULL, STR8, fixed, numbers, sized
-from pyspark_jms.columns.cut import Mask
-from pyspark_jms.columns.integers import integers
-from pyspark_jms.columns.ragged import Int64s, Piece, bytes_of, join_rows
+from pyspark_jms.columns.strings import Int64s, Mask, Piece, bytes_of, join_rows
+from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import ValueType
 
 __all__ = ["VALUE_TYPES", "encoded_numbers", "encoded_values", "plain_values"]

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.merge import merged
-from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.envelope import EnvelopeKind, Unreadable, read_elements, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 

@@ -9,7 +9,7 @@ from pyspark_jms.amqp.columns.byte_reader import NULL, STR8, STR32, ByteReader
 from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
-from pyspark_jms.columns.cut import Ints, Mask, Pieces, cut, is_utf8, not_utf8
+from pyspark_jms.columns.strings import Ints, Mask, Pieces, is_utf8, not_utf8, strings_at
 
 __all__ = ["BOOLEAN", "BYTE", "TIME", "UBYTE", "UINT", "field_at", "numbers", "string", "times"]
 
@@ -50,12 +50,12 @@ def string(
         pieces = Pieces(reader.buffer, starts, stops)
         if rows and pieces.all_same(np.arange(rows)):
             return _repeated(pieces.take(np.zeros(1, np.int64)).view(pa.binary())[0].as_py(), rows, refusals)
-    column = cut(reader.buffer, starts, stops, keep)
+    column = strings_at(reader.buffer, starts, stops, keep)
     if is_utf8(column):
         return column
     wrong = not_utf8(column)
     refusals.add(np.flatnonzero(wrong))
-    return cut(reader.buffer, starts, stops, ~wrong if keep is None else keep & ~wrong)
+    return strings_at(reader.buffer, starts, stops, ~wrong if keep is None else keep & ~wrong)
 
 
 def _given(field: Field, codes: tuple[int, int], refusals: Refusals) -> Field:

@@ -10,8 +10,7 @@ from pyspark_jms.amqp.columns.byte_reader import NULL, Code
 from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Fields
-from pyspark_jms.columns.cut import Ints, Mask
-from pyspark_jms.columns.first import is_first
+from pyspark_jms.columns.strings import Ints, Mask, is_first
 
 __all__ = ["FlattenedEntries", "flatten", "only_of_types", "repeated"]
 

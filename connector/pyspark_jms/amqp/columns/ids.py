@@ -13,7 +13,7 @@ from pyspark_jms.amqp.columns.compound_cursor import Field
 from pyspark_jms.amqp.columns.fields import string
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
-from pyspark_jms.columns.cut import Ints, Uint8s, contents, cut, require_offsets
+from pyspark_jms.columns.strings import Ints, Uint8s, contents, require_offsets, strings_at
 
 __all__ = ["fingerprint_texts", "ids", "uuid_texts"]
 
@@ -65,7 +65,7 @@ def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array
     if code == _UUID:
         return _with_prefix("ID:AMQP_UUID:", uuid_texts(reader, start))
     if code in {BIN8, BIN32}:
-        return _with_prefix("ID:AMQP_BINARY:", _digits(cut(reader.buffer, start, stop)))
+        return _with_prefix("ID:AMQP_BINARY:", _digits(strings_at(reader.buffer, start, stop)))
     numbers = np.zeros(len(start), np.uint64) if code == _ULONG_0 else reader.numbers(code, start).astype(np.uint64)
     return _with_prefix("ID:AMQP_ULONG:", pa.array(numbers).cast(pa.string()))
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.cut import Ints
+from pyspark_jms.columns.strings import Ints
 
 __all__ = ["merged", "stacked"]
 

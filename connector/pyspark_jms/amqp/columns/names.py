@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Entries
-from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
+from pyspark_jms.columns.strings import Ints, is_utf8, not_utf8, strings_at
 
 __all__ = ["Names", "names_of"]
 
@@ -42,11 +42,11 @@ def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> Names:
             names.codes.append(names.number(name))
             continue
         assert entry.key_start is not None and entry.key_stop is not None  # noqa: PT018
-        keys = cut(reader.buffer, entry.key_start, entry.key_stop)
+        keys = strings_at(reader.buffer, entry.key_start, entry.key_stop)
         if not is_utf8(keys):
             wrong = not_utf8(keys)
             refusals.add(entry.field.rows[wrong])
-            keys = cut(reader.buffer, entry.key_start, np.where(wrong, entry.key_start, entry.key_stop))
+            keys = strings_at(reader.buffer, entry.key_start, np.where(wrong, entry.key_start, entry.key_stop))
         encoded = keys.dictionary_encode()
         numbers = np.array([names.number(name) for name in encoded.dictionary.to_pylist()], np.int64)
         names.codes.append(numbers[encoded.indices.to_numpy()])

@@ -14,8 +14,8 @@ from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.texts import IS_PROPERTY, NUMBER, SEQUENCES, property_types, texts_of
 from pyspark_jms.amqp.columns.walk import Entries, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
-from pyspark_jms.columns.cut import Ints, Mask
 from pyspark_jms.columns.read_columns import property_keys
+from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 
 __all__ = ["MARKERS", "EnvelopedError", "property_columns", "wanted_properties"]

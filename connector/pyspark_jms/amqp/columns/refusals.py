@@ -5,7 +5,7 @@ A step that refuses a row goes on with anything in its place: the reader of one 
 
 import numpy as np
 
-from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.columns.strings import Ints, Mask
 
 __all__ = ["Refusals"]
 

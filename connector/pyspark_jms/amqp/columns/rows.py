@@ -18,9 +18,9 @@ from pyspark_jms.amqp.columns.properties import property_columns, wanted_propert
 from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
-from pyspark_jms.columns.cut import Ints
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
+from pyspark_jms.columns.strings import Ints
 from pyspark_jms.jms.model import DeliveryMode
 
 __all__ = ["columns_of"]

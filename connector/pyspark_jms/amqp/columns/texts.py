@@ -10,8 +10,8 @@ from pyspark_jms.amqp.columns.flattened_entries import FlattenedEntries
 from pyspark_jms.amqp.columns.ids import uuid_texts
 from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.columns.cut import Ints, cut, is_utf8, not_utf8
-from pyspark_jms.columns.java_numbers import java_text
+from pyspark_jms.columns.strings import Ints, is_utf8, not_utf8, strings_at
+from pyspark_jms.columns.value_texts import java_text
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import AMQP_TYPES
 
@@ -100,7 +100,7 @@ class _Texts:
             self._add(at, uuid_texts(self._reader, self._flat.start[at]))
         for code in {BIN8, BIN32} & present:
             at = self._flat.places_of(code)
-            contents = cut(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
+            contents = strings_at(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
             self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
         if not self._parts:
             return pa.nulls(len(self._flat), pa.string())
@@ -122,11 +122,11 @@ class _Texts:
             return
         at = self._flat.places_of(*_TEXTS)
         start, stop = self._flat.start[at], self._flat.stop[at]
-        texts = cut(self._reader.buffer, start, stop)
+        texts = strings_at(self._reader.buffer, start, stop)
         if not is_utf8(texts):
             wrong = not_utf8(texts)
             self._refuse(at[wrong])
-            texts = cut(self._reader.buffer, start, stop, ~wrong)
+            texts = strings_at(self._reader.buffer, start, stop, ~wrong)
         self._add(at, texts)
 
     def _numbers(self, present: set[int]) -> None:

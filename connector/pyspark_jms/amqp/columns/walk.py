@@ -21,7 +21,7 @@ from pyspark_jms.amqp.wire.sections import (
     PROPERTIES,
     VALUE,
 )
-from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
 __all__ = ["NO_BODY", "Entries", "Fields", "Parts", "elements_of", "entries_of", "walk"]

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
-from pyspark_jms.columns.cut import Ints, Mask, cut, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
 from pyspark_jms.columns.schema import COLUMNS
+from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
+from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.frames import FrameBounds
@@ -50,11 +50,11 @@ def read_bodies(
     reasons = dict(unread)
     is_text = codes == _TEXT
     is_text[list(unread)] = False
-    text = bodies.cut(is_text)
+    text = bodies.strings_where(is_text)
     if not is_utf8(text):
         wrong = not_utf8(text)
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
-        text = bodies.cut(is_text & ~wrong)
+        text = bodies.strings_where(is_text & ~wrong)
     columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
     if ("bytes" in wanted or "map" in wanted or "stream" in wanted) and (codes > _BYTES).any():
         columns |= _typed(bodies, codes, transformed, reasons, max_elements)
@@ -62,7 +62,7 @@ def read_bodies(
         return Bodies(columns, [])
     raw = (codes == _BYTES) | (codes == _OBJECT)
     raw[list(reasons)] = True
-    columns["bytes"] = bodies.cut(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
+    columns["bytes"] = bodies.strings_where(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
     return Bodies(columns, [Fault(row, _AFTER_HEADERS, reason) for row, reason in reasons.items()])
 
 
@@ -73,11 +73,11 @@ class _BodyBytes:
         self._raw = frames.raw
         self._starts, self._ends = frames.body_starts, frames.body_ends
 
-    def cut(self, keep: Mask) -> pa.Array:
-        return cut(self._raw, self._starts, self._ends, keep)
+    def strings_where(self, keep: Mask) -> pa.Array:
+        return strings_at(self._raw, self._starts, self._ends, keep)
 
     def only(self, rows: Ints) -> pa.Array:
-        return cut(self._raw, self._starts[rows], self._ends[rows]).view(pa.binary())
+        return strings_at(self._raw, self._starts[rows], self._ends[rows]).view(pa.binary())
 
     def given(self) -> Mask:
         given: Mask = self._starts < self._ends

@@ -6,9 +6,8 @@ from typing import Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.body_type_names import BODY_TYPE_NAMES
-from pyspark_jms.columns.cut import Ints, Mask
-from pyspark_jms.columns.integers import integers
+from pyspark_jms.columns.strings import Ints, Mask
+from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts
 from pyspark_jms.stomp.dialects.base import BodyRule, Dialect

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.cut import require_offsets
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS
+from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.sentences import joined_faults

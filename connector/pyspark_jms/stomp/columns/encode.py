@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.property_entries import properties_of
-from pyspark_jms.columns.ragged import Int64s, Piece, join_rows
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.send_defaults import SendDefaults
-from pyspark_jms.columns.typed_columns import typed_columns
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s, Piece, join_rows
 from pyspark_jms.stomp.columns.encode_body import body_of
 from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
 from pyspark_jms.stomp.columns.encode_properties import property_lines

@@ -4,8 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.envelope_text import envelopes
-from pyspark_jms.columns.ragged import (
+from pyspark_jms.columns.elements import envelopes
+from pyspark_jms.columns.row_fields import BODY_TYPES, Codes, body_types
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import (
     Mask,
     Piece,
     first_not_utf8,
@@ -13,8 +15,6 @@ from pyspark_jms.columns.ragged import (
     is_ascii_text,
     mask_of,
 )
-from pyspark_jms.columns.row_bodies import BODY_TYPES, Codes, body_types
-from pyspark_jms.columns.rows import Rows
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.sentences import with_article

@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.ragged import Int64s, Mask, Piece, mask_of
-from pyspark_jms.columns.row_destinations import distinct_destinations
-from pyspark_jms.columns.row_headers import (
+from pyspark_jms.columns.row_fields import (
     PRIORITIES,
     delivery_of,
+    distinct_destinations,
     expiration_of,
     first_given,
     from_now,
     modes_and_priorities,
 )
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s, Mask, Piece, mask_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns.escapes import escape_column

@@ -6,8 +6,8 @@ from functools import cache, partial
 
 import pyarrow as pa
 
-from pyspark_jms.columns.property_entries import NameRules, Properties, check_names, distinct_names
-from pyspark_jms.columns.ragged import Piece, join_rows, repeated, slices_of
+from pyspark_jms.columns.sink_properties import NameRules, Properties, check_names, distinct_names
+from pyspark_jms.columns.strings import Piece, join_rows, repeated, slices_of
 from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.columns.header_line import fixed_line

@@ -7,10 +7,9 @@ Multilingual Plane, or U+0000, becomes two U+FFFD once the message was on disk. 
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.property_entries import properties_of
-from pyspark_jms.columns.ragged import Mask, bytes_of, is_ascii_text, offsets_of, to_binary
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.typed_columns import typed_columns
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
+from pyspark_jms.columns.strings import Mask, bytes_of, is_ascii_text, offsets_of, to_binary
 
 __all__ = ["check_stable"]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Piece
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.typed_columns import TypedColumn
+from pyspark_jms.columns.sink_properties import TypedColumn
+from pyspark_jms.columns.strings import Piece
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.stomp.columns.encode_properties import left_out, name_problem
 from pyspark_jms.stomp.columns.escapes import escape_column

@@ -10,12 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.json_text import json_text
-from pyspark_jms.columns.property_entries import Properties
-from pyspark_jms.columns.ragged import Piece, join_rows, mask_of
+from pyspark_jms.columns.elements import json_text
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.stated_types import StatedTypes, places_of, stated_types
-from pyspark_jms.columns.typed_columns import TypedColumn
+from pyspark_jms.columns.sink_properties import Properties, StatedTypes, TypedColumn, places_of, stated_types
+from pyspark_jms.columns.strings import Piece, join_rows, mask_of
 from pyspark_jms.jms.model import TYPES_MARKER, ValueType
 from pyspark_jms.stomp.columns.encode_properties import left_out
 from pyspark_jms.stomp.columns.header_line import fixed_line

@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import contents, cut
-from pyspark_jms.columns.ragged import (
+from pyspark_jms.columns.strings import (
     Int64s,
     Mask,
     Uint8s,
     binary_array,
     bytes_of,
+    contents,
     first_not_utf8,
     offsets_of,
+    strings_at,
     with_nulls_of,
 )
 from pyspark_jms.stomp.wire.header import ESCAPE_CODES
@@ -120,6 +121,6 @@ def _without(data: Uint8s, dropped: Int64s) -> Uint8s:
     """The data without the bytes at these positions."""
     starts = np.concatenate(([0], dropped + 1))
     ends = np.append(dropped, len(data))
-    kept, limits = contents(cut(pa.py_buffer(data), starts, ends))
+    kept, limits = contents(strings_at(pa.py_buffer(data), starts, ends))
     result: Uint8s = np.frombuffer(kept, np.uint8)[: limits[-1]]
     return result

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.columns.cut import Ints, Uint8s, require_offsets
+from pyspark_jms.columns.strings import Ints, Uint8s, require_offsets
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["FrameBounds", "wrong_index"]

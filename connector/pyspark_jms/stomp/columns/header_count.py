@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.columns.cut import Uint8s
+from pyspark_jms.columns.strings import Uint8s
 from pyspark_jms.jms.subscription import too_many
 from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.dialects.base import Dialect

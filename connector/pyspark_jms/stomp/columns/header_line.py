@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pyspark_jms.columns.ragged import Piece, join_rows
+from pyspark_jms.columns.strings import Piece, join_rows
 from pyspark_jms.stomp.wire.header import escape
 
 __all__ = ["fixed_line", "header_line"]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints, Mask
+from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.stomp.columns.layout import Layout
 from pyspark_jms.stomp.columns.lines import Lines
 

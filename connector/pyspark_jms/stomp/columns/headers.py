@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints
 from pyspark_jms.columns.envelope import read_types, read_types_of
-from pyspark_jms.columns.integers import integers
 from pyspark_jms.columns.read_columns import property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
+from pyspark_jms.columns.strings import Ints
+from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.header_texts import HeaderTexts

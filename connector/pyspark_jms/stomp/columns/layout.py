@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints
-from pyspark_jms.columns.first import is_first
+from pyspark_jms.columns.strings import Ints, is_first
 from pyspark_jms.stomp.columns.lines import Lines
 from pyspark_jms.stomp.dialects.base import Dialect
 

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.cut import (
+from pyspark_jms.columns.strings import (
     Ints,
     Mask,
     Pieces,
     Uint8s,
     all_begin_with,
     contents,
-    cut,
     is_utf8,
     require_offsets,
+    strings_at,
 )
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.sentences import MAX_FAULTS_SHOWN
@@ -115,7 +115,7 @@ def split_lines(frames: FrameBounds) -> Lines:
         _undo_escapes(block, whole)
     buffer = pa.py_buffer(block.data)
     ascii_only = block.data.max(initial=0) < _NOT_ASCII
-    if not (ascii_only or is_utf8(cut(buffer, np.array([0]), np.array([len(block.data)])))):
+    if not (ascii_only or is_utf8(strings_at(buffer, np.array([0]), np.array([len(block.data)])))):
         buffer = _replace_wrong_utf8(block, whole)
     if not whole.all():
         _leave_out(block, whole)
@@ -124,7 +124,7 @@ def split_lines(frames: FrameBounds) -> Lines:
 
 
 def _block(frames: FrameBounds) -> _Block:
-    heads = cut(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
+    heads = strings_at(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
     buffer, limits = contents(heads)
     data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
     of_first = _separators_as_in_first(data, limits)

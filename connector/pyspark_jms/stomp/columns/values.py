@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.cut import Ints, contents, cut
-from pyspark_jms.columns.integers import integers
+from pyspark_jms.columns.strings import Ints, contents, strings_at
+from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import DestinationKind
 
 __all__ = ["destinations", "stable_ids", "times", "truths"]
@@ -60,4 +60,4 @@ def _without_start(texts: pa.Array, skipped: Ints) -> pa.Array:
     """Each text without its first ``skipped`` bytes; null where nothing is left."""
     data, limits = contents(texts)
     starts, ends = limits[:-1] + skipped, limits[1:]
-    return cut(data, np.minimum(starts, ends), ends, starts < ends)
+    return strings_at(data, np.minimum(starts, ends), ends, starts < ends)

@@ -17,9 +17,9 @@ from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
-from pyspark_jms.columns.good_rows import good_rows
+from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 

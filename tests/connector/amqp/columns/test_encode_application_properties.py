@@ -5,7 +5,7 @@ from sink_rows import TEXT_MAP, rows_of
 
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError, SchemaError
 
 

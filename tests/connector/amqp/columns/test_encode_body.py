@@ -4,9 +4,9 @@ import pytest
 from sink_rows import rows_of
 
 from pyspark_jms.amqp.columns.encode_body import body, content_types
-from pyspark_jms.columns.ragged import join_rows
-from pyspark_jms.columns.row_bodies import BODY_TYPES, body_types
+from pyspark_jms.columns.row_fields import BODY_TYPES, body_types
 from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 
 OBJECT = b"application/x-java-serialized-object"

@@ -4,7 +4,7 @@ from sink_rows import rows_of
 
 from pyspark_jms.amqp.columns.encode_destinations import NO_KIND, addresses_of, reply_addresses_of
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError
 from pyspark_jms.jms.model import Destination
 

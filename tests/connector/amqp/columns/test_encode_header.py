@@ -7,8 +7,8 @@ from sink_rows import DEFAULTS, rows_of
 from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
 from pyspark_jms.amqp.columns.encode_header import annotations, delivery_times_of, header
 from pyspark_jms.amqp.dialects import ARTEMIS, RABBITMQ
-from pyspark_jms.columns.ragged import join_rows
-from pyspark_jms.columns.row_bodies import BODY_TYPES
+from pyspark_jms.columns.row_fields import BODY_TYPES
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import UnsupportedError
 
 NOW_MS = 1_000_000

@@ -8,7 +8,7 @@ from plain_amqp import correlation_identifier, take
 from sink_rows import rows_of
 
 from pyspark_jms.amqp.columns.encode_ids import correlation_ids
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 
 UUID = b"\x98" + uuid.UUID(int=7).bytes

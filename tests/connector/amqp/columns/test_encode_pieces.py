@@ -19,7 +19,7 @@ from pyspark_jms.amqp.columns.encode_pieces import (
     sized_bytes,
     table,
 )
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 
 
 def binary(*values):

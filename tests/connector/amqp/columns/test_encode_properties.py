@@ -7,8 +7,8 @@ from sink_rows import DEFAULTS, rows_of
 from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
 from pyspark_jms.amqp.columns.encode_properties import Identity, properties
 from pyspark_jms.amqp.dialects import ARTEMIS
-from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 
 NULL = (0x40, b"")

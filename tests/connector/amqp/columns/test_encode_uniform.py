@@ -6,9 +6,8 @@ from sink_rows import TEXT_MAP, rows_of
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties
 from pyspark_jms.amqp.columns.encode_uniform import uniform_entries
 from pyspark_jms.amqp.dialects import ARTEMIS
-from pyspark_jms.columns.property_entries import distinct_names, properties_of
-from pyspark_jms.columns.ragged import join_rows
-from pyspark_jms.columns.stated_types import stated_types
+from pyspark_jms.columns.sink_properties import distinct_names, properties_of, stated_types
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 
 STRINGS = [[("a", "x"), ("bb", "")], [("a", "é"), ("bb", "y" * 40)]]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values, plain_values
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.jms.model import ValueType
 
 

@@ -92,7 +92,7 @@ def test_a_transaction_of_azure_has_one_entity(capsys):
 
 
 def _defaults():
-    from pyspark_jms.columns.send_defaults import SendDefaults
+    from pyspark_jms.columns.sink_schema import SendDefaults
     from pyspark_jms.jms.model import Destination
 
     return SendDefaults.of_jms(Destination.parse("queue://q"))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.columns.send_defaults import SendDefaults
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns import encode as module

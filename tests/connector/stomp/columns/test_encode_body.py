@@ -3,10 +3,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.sink_columns import sink_columns
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError, UnsupportedError
 from pyspark_jms.stomp.columns.encode_body import body_of
 from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ

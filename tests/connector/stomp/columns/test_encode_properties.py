@@ -4,9 +4,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.property_entries import properties_of
-from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_properties import properties_of
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.rules import property_name_problem
 from pyspark_jms.stomp.columns.encode_properties import property_lines

@@ -1,8 +1,8 @@
 import pyarrow as pa
 import pytest
 
+from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_columns import sink_columns
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.stomp.columns.encode_stable import check_stable
 

@@ -1,10 +1,10 @@
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.property_types import PROPERTY_COLUMN, value_type
-from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.typed_columns import typed_columns
+from pyspark_jms.columns.sink_properties import typed_columns
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError, SchemaError
 from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
 from pyspark_jms.stomp.dialects import ARTEMIS

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.property_entries import properties_of
-from pyspark_jms.columns.property_types import PROPERTY_COLUMN
-from pyspark_jms.columns.ragged import join_rows
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.typed_columns import typed_columns
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem

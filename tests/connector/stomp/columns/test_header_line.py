@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.columns.ragged import join_rows
+from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 
 

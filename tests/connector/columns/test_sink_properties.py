@@ -1,0 +1,169 @@
+"""Properties of the sink's rows: names, types and values."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sink_rows import rows_of
+
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_properties import (
+    NameRules,
+    check_names,
+    distinct_names,
+    places_of,
+    properties_of,
+    property_values,
+    repeated_width,
+    stated_types,
+    typed_columns,
+)
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN
+from pyspark_jms.errors import MessageFormatError
+from pyspark_jms.jms.model import ValueType
+
+RULES = NameRules(left_out="JMSXUserID".__eq__, problem=lambda name: "is bad" if name == "bad" else None)
+
+
+def test_properties_of_all_rows_stand_one_after_the_other():
+    properties = properties_of(rows_of(properties=[[("a", "1")], None, [("b", None), ("a", "2")]]))
+    assert properties.entries.bounds.tolist() == [0, 1, 1, 3]
+    assert properties.names.to_pylist() == [b"a", b"b", b"a"]
+    assert properties.values.to_pylist() == [b"1", None, b"2"]
+
+
+def test_no_properties():
+    assert properties_of(rows_of(text=["a"])) is None
+    assert properties_of(rows_of(properties=[[], None])) is None
+
+
+def test_names_that_all_rows_have():
+    names = distinct_names(properties_of(rows_of(properties=[[("a", "1"), ("b", "2")]] * 3)))
+    assert (names.distinct, names.each_row, names.codes().tolist()) == ([b"a", b"b"], True, [0, 1] * 3)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "texts", "width"),
+    [([0, 2, 4], "abab", 2), ([0, 2, 4], "abba", 0), ([0, 1, 4], "aaaa", 0), ([0, 0, 0], "", 0), ([0, 3], "abc", 3)],
+)
+def test_the_width_of_rows_that_repeat(bounds, texts, width):
+    assert repeated_width(np.array(bounds, np.int32), pa.array([*texts], pa.string()).view(pa.binary())) == width
+
+
+@pytest.mark.parametrize("second", [[("b", "1"), ("a", "1")], [("a", "1")], [("aa", "1"), ("c", "")]])
+def test_names_that_differ(second):
+    properties = properties_of(rows_of(properties=[[("a", "1"), ("b", "2")], second]))
+    names = distinct_names(properties)
+    assert not names.each_row
+    assert np.array(names.distinct)[names.codes()].tolist() == properties.names.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [
+        ("bad", "its name is bad"),
+        ("JMSType", "its name begins with JMS, which is reserved"),
+        ("own", "it is a column of propertyColumns too"),
+        ("JMSXGroupSeq", "its value is not an int"),
+    ],
+)
+def test_refused_names(name, fact):
+    properties = properties_of(rows_of(properties=[[("a", "1"), ("JMSXUserID", "u")], [(name, "x")]]))
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*property '{name}': {fact}"):
+        check_names(properties, distinct_names(properties), RULES, {"own"})
+
+
+def test_names_that_may_be_sent():
+    properties = properties_of(rows_of(properties=[[("a", "1"), ("JMSXUserID", "u"), ("JMSXGroupSeq", "7")]]))
+    check_names(properties, distinct_names(properties), RULES)
+
+
+def places(columns=None, **given):
+    rows = rows_of(**given)
+    return places_of(stated_types(rows), properties_of(rows), columns or {}).to_pylist()
+
+
+def test_no_types():
+    assert stated_types(rows_of(text=["a"])) is None
+    assert stated_types(rows_of(property_types=[[("a", None)], None])) is None
+
+
+def test_types_in_the_order_of_the_properties():
+    properties = [[("a", "1"), ("b", "x")], [("c", "true")]]
+    types = [[("a", "int"), ("b", "string")], [("c", "boolean")]]
+    assert places(properties=properties, property_types=types) == [0, 1, 2]
+
+
+def test_types_in_any_order_and_of_some_properties():
+    properties = [[("a", "1"), ("b", "x")], [("b", "2"), ("a", "3")]]
+    types = [[("b", "string")], [("a", "int"), ("b", "long")]]
+    assert places(properties=properties, property_types=types) == [1, 3, 2]
+
+
+def test_types_that_only_amqp_has_are_those_that_hold_their_values():
+    """So rows can be written as they were read over AMQP."""
+    words = {"uint": "7", "uuid": "00000000-0000-0000-0000-000000000007", "list": None, "int": "1", "decimal64": "1.5"}
+    given = {"properties": [list(words.items())], "property_types": [[(word, word) for word in words]]}
+    assert places(**given) == [0, 1, 2, 3, 4]
+    assert stated_types(rows_of(**given)).types.to_pylist() == [b"long", b"string", b"string", b"int", b"string"]
+    with pytest.raises(MessageFormatError, match="a property 'n': its value"):
+        places(properties=[[("n", "x")]], property_types=[[("n", "uint")]])
+
+
+def test_a_type_of_a_typed_column_has_no_place():
+    columns = {"own": ValueType.INT}
+    assert places(columns, properties=[[("a", "1")]], property_types=[[("own", "int"), ("a", "byte")]]) == [None, 0]
+    assert places(columns, property_types=[[("own", "int")]]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("types", "fact"),
+    [
+        ([("a", "bytes")], "a type for the property 'a': JMS has no such type of properties"),
+        ([("b", "int")], "a type for the property 'b': the row has no such property"),
+        ([("own", "long")], "a type for the property 'own': the column of that name is an int"),
+        ([("a", "boolean")], "a property 'a': its value is not true or false"),
+    ],
+)
+def test_wrong_types_are_refused(types, fact):
+    properties = [[("a", "1"), ("b", "2")], [("a", "1")]]
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*{fact}"):
+        places({"own": ValueType.INT}, properties=properties, property_types=[None, types])
+
+
+def test_a_column_has_the_texts_that_java_renders_and_its_nulls():
+    columns = {
+        PROPERTY_COLUMN + "share": pa.array([1e10, None], pa.float64()),
+        PROPERTY_COLUMN + "paid": pa.array([True, False]),
+        PROPERTY_COLUMN + "none": pa.nulls(2, pa.int64()),
+        "text": pa.array(["a", "b"]),
+    }
+    found = typed_columns(Rows(columns=columns, first=0, count=2))
+    assert {name: (column.kind, column.texts.to_pylist()) for name, column in found.items()} == {
+        "share": (ValueType.DOUBLE, [b"1.0E10", None]),
+        "paid": (ValueType.BOOLEAN, [b"true", b"false"]),
+    }
+    assert found["paid"].where_given(b"x") == b"x"
+    assert found["share"].where_given(b"x").to_pylist() == [b"x", b""]
+
+
+def test_a_timestamp_is_a_long_of_milliseconds_and_a_decimal_its_text():
+    columns = {
+        PROPERTY_COLUMN + "at": pa.array([-1_000, None, 1_760_000_000_123_000], pa.timestamp("us", tz="Asia/Tokyo")),
+        PROPERTY_COLUMN + "price": pa.array([Decimal("7.50"), Decimal("-0.01"), None], pa.decimal128(9, 2)),
+        "JMSExpiration": pa.array([1, 2, 3], pa.timestamp("us", tz="UTC")),
+    }
+    rows = Rows(columns=columns, first=0, count=3)
+    found = typed_columns(property_values(rows))
+    assert {name: (column.kind, column.texts.to_pylist()) for name, column in found.items()} == {
+        "at": (ValueType.LONG, [b"-1", None, b"1760000000123"]),
+        "price": (ValueType.STRING, [b"7.50", b"-0.01", None]),
+    }
+    assert property_values(rows).columns["JMSExpiration"] is columns["JMSExpiration"]
+
+
+def test_a_time_that_milliseconds_do_not_hold_is_refused():
+    at = pa.array([1_000, 1_001], pa.timestamp("us", tz="UTC"))
+    with pytest.raises(MessageFormatError, match=r"Row 6 of the task has in column at a time with a part of a milli"):
+        property_values(Rows(columns={PROPERTY_COLUMN + "at": at}, first=5, count=2))
