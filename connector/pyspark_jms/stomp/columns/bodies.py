@@ -1,23 +1,39 @@
-"""Frames and their body types → the columns of bodies. Does not know headers and dialects."""
+"""Frames and their headers → the type of each body, and the columns of bodies.
 
+A body's type comes from the headers alone, and its column from its bytes. What cannot be read stays in ``bytes``,
+with the reason as a fault.
+"""
+
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.envelope import Elements, EnvelopeKind, read_elements
+from pyspark_jms.columns.envelope import Element, Elements, EnvelopeKind, Unreadable, column_of, read_elements
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
-from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
-from pyspark_jms.jms.model import BodyType
-from pyspark_jms.jms.subscription import MAX_ELEMENTS
+from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
+from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
+from pyspark_jms.jms.rules import element_value_problem
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.columns.frames import FrameBounds
+from pyspark_jms.stomp.columns.layout import HeaderTexts
 from pyspark_jms.stomp.columns.lines import Fault
-from pyspark_jms.stomp.columns.map_xml import read_xml
+from pyspark_jms.stomp.dialects.base import BodyRule, Dialect
 
-__all__ = ["Bodies", "read_bodies"]
+__all__ = [
+    "Bodies",
+    "BodyTypes",
+    "detect_body_types",
+    "force_body_type",
+    "lost_bodies",
+    "read_bodies",
+    "read_xml",
+]
 
 _TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(BODY_TYPE_NAMES))
 _AFTER_HEADERS = 1 << 62
@@ -115,3 +131,158 @@ def _spread(column: pa.Array, rows: Ints, count: int) -> pa.Array:
     places = np.full(count, -1)
     places[rows] = np.arange(len(rows))
     return column.take(pa.array(places, mask=places < 0))
+
+
+# --- which type a body has --------------------------------------------------------------------------
+
+_MOST_STORED = (1 << 62) - 1
+_TRANSFORMED = "the broker turned the object into XML"
+_LOST_BODY = "the broker did not send the body: it is neither text nor bytes"
+_UNKNOWN_BODY = f"property {BODY_MARKER!r} does not name a body type"
+
+
+@dataclass(frozen=True, slots=True)
+class BodyTypes:
+    """The body types of all frames."""
+
+    codes: Ints
+    """The code of each frame's body type."""
+
+    unread: dict[int, str]
+    """By row, the reason not to read a body."""
+
+    transformed: Mask | None
+    """Which maps the broker has rendered as XML. None: no map is read."""
+
+    unread_markers: Ints
+    """The lines of markers that were not read. They stay properties."""
+
+
+def force_body_type(headers: HeaderTexts, kind: Literal["text", "bytes"]) -> BodyTypes:
+    """One type for all frames. Markers are not read."""
+    markers = headers.line("@body")
+    codes = np.full(len(headers), BODY_TYPE_NAMES.index(kind).as_py())
+    return BodyTypes(codes, {}, transformed=None, unread_markers=markers[markers >= 0])
+
+
+def detect_body_types(headers: HeaderTexts, dialect: Dialect) -> BodyTypes:
+    """The type of each frame: by its marker, else by the dialect's rule."""
+    transformed, objects = (
+        headers.equals("@transformation", text) for text in (dialect.transformed_map, dialect.transformed_object)
+    )
+    codes = _by_rule(headers, dialect)
+    codes[transformed] = _MAP
+    codes[objects] = _OBJECT
+    unread = dict.fromkeys(np.flatnonzero(objects).tolist(), _TRANSFORMED)
+    markers = headers.line("@body")
+    if "@body" not in headers.layout.roles:
+        return BodyTypes(codes, unread, transformed, unread_markers=markers[:0])
+    marked = pc.index_in(headers.text("@body"), value_set=BODY_TYPE_NAMES).fill_null(-1).to_numpy()
+    unknown = np.flatnonzero((marked < 0) & (markers >= 0))
+    unread |= dict.fromkeys(unknown.tolist(), _UNKNOWN_BODY)
+    return BodyTypes(np.where(marked < 0, codes, marked), unread, transformed, unread_markers=markers[unknown])
+
+
+def _by_rule(headers: HeaderTexts, dialect: Dialect) -> Ints:
+    match dialect.body_rule:
+        case BodyRule.CONTENT_LENGTH_NOT_LAST:
+            line, last = headers.line("@content-length"), headers.lines.first[1:] - 1
+            is_bytes = (line >= 0) & (line != last)
+        case BodyRule.CONTENT_LENGTH:
+            is_text = headers.equals("@message-type", dialect.text_message_type)
+            is_bytes = (headers.line("@content-length") >= 0) & ~is_text
+        case BodyRule.CONTENT_TYPE:
+            is_bytes = headers.equals("content_type", OCTET_STREAM)
+    codes: Ints = np.where(is_bytes, _BYTES, _TEXT)
+    return codes
+
+
+def lost_bodies(headers: HeaderTexts, dialect: Dialect, sizes: Ints) -> dict[int, str]:
+    """Map each row whose body was lost to the reason: STOMP does not carry its type.
+
+    The broker gives the stored size of a large message. Bytes are stored as they are, and texts in UTF-16, which is at
+    most twice as large as UTF-8.
+    """
+    if "@stored-size" not in headers.layout.roles:
+        return {}
+    stored, _ = integers(headers.text("@stored-size"), 0, _MOST_STORED)
+    lost = 2 * sizes + dialect.stored_text_overhead < stored.fill_null(0).to_numpy()
+    return dict.fromkeys(np.flatnonzero(lost).tolist(), _LOST_BODY)
+
+
+# --- maps as XML ------------------------------------------------------------------------------------
+
+# ActiveMQ Classic's transformation jms-xml makes XML of a map. One text is read at a time, and only the elements that
+# XStream writes for a map are accepted: no declarations, no external documents.
+
+_TYPES = {"byte-array": "bytes"} | {
+    name: name for name in ("boolean", "byte", "short", "int", "long", "float", "double", "char", "string")
+}
+_MAP_XML = re.compile(r"\s*(?:<map/>|<map>(?P<entries>.*)</map>)\s*", re.DOTALL)
+_ENTRY = re.compile(
+    r"\s*<entry>\s*<string>(?P<name>[^<]*)</string>\s*"
+    rf"(?:<null/>|<(?P<type>{'|'.join(_TYPES)})(?:/>|>(?P<value>[^<]*)</(?P=type)>))\s*</entry>\s*"
+)
+_REFERENCE = re.compile(r"&(?:#(?P<decimal>[0-9]{1,7})|#x(?P<hex>[0-9a-fA-F]{1,6})|(?P<name>[a-z]{2,4}));|&")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_NO_MAP = "body is not the XML of a map"
+
+
+def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> Elements:
+    """The elements of each text of a binary column."""
+    assert kind is BodyType.MAP, "the broker transforms no streams"
+    found: list[list[Element] | None] = []
+    reasons = {}
+    for row, text in enumerate(texts.to_pylist()):
+        try:
+            found.append(_elements(text, max_elements))
+        except Unreadable as unreadable:
+            found.append(None)
+            reasons[row] = str(unreadable)
+    return Elements(column_of(kind, found), reasons)
+
+
+def _elements(data: bytes, most: int) -> list[Element]:
+    try:
+        whole = _MAP_XML.fullmatch(data.decode())
+    except UnicodeDecodeError:
+        raise Unreadable("text is not valid UTF-8") from None
+    if whole is None:
+        raise Unreadable(_NO_MAP)
+    entries = whole["entries"] or ""
+    elements: dict[str, Element] = {}
+    at = number = 0
+    while at < len(entries) and (entry := _ENTRY.match(entries, at)):
+        number += 1
+        if number > most:
+            raise Unreadable(f"the map has {too_many('elements', most)}")
+        element = _element(entry, number)
+        elements[element["name"] or ""] = element
+        at = entry.end()
+    if entries[at:].strip():
+        raise Unreadable(_NO_MAP)
+    return list(elements.values())
+
+
+def _element(entry: re.Match[str], number: int) -> Element:
+    kind = _TYPES.get(entry["type"] or "", "string")
+    value = None if entry["type"] is None else _plain(entry["value"] or "")
+    if value is not None and kind == "bytes":
+        value = "".join(value.split())  # base64 may have line ends
+    if value is not None and element_value_problem(kind, value):
+        raise Unreadable(f"element {number} of the map is not of type {kind}")
+    return {"name": _plain(entry["name"]), "type": kind, "value": value}
+
+
+def _plain(text: str) -> str:
+    return _REFERENCE.sub(_character, text)
+
+
+def _character(reference: re.Match[str]) -> str:
+    if reference["name"] in _NAMED:
+        return _NAMED[reference["name"]]
+    code = int(reference["decimal"] or "0") or int(reference["hex"] or "0", 16)
+    surrogate = range(0xD800, 0xE000)
+    if not code or code in surrogate or code > 0x10FFFF:  # noqa: PLR2004 - the last code point of Unicode
+        raise Unreadable(_NO_MAP)
+    return chr(code)

@@ -18,13 +18,10 @@ from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.sentences import joined_faults
-from pyspark_jms.stomp.columns.bodies import read_bodies
-from pyspark_jms.stomp.columns.body_types import BodyTypes, detect_body_types, force_body_type, lost_bodies
-from pyspark_jms.stomp.columns.frames import FrameBounds
-from pyspark_jms.stomp.columns.header_count import with_few_headers
-from pyspark_jms.stomp.columns.header_texts import HeaderTexts
+from pyspark_jms.stomp.columns.bodies import BodyTypes, detect_body_types, force_body_type, lost_bodies, read_bodies
+from pyspark_jms.stomp.columns.frames import FrameBounds, with_few_headers
 from pyspark_jms.stomp.columns.headers import Headers
-from pyspark_jms.stomp.columns.layout import layout_of
+from pyspark_jms.stomp.columns.layout import HeaderTexts, layout_of
 from pyspark_jms.stomp.columns.lines import Fault, split_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 

@@ -14,12 +14,8 @@ from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Piece, join_rows
 from pyspark_jms.stomp.columns.encode_body import body_of
-from pyspark_jms.stomp.columns.encode_headers import destination_lines, header_lines
-from pyspark_jms.stomp.columns.encode_properties import property_lines
-from pyspark_jms.stomp.columns.encode_stable import check_stable
-from pyspark_jms.stomp.columns.encode_typed_columns import column_lines
-from pyspark_jms.stomp.columns.encode_types import types_line
-from pyspark_jms.stomp.columns.header_line import header_line
+from pyspark_jms.stomp.columns.encode_headers import check_stable, destination_lines, header_line, header_lines
+from pyspark_jms.stomp.columns.encode_properties import column_lines, property_lines, types_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["BUFFER_BYTES", "encode", "receipt_of"]

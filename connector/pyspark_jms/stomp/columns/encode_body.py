@@ -18,7 +18,7 @@ from pyspark_jms.columns.strings import (
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.sentences import with_article
-from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
+from pyspark_jms.stomp.columns.encode_headers import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["body_of"]

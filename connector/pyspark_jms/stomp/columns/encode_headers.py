@@ -18,15 +18,49 @@ from pyspark_jms.columns.row_fields import (
     modes_and_priorities,
 )
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.columns.strings import Int64s, Mask, Piece, mask_of
+from pyspark_jms.columns.strings import (
+    Int64s,
+    Mask,
+    Piece,
+    bytes_of,
+    is_ascii_text,
+    join_rows,
+    mask_of,
+    offsets_of,
+    to_binary,
+)
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns.escapes import escape_column
-from pyspark_jms.stomp.columns.header_line import fixed_line, header_line
 from pyspark_jms.stomp.dialects.base import Dialect
+from pyspark_jms.stomp.wire.header import escape
 
-__all__ = ["destination_lines", "header_lines"]
+__all__ = [
+    "check_stable",
+    "destination_lines",
+    "fixed_line",
+    "header_line",
+    "header_lines",
+]
+
+# --- one header -------------------------------------------------------------------------------------
+
+_NO_LINE = pa.scalar(b"", pa.binary())
+
+
+def fixed_line(name: str, value: str) -> bytes:
+    """The line that is the same in every frame. A line begins with its LF and has none at its end."""
+    return f"\n{escape(name)}:{escape(value)}".encode()
+
+
+def header_line(name: str, values: pa.Array) -> list[Piece]:
+    """A line for each entry of a binary array, whose values are escaped already; no line for a null."""
+    # The LF stands before the name and not after the value: so a line is two pieces, and the join costs by the piece.
+    pieces: list[Piece] = [fixed_line(name, ""), values]
+    return [join_rows(pieces).fill_null(_NO_LINE)] if values.null_count else pieces
+
 
 # --- destination -------------------------------------------------------------------------------------
 
@@ -167,3 +201,42 @@ def _unsupported(rows: Rows, column: str, given: Mask) -> None:
         f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
         f"Leave {column} null and its option unset, or send through another broker.",
     )
+
+
+# --- characters that a broker changes ---------------------------------------------------------------
+
+# ActiveMQ Classic stores headers in Java's modified UTF-8 and reads them as UTF-8: a character outside the Basic
+# Multilingual Plane, or U+0000, becomes two U+FFFD once the message was on disk. Bodies do not change.
+
+_HEADER_COLUMNS = ("JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type")
+_FOUR_BYTES = 0xF0
+"""The first byte in UTF-8 of the characters outside the Basic Multilingual Plane has at least this value."""
+
+_WHAT = "a character outside the Basic Multilingual Plane, or U+0000, which this broker changes when it stores them"
+_REMEDY = "Move it into the body, or encode it."
+
+
+def check_stable(rows: Rows) -> None:
+    """Refuse rows with text in a header or a property that the broker would change."""
+    for name in _HEADER_COLUMNS:
+        texts = rows.text(name)
+        if texts is not None:
+            rows.refuse_any(_unstable(texts), f"has in {name} {_WHAT}", _REMEDY)
+    for name, column in typed_columns(rows).items():
+        rows.refuse_any(_unstable(column.texts), f"has in property {name!r} {_WHAT}", _REMEDY)
+    properties = properties_of(rows)
+    if properties is not None:
+        for texts, place in ((properties.names, "its name"), (properties.values, "its value")):
+            properties.entries.refuse_any(_unstable(texts), f"{place} has {_WHAT}", _REMEDY)
+
+
+def _unstable(texts: pa.Array) -> Mask:
+    texts = to_binary(texts)
+    nothing: Mask = np.zeros(len(texts), np.bool_)
+    if is_ascii_text(texts):
+        return nothing
+    data, offsets = bytes_of(texts), offsets_of(texts)
+    wrong = np.flatnonzero((data >= _FOUR_BYTES) | (data == 0))
+    nothing[np.searchsorted(offsets - offsets[0], wrong, side="right") - 1] = True
+    found: Mask = nothing & np.asarray(texts.is_valid())
+    return found

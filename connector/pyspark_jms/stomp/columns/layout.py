@@ -11,11 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.strings import Ints, is_first
+from pyspark_jms.columns.strings import Ints, Mask, is_first
 from pyspark_jms.stomp.columns.lines import Lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = ["Layout", "by_names", "by_template", "layout_of", "with_properties"]
+__all__ = [
+    "HeaderTexts",
+    "Layout",
+    "by_names",
+    "by_template",
+    "layout_of",
+    "with_properties",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +186,37 @@ def _roles(table: Ints, dialect: Dialect) -> dict[str, Ints]:
             line = roles.get(role, table[:, column])
             roles[role] = np.where(line < 0, table[:, column], line)
     return roles
+
+
+# --- one header of all frames -----------------------------------------------------------------------
+
+_FALSE = pa.scalar(value=False, type=pa.bool_())
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderTexts:
+    """The headers of all frames by role: a column, or ``@name`` of the dialect."""
+
+    lines: Lines
+    layout: Layout
+
+    def __len__(self) -> int:
+        return len(self.lines.first) - 1
+
+    def line(self, role: str) -> Ints:
+        """The line of each frame, -1 for none."""
+        line = self.layout.roles.get(role)
+        return np.full(len(self), -1) if line is None else line
+
+    def text(self, role: str) -> pa.Array:
+        """The text of each frame, null for none."""
+        line = self.layout.roles.get(role)
+        return pa.nulls(len(self), pa.string()) if line is None else self.lines.values(line)
+
+    def equals(self, role: str, text: str | None) -> Mask:
+        """Which frames have the header with this text. None: no frame has it."""
+        if text is None or role not in self.layout.roles:
+            return np.zeros(len(self), np.bool_)
+        equal = pc.equal(self.text(role), pa.scalar(text, pa.string())).fill_null(_FALSE)
+        mask: Mask = equal.to_numpy(zero_copy_only=False)
+        return mask

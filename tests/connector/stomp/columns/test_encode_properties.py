@@ -1,15 +1,20 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_properties import properties_of
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.strings import join_rows
-from pyspark_jms.errors import MessageFormatError
-from pyspark_jms.jms.rules import property_name_problem
-from pyspark_jms.stomp.columns.encode_properties import property_lines
+from pyspark_jms.errors import MessageFormatError, SchemaError
+from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem
+from pyspark_jms.stomp.columns.encode_properties import column_lines, property_lines, types_line
 from pyspark_jms.stomp.dialects import ARTEMIS
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
@@ -196,3 +201,187 @@ def test_a_property_that_is_a_column_as_well_is_refused():
 @pytest.mark.parametrize("close", ["Destination", "destinatio", "x_destination", "persistent2", "ack", "subscription"])
 def test_a_name_that_only_resembles_a_header_is_a_property(close):
     assert lines_of([[(close, "1")]]) == [f"\n{close}:1"]
+
+
+def rows_of(**columns):
+    arrays = {PROPERTY_COLUMN + name: array for name, array in columns.items()}
+    return Rows(columns=arrays | {"text": pa.array(["t"] * 3)}, first=5, count=3)
+
+
+def column_lines_of(**columns):
+    rows = rows_of(**columns)
+    found = column_lines(rows, typed_columns(rows), ARTEMIS)
+    return [line.decode() for line in join_rows([*found, pa.array([b""] * 3)]).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "type_", "texts"),
+    [
+        (pa.bool_(), [True, False], "boolean", ["true", "false"]),
+        (pa.int8(), [-128, 127], "byte", ["-128", "127"]),
+        (pa.int16(), [-32768, 7], "short", ["-32768", "7"]),
+        (pa.int32(), [-(2**31), 0], "int", ["-2147483648", "0"]),
+        (pa.int64(), [-(2**63), 2**63 - 1], "long", ["-9223372036854775808", "9223372036854775807"]),
+        (pa.float32(), [0.1, -0.0], "float", ["0.1", "-0.0"]),
+        (pa.float64(), [1e10, float("nan")], "double", ["1.0E10", "NaN"]),
+        (pa.string(), ["a:\n", ""], "string", ["a\\c\\n", ""]),
+        (pa.large_string(), ["é", "🐘"], "string", ["é", "🐘"]),
+    ],
+)
+def test_a_value_is_written_as_java_does_and_a_null_is_no_property(kind, values, type_, texts):
+    wanted = [f"\nname:{texts[0]}", "", f"\nname:{texts[1]}"]
+    array = pa.array([None, values[0], None, values[1]], kind)[1:]
+    assert column_lines_of(name=array) == wanted
+    assert typed_columns(rows_of(name=array))["name"].kind == type_ == value_type(kind)
+    full = pa.array([values[0], values[1], values[0]], kind)
+    assert column_lines_of(name=full) == [wanted[0], wanted[2], wanted[0]]
+    assert typed_columns(rows_of(name=pa.nulls(3, kind))) == {}
+
+
+def test_several_columns_follow_each_other_under_the_broker_s_names():
+    found = column_lines_of(
+        b=pa.array([1, None, 3]), a=pa.array(["x", "y", None]), JMSXGroupSeq=pa.array([7, 8, 9], pa.int32())
+    )
+    assert found == [
+        "\nb:1\na:x\n_AMQ_GROUP_SEQUENCE:7",
+        "\na:y\n_AMQ_GROUP_SEQUENCE:8",
+        "\nb:3\n_AMQ_GROUP_SEQUENCE:9",
+    ]
+
+
+def test_a_text_that_is_not_utf8_is_refused():
+    array = pa.array([b"a", b"\xff", b"b"], pa.binary()).view(pa.string())
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*column name .*UTF-8"):
+        column_lines_of(name=array)
+
+
+@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
+def test_a_column_with_the_name_of_a_header_is_refused(name):
+    with pytest.raises(SchemaError, match=f"JMS_SCHEMA.*column {name} of propertyColumns"):
+        column_lines_of(**{name: pa.array([1, 2, 3])})
+
+
+def types_of(*rows, **columns):
+    """The types each row says, unescaped; rows are (properties, types)."""
+    arrays = {
+        "properties": pa.array([None, *[properties for properties, _ in rows]], TEXT_MAP)[1:],
+        "property_types": pa.array([None, *[types for _, types in rows]], TEXT_MAP)[1:],
+    }
+    arrays |= {PROPERTY_COLUMN + name: array for name, array in columns.items()}
+    found = Rows(columns=arrays, first=5, count=len(rows))
+    pieces = types_line(found, properties_of(found), typed_columns(found), ARTEMIS)
+    lines = join_rows([*pieces, pa.array([b""] * len(rows), pa.binary())]).to_pylist()
+    return [line.decode().removeprefix("\nspark_jms_types:").replace("\\c", ":") for line in lines]
+
+
+A, B = ("a", "1"), ("b", "2.5")
+
+
+@pytest.mark.parametrize(
+    ("properties", "types", "reason"),
+    [
+        ([A, B], [("a", "int"), ("b", "double")], '{"a":"int","b":"double"}'),
+        ([A, B], [("b", "double"), ("a", "byte")], '{"b":"double","a":"byte"}'),
+        ([A, B], [("b", "string")], '{"b":"string"}'),
+        ([A, B], [], ""),
+        ([A, B], None, ""),
+        (None, None, ""),
+        (None, [], ""),
+        ([A, ("b", None)], [("b", "double"), ("a", "long")], '{"a":"long"}'),
+        ([("b", None)], [("b", "double")], ""),
+        ([A, B], [("a", None), ("b", "float")], '{"b":"float"}'),
+        ([A], [("a", None)], ""),
+        ([A, ("JMSXUserID", "me")], [("JMSXUserID", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("JMS_AMQP_MA_x-a", "v")], [("JMS_AMQP_MA_x-a", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("_AMQ_ORIG_MESSAGE_ID", "7")], [("_AMQ_ORIG_MESSAGE_ID", "long"), ("a", "int")], '{"a":"int"}'),
+        ([("JMSXGroupSeq", "3")], [("JMSXGroupSeq", "int")], '{"JMSXGroupSeq":"int"}'),
+        ([("é\0$", "true")], [("é\0$", "boolean")], '{"é\\\\u0000$":"boolean"}'),
+    ],
+)
+def test_the_types_of_the_row_s_properties_in_its_order(properties, types, reason):
+    assert types_of((properties, types)) == [reason]
+    beside = ([A, B], [("a", "int")])
+    assert types_of(beside, (properties, types), beside) == ['{"a":"int"}', reason, '{"a":"int"}']
+    assert types_of((properties, types), (properties, types), ([], [])) == [reason, reason, ""]
+
+
+def test_rows_without_types_have_no_line():
+    rows = Rows(columns={"properties": pa.array([[A]], TEXT_MAP)}, first=0, count=1)
+    assert types_line(rows, properties_of(rows), {}, ARTEMIS) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "fact"),
+    [
+        (([A], [("b", "int")]), "a type for the property 'b': the row has no such property"),
+        ((None, [("b", "int")]), "a type for the property 'b': the row has no such property"),
+        (([A], [("a", "decimal")]), "a type for the property 'a': JMS has no such type"),
+        (([A], [("a", "bytes")]), "a type for the property 'a': JMS has no such type"),
+        (([A], [("a", "INT")]), "a type for the property 'a': JMS has no such type"),
+        (([("a", "x")], [("a", "int")]), "a property 'a': its value is not an int"),
+        (([("a", "1.0")], [("a", "long")]), "a property 'a': its value is not a long"),
+        (([("a", "yes")], [("a", "boolean")]), "a property 'a': its value is not true or false"),
+        (([("a", "")], [("a", "double")]), "a property 'a': its value is not a double"),
+        (([A, ("x", "y")], [("x", "float")]), "a property 'x': its value is not a float"),
+    ],
+)
+def test_a_type_that_does_not_fit_is_refused(row, fact):
+    fine = ([A], [("a", "int")])
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*{fact}") as caught:
+        types_of(fine, row, fine, row)
+    assert caught.value.__cause__.numbers.tolist() == [6, 8]
+
+
+def test_typed_columns_say_their_types_after_the_others():
+    price, count = pa.array([1.5, None, 2.5]), pa.array([1, 2, None], pa.int32())
+    rows = [([A], [("a", "int")]), ([A], None), (None, None)]
+    assert types_of(*rows, price=price, count=count) == [
+        '{"a":"int","price":"double","count":"int"}',
+        '{"count":"int"}',
+        '{"price":"double"}',
+    ]
+    assert types_of(*[(None, None)] * 3, price=price) == ['{"price":"double"}', "", '{"price":"double"}']
+    full = pa.array([1.5, 2.5, 3.5])
+    assert types_of(*[([A], None)] * 3, price=full, other=full) == ['{"price":"double","other":"double"}'] * 3
+
+
+def test_a_type_for_a_column_must_be_the_column_s():
+    price = pa.array([1.5, None])
+    assert types_of((None, [("price", "double")]), ([A], [("a", "int"), ("price", "double")]), price=price) == [
+        '{"price":"double"}',
+        '{"a":"int"}',
+    ]
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*'price': .*double"):
+        types_of(([A], None), ([A], [("price", "int")]), price=price)
+
+
+names = st.lists(st.sampled_from("abcdef"), unique=True, max_size=4)
+
+
+@given(st.lists(st.tuples(names, names), min_size=1, max_size=4), st.data())
+def test_each_type_is_found_beside_its_own_property(drawn, data):
+    """Whatever the order of properties and types, and whichever rows have them."""
+    texts = st.sampled_from(["1", "true", "1.5", "x", "300", None])
+    kinds = st.sampled_from(sorted(PROPERTY_TYPES))
+    rows = [
+        ([(name, data.draw(texts)) for name in there], [(name, data.draw(kinds)) for name in typed])
+        for there, typed in drawn
+    ]
+    wrong = [
+        any(name not in dict(there) or property_value_problem(kind, dict(there)[name]) for name, kind in typed)
+        for there, typed in rows
+    ]
+    if any(wrong):
+        with pytest.raises(MessageFormatError, match="Row") as caught:
+            types_of(*rows)
+        assert set(caught.value.__cause__.numbers - 5) <= set(np.flatnonzero(wrong))
+        return
+    pairs = [[f'"{name}":"{kind}"' for name, kind in typed if dict(there)[name] is not None] for there, typed in rows]
+    assert types_of(*rows) == ["{" + ",".join(reason) + "}" if reason else "" for reason in pairs]
+
+
+def test_every_type_of_a_property_is_known():
+    assert set(ValueType) >= PROPERTY_TYPES
+    values = dict.fromkeys(PROPERTY_TYPES, "1") | {"boolean": "true"}
+    for kind, value in values.items():
+        assert types_of(([("a", value)], [("a", kind)])) == [f'{{"a":"{kind}"}}']

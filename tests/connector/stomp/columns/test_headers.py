@@ -1,16 +1,17 @@
+import datetime as dt
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from plain_decoder import block_of, message
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.stomp.columns.body_types import detect_body_types
+from pyspark_jms.stomp.columns.bodies import detect_body_types
 from pyspark_jms.stomp.columns.frames import FrameBounds
-from pyspark_jms.stomp.columns.header_texts import HeaderTexts
-from pyspark_jms.stomp.columns.headers import Headers
-from pyspark_jms.stomp.columns.layout import layout_of
+from pyspark_jms.stomp.columns.headers import Headers, destinations, stable_ids, times, truths
+from pyspark_jms.stomp.columns.layout import HeaderTexts, layout_of
 from pyspark_jms.stomp.columns.lines import split_lines
 from pyspark_jms.stomp.dialects import ARTEMIS
 
@@ -85,3 +86,47 @@ def test_what_is_no_number_is_a_fault_of_its_row():
 def test_properties_are_never_null():
     assert headers_of(message(), message("a:")).columns()["properties"].to_pylist() == [[], [("a", "")]]
     assert np.array_equal(headers_of(message()).columns()["properties"].offsets.to_numpy(), [0, 0])
+
+
+def strings(*values):
+    return pa.array(values, pa.string())
+
+
+def test_times():
+    moments, wrong = times(strings("0", "1", "253402300799999", "253402300800000", None, "soon"))
+    assert moments.type == pa.timestamp("us", tz="UTC")
+    assert moments.to_pylist() == [
+        None,
+        dt.datetime(1970, 1, 1, 0, 0, 0, 1000, tzinfo=dt.UTC),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=dt.UTC),
+        None,
+        None,
+        None,
+    ]
+    assert wrong == [5]
+
+
+def test_only_true_is_true():
+    texts = strings("true", "TRUE", "True", "false", "1", "", "truex", None)
+    assert truths(texts).to_pylist() == [True, True, True, False, False, False, False, False]
+
+
+def test_destinations():
+    prefixes = {"queue://": "queue://", "temp-queue://": "queue://", "/topic/": "topic://"}
+    texts = strings("queue://a", "temp-queue://b", "/topic/c", "/topic/", "d", "", "世://e", None)
+    assert destinations(texts, prefixes).to_pylist() == [
+        *("queue://a", "queue://b", "topic://c", None),
+        *("queue://d", None, "queue://世://e", None),
+    ]
+
+
+def test_of_two_prefixes_the_dialects_first_counts():
+    assert destinations(strings("/a/b"), {"/a/": "topic://", "/a": "queue://"}).to_pylist() == ["topic://b"]
+    assert destinations(strings("/a/b"), {"/a": "queue://", "/a/": "topic://"}).to_pylist() == ["queue:///b"]
+
+
+def test_stable_ids():
+    ids = strings("1,2", "a,b,c", ",7", "8", "9,", "", None, "x世,y世")
+    expected = ["q/2", "q/b,c", "q/7", "q/8", None, None, None, "q/y世"]
+    assert stable_ids(ids, ",", "q").to_pylist() == expected
+    assert stable_ids(strings("1::2", "1:2"), "::", "世").to_pylist() == ["世/2", "世/1:2"]
