@@ -35,7 +35,7 @@ def arguments(
     parser.add_argument("--seconds", type=float, default=seconds, help="duration of each timed measurement")
     parser.add_argument("--turns", type=int, default=turns, help="repetitions of each measurement in memory")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "latest.json")
-    parser.add_argument("--docs", action="store_true", help="write tables and chart into docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="write tables and chart into docs/benchmarks.md")
     options = parser.parse_args()
     if min(options.messages, options.rounds, options.seconds, options.turns) < 1:
         parser.error("--messages, --rounds, --seconds and --turns must be at least 1")

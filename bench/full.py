@@ -1,6 +1,6 @@
 """`make bench`: compares the base case with every alternative client, then changes one thing at a time.
 
-``--messages`` and ``--rounds`` set the size of the run; ``--docs`` writes tables and chart into docs/performance.md.
+``--messages`` and ``--rounds`` set the size of the run; ``--docs`` writes tables and chart into docs/benchmarks.md.
 """
 
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Writes the JSON documents into docs/performance.md, its chart and README. Run it with ``python -m bench.publish``."""
+"""Writes the JSON documents into two pages, a chart and README. Run it with ``python -m bench.publish``.
+
+The pages are docs/performance.md (a short table) and docs/benchmarks.md (all tables).
+"""
 
 import json
 import re
@@ -9,7 +12,7 @@ from bench import growth_table
 from bench.chart import draw
 from bench.table import as_text
 
-__all__ = ["as_rows", "between_marks", "publish", "publish_growth"]
+__all__ = ["as_expected", "as_rows", "between_marks", "publish", "publish_growth"]
 
 CHART = "performance.png"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -30,13 +33,33 @@ _SHOWN = {
     "write.amqp.jms": "writing over AMQP: this sink, through Spark",
 }
 
+_OURS = {
+    "read.jms": "read over STOMP",
+    "read.journal": "read over STOMP, exactly-once with a journal",
+    "read.amqp.jms": "read over AMQP",
+    "read.amqp.core.jms": "read over AMQP, sent over STOMP",
+    "write.jms": "write over STOMP",
+    "write.amqp.jms": "write over AMQP",
+}
+_EXPECTED = (
+    "1 KB of text, five properties, persistent; AMQP: sent by an AMQP client. CPU is in microseconds a message. Broker,"
+    " Spark and clients\nshare the machine. `of a raw socket` is the median of the ratios of the rounds."
+)
+_SPARK = ("jvm", "runner", "workers")
+
 
 def publish(document: dict[str, Any], root: Path) -> None:
     draw(document, root / "docs" / CHART)
     machine = _machine(document)
-    _put(root, "figures", f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}")
+    _put(root, "performance", "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
+    _put(
+        root,
+        "benchmarks",
+        "figures",
+        f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}",
+    )
     readme = root / "README.md"
-    more = "[How it was measured, which part takes the time, and which options to set](docs/performance.md)."
+    more = "[Which options to set](docs/performance.md), [how it was measured](docs/benchmarks.md)."
     rounds = (
         f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
         " is the median of the ratios of the rounds, not the ratio of the two medians."
@@ -51,11 +74,11 @@ def publish_growth(document: dict[str, Any], root: Path) -> None:
         for prefix, kind in growth_table.KINDS.items()
         if f"{prefix}machine" in document
     )
-    _put(root, "growth", f"{machines}\n\n{_fenced(growth_table.as_text(document))}")
+    _put(root, "benchmarks", "growth", f"{machines}\n\n{_fenced(growth_table.as_text(document))}")
 
 
-def _put(root: Path, name: str, block: str) -> None:
-    page = root / "docs" / "performance.md"
+def _put(root: Path, page_name: str, name: str, block: str) -> None:
+    page = root / "docs" / f"{page_name}.md"
     page.write_text(between_marks(page.read_text(), name, block))
 
 
@@ -71,6 +94,50 @@ def as_rows(document: dict[str, Any]) -> str:
             rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
             rows.append(f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} |")
     return "\n".join(rows)
+
+
+def as_expected(document: dict[str, Any]) -> str:
+    """The table of docs/performance.md: what this source and sink do, and no other client."""
+    rows = [
+        "| | messages/s | of a raw socket | CPU of the broker | CPU of Spark |",
+        "|---|---|---|---|---|",
+        *(_expected(title, document["cases"].get(case)) for case, title in _OURS.items()),
+        *(_axis(name, axis["cases"]) for name, axis in document["axes"].items()),
+    ]
+    return "\n".join([row for row in rows if row] + ["", *_small_costs(document)]).rstrip()
+
+
+def _axis(name: str, cases: dict[str, Any]) -> str:
+    if name == "journal":  # the other case of this kind is the read without a journal, for the ratio of the two
+        return _expected(_OURS["read.journal"], cases.get("read.journal"))
+    return "\n".join(_expected(f"{title}, {name}", cases[case]) for case, title in _OURS.items() if case in cases)
+
+
+def _expected(title: str, figures: dict[str, Any] | None) -> str:
+    if figures is None:
+        return ""
+    rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
+    cpu = {role: spread["median"] for role, spread in figures["cpu_us_per_message"].items()}
+    spark = sum(cpu.get(role, 0.0) for role in _SPARK)
+    return f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} | {cpu['broker']:.0f} | {spark:.0f} |"
+
+
+def _small_costs(document: dict[str, Any]) -> list[str]:
+    """Latency, an idle query and a start, where the document has them."""
+    latencies = {"latency": "over STOMP", "latency_amqp": "over AMQP", "latency_rate": "by Spark alone"}
+    shown = [
+        f"{document[key]['p50_ms']:.0f} ms {name} (99 %: {document[key]['p99_ms']:.0f} ms)"
+        for key, name in latencies.items()
+        if key in document
+    ]
+    lines = [f"- **Latency** at 100 messages/s, from the send to Spark's commit log, median: {', '.join(shown)}."]
+    if "idle" in document:
+        lines.append(f"- **An idle query** and its broker: {document['idle']['percent']:.1f} % of a core.")
+    if "start.seconds" in document:
+        lines.append(
+            f"- **Start**, from `load()` to the end of the first batch, warm JVM: {document['start.seconds']:.1f} s."
+        )
+    return lines if shown else lines[1:]
 
 
 def _machine(document: dict[str, Any], prefix: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The JSON document → the tables of a run and of docs/performance.md."""
+"""The JSON document → the tables of a run and of docs/benchmarks.md."""
 
 from typing import Any
 
