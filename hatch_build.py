@@ -13,7 +13,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 _PAGES = {
     "Documentation": "docs",
     "Changelog": "CHANGELOG.md",
-    "Deprecation policy": "docs/releases.md",
+    "Deprecation policy": "docs/upgrading.md",
     "Security policy": "SECURITY.md",
 }
 _RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s]+)\)")

@@ -245,8 +245,8 @@ PAGES = {
     "docs/options.md": options_tables,
     "docs/errors.md": errors_text,
     "docs/brokers.md": brokers_table,
-    "docs/coming-from-kafka.md": kafka_table,
-    "docs/command-line.md": commands_text,
+    "docs/coming-from.md": kafka_table,
+    "docs/cli.md": commands_text,
 }
 
 
