@@ -33,6 +33,14 @@ _FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _MOVE = re.compile(r"^ *(?P<start>\w+) --> (?P<end>\w+): (?P<event>.+)$", re.MULTILINE)
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TITLE = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
+_ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_CELL = re.compile(r"<td\b")
+_TAG = re.compile(r"<[^>]+>")
+_FEWEST_COLUMNS = 3
+_FITS = 48
+"""Characters of a row that a phone shows beside each other; a table with longer rows is shown cell by cell there."""
 _ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
 _COMMENT = re.compile(r"^ *%% (?P<text>.+)$", re.MULTILINE)
 
@@ -179,9 +187,36 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
 
 
+def cells_with_titles(html: str) -> str:
+    """Give each cell of a wide table the title of its column.
+
+    assets/site.css shows such a table on a phone as one block for each row: a table that scrolls hides columns.
+    """
+
+    def marked(match: re.Match[str]) -> str:
+        table = match[0]
+        titles = [_TAG.sub("", title).strip() for title in _TITLE.findall(table)]
+        longest = max((len(_TAG.sub("", row).replace("\n", "")) for row in _ROW.findall(table)), default=0)
+        if len(titles) < _FEWEST_COLUMNS or longest <= _FITS:
+            return table
+
+        def row(found: re.Match[str]) -> str:
+            left = iter(titles)
+            return _CELL.sub(lambda _: _titled(next(left, "")), found[0])
+
+        return _ROW.sub(row, table).replace("<table>", "<table data-wide>", 1)
+
+    return _TABLE.sub(marked, html)
+
+
+def _titled(title: str) -> str:
+    escaped = title.replace('"', "&quot;")
+    return f'<td data-title="{escaped}"'
+
+
 def on_page_content(html: str, **_: Any) -> str:
     """Docstrings name functions as Sphinx does; Markdown knows no roles."""
-    return _ROLE.sub("", html)
+    return cells_with_titles(_ROLE.sub("", html))
 
 
 if __name__ == "__main__":

@@ -85,3 +85,23 @@ def test_every_state_diagram_of_the_pages_becomes_a_table(site):
     for name in site.PAGES:
         if (ROOT / name).exists():
             assert "```mermaid" not in site.states_as_tables((ROOT / name).read_text())
+
+
+def test_a_wide_table_names_the_column_in_each_cell(site):
+    text = "a sentence that is longer than the screen of a phone is wide"
+    head = '<table>\n<thead>\n<tr>\n<th></th>\n<th>with a <a href="x">"journal"</a></th>\n<th>c</th>\n</tr>\n</thead>\n'
+    body = f'<tbody>\n<tr>\n<td>order</td>\n<td style="x">{text}</td>\n<td>1</td>\n</tr>\n</tbody>\n</table>'
+    marked = site.cells_with_titles(head + body)
+    assert marked.startswith("<table data-wide>")
+    assert '<td data-title="with a &quot;journal&quot;" style="x">a sentence' in marked
+    assert '<td data-title="">order</td>' in marked
+    assert '<td data-title="c">1</td>' in marked
+
+
+@pytest.mark.parametrize(
+    "row", ["<td>1</td><td>2</td><td>3</td>", f"<td>{'long ' * 20}</td><td>2</td>"], ids=["short", "two columns"]
+)
+def test_other_tables_stay(site, row):
+    titles = row.replace("td>", "th>").replace("long ", "")
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
+    assert site.cells_with_titles(table) == table
