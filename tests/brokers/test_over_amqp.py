@@ -19,7 +19,7 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.idle_check import IdleCheck
+from pyspark_jms.source.admission import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -166,7 +166,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
             assert link.ping() is None
             return
         for come in range(3):
-            wait_until(lambda come=come: silence.is_end([link], come))
+            wait_until(lambda come=come: silence.is_exhausted([link], come))
         link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
     await_count(stage.broker, queue, 0)
 

@@ -20,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pyspark_jms.source.subscribing import create_subscription
+    from pyspark_jms.source.subscriptions import create_subscription
     from pyspark_jms.spark.protocols import source_protocol
 
     shared = "true" if options.client_id is None else None

@@ -125,7 +125,7 @@ class Ledger(Lanes[_Done]):
             )
             if not fits:
                 break
-            taken, rest = span.cut(fits)
+            taken, rest = span.split(fits)
             self._waiting.popleft()
             if len(rest):
                 self._waiting.appendleft(rest)

@@ -64,7 +64,7 @@ class MessageRange:
         """As ``blocks.fit``, of its messages."""
         return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
-    def cut(self, messages: int) -> "tuple[MessageRange, MessageRange]":
+    def split(self, messages: int) -> "tuple[MessageRange, MessageRange]":
         middle = self.first + messages
         return (
             MessageRange(self.lane, self.block, self.first, middle, self.state),

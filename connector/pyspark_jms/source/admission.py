@@ -1,13 +1,112 @@
 """When waiting messages become a batch: by bytes, by count, by the time that they wait. The clock is an argument."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
+from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.lingering import LINGER_SECONDS, Linger
+from pyspark_jms.source.links import SourceLink
 
-__all__ = ["IDLE_SECONDS", "Admission", "Verdict", "Waiting"]
+__all__ = [
+    "IDLE_SECONDS",
+    "LINGER_SECONDS",
+    "Admission",
+    "IdleCheck",
+    "Linger",
+    "Verdict",
+    "Waiting",
+]
+
+# --- how long a batch waits for more ----------------------------------------------------------------
+
+# A batch costs Spark some 80 ms of CPU whatever it holds. A batch of a few messages ends soon, for low latency. While
+# many messages arrive, the batch grows: the broker sends and the receiver reads meanwhile, so no time is lost.
+
+LINGER_SECONDS = 0.005
+"""A batch ends when nothing came for this long …"""
+_LONGEST_SECONDS = 0.015
+"""… or this long after its first message, whatever still comes."""
+_POURING_MESSAGES, _POURING_BYTES = 10_000, 16 << 20
+"""A second: more, of either, is a backlog or a flood …"""
+_POURING_SECONDS, _POURING_QUIET_SECONDS = 1.0, 0.1
+"""… and its batch ends after so long, or when nothing came for so long: a broker may be collecting its garbage."""
+
+
+@dataclass(slots=True)
+class Linger:
+    """The wait for one batch. Call ``should_end`` once a message is waiting, until it returns True."""
+
+    last_batch: float
+    """When the batch before ended. What waits at the first call came after it, or was left by that batch's limit."""
+    _began: float = 0.0
+    _at_first: tuple[int, int] | None = None
+
+    def should_end(self, now: float, messages: int, size: int, *, changed: float) -> bool:
+        """``now`` in seconds; how much waits, which only grows; when bytes came last, also of a message on its way."""
+        if self._at_first is None:
+            self._began, self._at_first = now, (messages, size)
+        age, quiet = now - self._began, now - max(changed, self._began)
+        if self._pours(now, messages, size):
+            return quiet >= _POURING_QUIET_SECONDS or age >= _POURING_SECONDS
+        return quiet >= LINGER_SECONDS or age >= _LONGEST_SECONDS
+
+    def _pours(self, now: float, messages: int, size: int) -> bool:
+        """On average since the last batch, or since the first call: a flood can begin after a while of silence."""
+        assert self._at_first is not None
+        messages_then, size_then = self._at_first
+        return _is_flood(now - self.last_batch, messages, size) or _is_flood(
+            now - self._began, messages - messages_then, size - size_then
+        )
+
+
+def _is_flood(seconds: float, messages: int, size: int) -> bool:
+    return seconds > 0 and (messages >= _POURING_MESSAGES * seconds or size >= _POURING_BYTES * seconds)
+
+
+# --- whether a silence is an end --------------------------------------------------------------------
+
+# A broker that collects its garbage is silent too, and sends more afterwards.
+
+
+class IdleCheck:
+    """A link has at most one question without an answer, and forgets it with its connection."""
+
+    def __init__(self) -> None:
+        self._asked: WeakKeyDictionary[SourceLink, tuple[str, Hashable]] = WeakKeyDictionary()
+        """The receipt, and what had been received when it was requested."""
+        self._answered: WeakKeyDictionary[SourceLink, Hashable] = WeakKeyDictionary()
+
+    def is_exhausted(self, links: Sequence[SourceLink], received: Hashable) -> bool:
+        """Call it again and again while nothing arrives. ``received`` changes whenever a message arrives.
+
+        A broker that gives no sign of life never proves an end.
+        """
+        try:
+            for link in links:
+                self._look(link, received)
+        except JMSError as error:
+            if not error.transient:
+                raise
+            return False  # a connection that was lost this moment is replaced before the next poll
+        return all(self._answered.get(link) == received for link in links)
+
+    def _look(self, link: SourceLink, received: Hashable) -> None:
+        if link in self._asked:
+            asked, was_received = self._asked[link]
+            if not link.has_receipt(asked):
+                link.check()  # a connection that has ended never answers
+                return
+            link.await_receipt(asked)
+            del self._asked[link]
+            self._answered[link] = was_received
+        if self._answered.get(link) != received and (receipt := link.ping()) is not None:
+            self._asked[link] = receipt, received
+
+
+# --- when a batch ends ------------------------------------------------------------------------------
 
 IDLE_SECONDS = 0.5
 """Maximum time of a poll that finds no messages. Without this wait Spark would call again every 10 ms."""
@@ -26,9 +125,9 @@ class Waiting(NamedTuple):
 
 
 class Verdict(Enum):
-    CUT = "cut a batch from what waits"
+    BATCH = "what waits is a batch"
     WAIT = "poll again soon"
-    ASK = "as WAIT: much has come and nothing for a moment, so cut a batch if the brokers prove to have no more"
+    ASK = "as WAIT: much has come and nothing for a moment, so it is a batch if the brokers prove to have no more"
     NONE_YET = "too little waits: no batch for now"
     NOTHING = "nothing waits"
 
@@ -65,14 +164,14 @@ class Admission:
             self._activity, self._last_change = current, now
         if not waiting.messages:
             return Verdict.NOTHING
-        lingered = self._linger.should_cut(now, waiting.messages, waiting.size, changed=self._last_change)
+        lingered = self._linger.should_end(now, waiting.messages, waiting.size, changed=self._last_change)
         if self._is_full_batch(waiting):
-            return Verdict.CUT
+            return Verdict.BATCH
         if self._below_minimum(waiting):
             return Verdict.NONE_YET if now - self._began >= IDLE_SECONDS else Verdict.WAIT
         # What is done was acknowledged before, so a full window holds only what waits.
         if lingered or waiting.no_room or waiting.size >= self._options.window_bytes:
-            return Verdict.CUT
+            return Verdict.BATCH
         return Verdict.ASK if now - self._last_change >= LINGER_SECONDS else Verdict.WAIT
 
     def restart(self) -> None:
@@ -80,7 +179,7 @@ class Admission:
         self._linger = Linger(self._last_batch)
 
     def note_batch(self) -> None:
-        """A batch was cut."""
+        """A batch has ended."""
         self._last_batch = self._clock()
 
     def _is_full_batch(self, waiting: Waiting) -> bool:

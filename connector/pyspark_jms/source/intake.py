@@ -9,10 +9,9 @@ from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
-from pyspark_jms.source.admission import Waiting
+from pyspark_jms.source.admission import IdleCheck, Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.idle_check import IdleCheck
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
@@ -69,7 +68,7 @@ class Intake:
     def has_all(self, waiting: Waiting) -> bool:
         """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._idle_check.is_end([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
+        return self._idle_check.is_exhausted([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
 
     @property
     def journal_is_full(self) -> bool:

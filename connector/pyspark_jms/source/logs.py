@@ -22,9 +22,9 @@ from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict, Waiting
-from pyspark_jms.source.batches import received_partitions
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
 __all__ = ["LogLink", "LogProtocol", "LogSource"]
@@ -90,8 +90,8 @@ class _Piece:
     def next(self) -> int:
         return self.offsets[self.span.last - 1] + 1
 
-    def cut(self, messages: int) -> "tuple[_Piece, _Piece]":
-        first, rest = self.span.cut(messages)
+    def split(self, messages: int) -> "tuple[_Piece, _Piece]":
+        first, rest = self.span.split(messages)
         return _Piece(first, self.offsets), _Piece(rest, self.offsets)
 
 
@@ -126,7 +126,7 @@ class _Log:
 
 
 class LogSource:
-    """A ``source.engine.SourceEngine``."""
+    """The ``spark.protocols.SourceEngine``."""
 
     def __init__(self, options: SourceOptions, protocol: LogProtocol) -> None:
         self._options, self._protocol = options, protocol
@@ -237,7 +237,7 @@ class LogSource:
             messages, size = sum(len(each.span) for each in pieces), sum(each.span.size for each in pieces)
             in_flight = size + sum(span.size for spans in self._batches.values() for span in spans)
             verdict = self._admission.verdict(Waiting(messages, size, in_flight, no_room=False), self._received)
-            if verdict in {Verdict.CUT, Verdict.ASK}:
+            if verdict in {Verdict.BATCH, Verdict.ASK}:
                 return True
             if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._has_nothing()):
                 return False
@@ -285,7 +285,7 @@ class LogSource:
                 fits = log.waiting[0].span.fit(size=size, messages=messages, at_least_one=not pieces)
                 if not fits:
                     return pieces
-                piece, rest = log.waiting.popleft().cut(fits)
+                piece, rest = log.waiting.popleft().split(fits)
                 pieces.append(piece)
                 size -= piece.span.size
                 messages = None if messages is None else messages - fits

@@ -6,13 +6,23 @@ from the driver's Java virtual machine runs in an executor that this machine sta
 """
 
 import functools
+import logging
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark_jms.blocks.shared_memory import memory_path, new_memory
 
-__all__ = ["MailAddress", "Mailbox", "post"]
+__all__ = [
+    "DropReports",
+    "LocalityProbe",
+    "MailAddress",
+    "Mailbox",
+    "answer",
+    "post",
+    "report_dropped",
+]
 
 _GENERATIONS = 6
 """How far a task's process may be from the driver's: worker, daemon, and with local-cluster the executor."""
@@ -123,3 +133,86 @@ def _descends(ancestor: _Process) -> bool:
         if pid == ancestor.pid:
             return _process(pid) == ancestor
     return False
+
+
+# --- whether tasks run on the runner's machine ------------------------------------------------------
+
+_HERE = b"1"
+
+
+class LocalityProbe:
+    """In the runner. ``question`` is for the tasks of the next batch, until a task has answered."""
+
+    def __init__(self) -> None:
+        self.here = False
+        self._mailbox = Mailbox()
+
+    def question(self) -> MailAddress | None:
+        """None when the answer is known, or when no task could answer."""
+        return None if self.here else self._mailbox.address()
+
+    def tasks_run_here(self) -> bool:
+        """Whether a task has answered by now."""
+        self.here = self.here or bool(self._mailbox.take())
+        return self.here
+
+    def close(self) -> None:
+        self._mailbox.close()
+
+
+@functools.cache
+def answer(question: MailAddress) -> bool:
+    """In a task: post an answer if it runs on the runner's machine. Each process answers once."""
+    return post(question, _HERE)
+
+
+# --- how many messages the selector dropped ---------------------------------------------------------
+
+_log = logging.getLogger("pyspark_jms.source")
+
+_RECORD = struct.Struct("<qq")
+"""What identifies the messages that a task decoded together (their first sequence), and how many it dropped."""
+
+
+class DropReports:
+    """In the runner. A task may run twice and report twice, so reports are kept until their batch is done."""
+
+    def __init__(self) -> None:
+        self._mailbox = Mailbox()
+        self._open: dict[int, int] = {}
+        self._done_through = 0
+        self._total = 0
+
+    def address(self) -> MailAddress | None:
+        """For the tasks of a batch."""
+        return self._mailbox.address()
+
+    def total(self) -> int:
+        """As reported so far: a task on another machine reports only to its own log."""
+        for sequence, dropped in _RECORD.iter_unpack(self._mailbox.take()):
+            if sequence >= self._done_through and sequence not in self._open:
+                if not self._total:
+                    _log.warning(
+                        "! messages that do not match the selector are dropped: this broker does not hold them back"
+                        " (progress counts them as selectorDropped)"
+                    )
+                self._open[sequence] = dropped
+                self._total += dropped
+        return self._total
+
+    def release(self, sequence: int) -> None:
+        """Every batch below ``sequence`` is done."""
+        self.total()
+        self._done_through = max(self._done_through, sequence)
+        self._open = {first: dropped for first, dropped in self._open.items() if first >= sequence}
+
+    def close(self) -> None:
+        self._mailbox.close()
+
+
+def report_dropped(address: MailAddress | None, first_sequence: int, dropped: int, key: int | None = None) -> None:
+    """In a task, after it has dropped messages. ``key``: if several tasks count from the same sequence."""
+    if address is None or not post(address, _RECORD.pack(first_sequence if key is None else key, dropped)):
+        _log.warning(
+            "! %d messages that do not match the selector are dropped (from sequence %d)", dropped, first_sequence
+        )

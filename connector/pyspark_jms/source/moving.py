@@ -29,7 +29,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
-from pyspark_jms.source.parts import rows_of
+from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "look_for_targets", "move"]
 

@@ -21,7 +21,7 @@ from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
 from pyspark_jms.source.links import SourceLink, SourceProtocol
-from pyspark_jms.source.parts import rows_of
+from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["peek"]
 
@@ -82,7 +82,7 @@ class _Room:
     def take(self, come: MessageRange) -> MessageRange:
         """The first messages that have room. The first one of all has, whatever its size."""
         fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self._is_begun)
-        taken = come.cut(fits)[0]
+        taken = come.split(fits)[0]
         self._is_begun = self._is_begun or fits > 0
         self.messages -= fits
         self.size -= taken.size

@@ -17,11 +17,10 @@ from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
-from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict
+from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, Admission, Verdict
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.intake import Intake
-from pyspark_jms.source.lingering import LINGER_SECONDS
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
@@ -163,7 +162,7 @@ class Receiver:
             intake.check()
             waiting = intake.waiting()
             verdict = admission.verdict(waiting, intake.activity())
-            if verdict is Verdict.CUT or (verdict is Verdict.ASK and intake.has_all(waiting)):
+            if verdict is Verdict.BATCH or (verdict is Verdict.ASK and intake.has_all(waiting)):
                 intake.take_all()
                 if self._ledger.waiting_messages:
                     break

@@ -1,20 +1,73 @@
-"""The links of a query, one or more for each destination: subscribed in order, and again when one is lost."""
+"""Connections that end as soon as they have subscribed, again and again → the error that says what may cause it.
+
+For brokers that give no reason then. Knows lanes and a clock that is handed in, no connection.
+"""
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from pyspark_jms.errors import JMSError
+from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
+from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest
-from pyspark_jms.source.short_sessions import MAX_SHORT_SESSIONS, ShortSessions
 
-__all__ = ["Subscriptions"]
+__all__ = [
+    "MAX_SHORT_SESSIONS",
+    "ShortSessions",
+    "Subscriptions",
+    "create_subscription",
+]
+
+# --- connections that end at once -------------------------------------------------------------------
+
+# Some brokers give no reason when they end a connection as soon as it has subscribed, again and again. Then the error
+# says what may be the cause.
+
+MAX_SHORT_SESSIONS = 5
+"""After so many in a row the query stops: a broker that is away does not end connections at once."""
+
+_SHORT_SECONDS = 2.0
+"""The messages to be delivered may be what ended a subscription that ended sooner."""
+
+
+@dataclass(slots=True)
+class ShortSessions:
+    """``began`` when a lane has subscribed, ``ended`` when its connection is lost."""
+
+    _since: dict[int, float] = field(default_factory=dict)
+    _consecutive: dict[int, int] = field(default_factory=dict)
+
+    def began(self, lane: int, now: float) -> None:
+        self._since[lane] = now
+
+    def consecutive(self, lane: int) -> int:
+        """How many connections of the lane in a row, the last one included, ended at once."""
+        return self._consecutive.get(lane, 0)
+
+    def ended(
+        self, lane: int, now: float, *, silent_end: str, address: Address, destination: Destination
+    ) -> ConnectionLostError | None:
+        """The error to raise if there are no more attempts; None when this end is like any other.
+
+        ``silent_end``: what the broker may mean by an end without a reason; empty if it gives reasons.
+        """
+        at_once = bool(silent_end) and now - self._since[lane] < _SHORT_SECONDS
+        self._consecutive[lane] = self.consecutive(lane) + 1 if at_once else 0
+        if not at_once:
+            return None
+        return ConnectionLostError(
+            f"{address} ended {self.consecutive(lane)} connections in a row, each soon after it had subscribed to"
+            f" {destination}.",
+            silent_end,
+        )
+
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -164,3 +217,37 @@ class Subscriptions:
         for link in self.links:
             link.close()
         self.links = []
+
+
+# --- a durable subscription that is only created ----------------------------------------------------
+
+
+def create_subscription(options: SourceOptions, protocol: SourceProtocol) -> str | None:
+    """Return the selector in the broker's words. ``SelectorChangedError`` if the subscription exists with another one.
+
+    ``SubscriptionInUseError`` while a consumer reads it, if the broker lets only one in.
+    """
+    assert options.durable is not None
+    link = protocol.connect(options.connection, protocol.arrivals())
+    try:
+        selector = options.selector_for(link.dialect)
+        link.require_supported(
+            options.destinations[0], options.durable, selected=selector is not None, min_messages=None
+        )
+    except JMSError:
+        link.close()
+        raise
+    link.subscribe(
+        Subscription(
+            destination=options.destinations[0],
+            window_bytes=1,
+            window_messages=1,
+            durable=options.durable,
+            selector=selector,
+        )
+    )
+    try:
+        link.require_unchanged()
+    finally:
+        link.close()
+    return selector

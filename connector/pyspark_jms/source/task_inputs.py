@@ -1,4 +1,4 @@
-"""What the tasks of a batch read, and what they report to the runner: whether they run there, what they dropped."""
+"""What the tasks of a batch read and make rows of, and what they report: whether they run here, what they dropped."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -6,15 +6,92 @@ from typing import Any
 
 from pyspark_jms.blocks.partition_slice import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
-from pyspark_jms.errors import CorruptJournalError, JournalError
+from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
+from pyspark_jms.columns.selection import Selection, selection
+from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalError
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.drop_reports import DropReports, report_dropped
+from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.locality import LocalityProbe, answer
-from pyspark_jms.source.mailbox import MailAddress
-from pyspark_jms.source.parts import may_drop, rows_of
+from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 
-__all__ = ["TaskInput", "TaskInputs", "TaskReports", "read_task"]
+__all__ = [
+    "TaskInput",
+    "TaskInputs",
+    "TaskReports",
+    "may_drop",
+    "read_task",
+    "rows_of",
+]
+
+# --- one part of a batch ----------------------------------------------------------------------------
+
+
+def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
+    """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
+
+    With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
+    asked for.
+    """
+    freeze_gc()
+    source = Destination.parse(part.source)
+    chosen = _selection(options, protocol, part.dialect)
+    batch = protocol.decode(
+        part.place.load(),
+        dialect=part.dialect,
+        source=source,
+        first_sequence=part.first_sequence,
+        body_type=options.body_type,
+        max_elements=options.max_elements,
+        wanted=_wanted(options, chosen),
+    )
+    kept = batch if chosen is None else chosen.apply(batch, source.kind)
+    rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
+    asked, errors = _asked(options.columns, rows)
+    if options.on_bad_message == "fail":
+        _require_good(batch.column("body_error"))
+        _require_good(errors)
+    return asked, batch.num_rows - kept.num_rows
+
+
+def may_drop(source: Destination, dialect: str, options: SourceOptions, protocol: SourceProtocol) -> bool:
+    """Whether messages from there may become no row."""
+    chosen = _selection(options, protocol, dialect)
+    return chosen is not None and chosen.may_drop(source.kind)
+
+
+def _selection(options: SourceOptions, protocol: SourceProtocol, dialect: str) -> Selection | None:
+    if options.selector is None:
+        return None
+    return selection(options.selector, dialect, protocol.selector_dialect(dialect))
+
+
+def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns | None:
+    """What is decoded: what is asked for, and what decides about the rows. None: everything."""
+    if options.columns is None or options.on_bad_message == "fail":
+        return None
+    return options.columns.wanted(() if chosen is None else chosen.columns())
+
+
+def _asked(columns: ReadColumns | None, rows: Any) -> tuple[Any, Any]:
+    """The rows with the columns that are asked for, and their ``body_error``."""
+    if columns is None:
+        return rows, rows.column("body_error")
+    from pyspark_jms.columns.read_properties import asked_rows  # with pyarrow's kernels, as decode
+
+    return asked_rows(columns, rows)
+
+
+def _require_good(errors: Any) -> None:
+    reasons = errors.drop_null()
+    if len(reasons):
+        raise BadMessageError(
+            f"{len(reasons)} of {len(errors)} messages cannot be mapped, the first because: {reasons[0].as_py()}",
+            "They stay on the broker, or in the journal. onBadMessage=keep makes rows with body_error and the bytes.",
+        )
+
+
+# --- the parts of a task ----------------------------------------------------------------------------
 
 _NOT_REPORTED = "not known: tasks on other machines count it in their own logs"
 

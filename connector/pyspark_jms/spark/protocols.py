@@ -1,18 +1,48 @@
-"""Options → the protocol of their broker. The only place that chooses one; used by the driver and the executors.
+"""The options of a read or a write → the protocol of their broker, and the engine of a streaming read.
 
 The scheme of ``brokerUrl`` decides: all addresses have the same. Each function imports the code of one protocol, which
 takes a tenth of a second of CPU or more: Spark starts many processes, and ends those that were idle for a minute.
 """
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.links import SinkProtocol
-from pyspark_jms.source.engine import SourceEngine
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.moving import ConnectMover
+from pyspark_jms.source.readers.task import ReaderInput
+from pyspark_jms.source.task_inputs import TaskInput
 
-__all__ = ["connect_mover", "sink_protocol", "source_engine", "source_protocol"]
+__all__ = [
+    "SourceEngine",
+    "connect_mover",
+    "sink_protocol",
+    "source_engine",
+    "source_protocol",
+]
+
+
+class SourceEngine(Protocol):
+    """In the streaming runner. Offsets are the dictionaries that Spark logs."""
+
+    def initial_offset(self) -> dict[str, Any]: ...
+
+    def drain(self) -> None:
+        """Read only what was sent before the first ``latest_offset`` (Trigger.AvailableNow)."""
+
+    def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]: ...
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[TaskInput | ReaderInput]: ...
+
+    def commit(self, end: dict[str, Any]) -> None: ...
+
+    def progress(self) -> dict[str, object]:
+        """The figures of ``progress.sources[].latestOffset``."""
+
+    def stop(self) -> None: ...
 
 
 def source_engine(options: SourceOptions) -> SourceEngine:

@@ -7,10 +7,9 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.engine import SourceEngine
 from pyspark_jms.source.readers.task import ReaderInput, read_reader
 from pyspark_jms.source.task_inputs import TaskInput, read_task
-from pyspark_jms.spark.protocols import source_engine, source_protocol
+from pyspark_jms.spark.protocols import SourceEngine, source_engine, source_protocol
 from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
 
 __all__ = ["StreamReading"]

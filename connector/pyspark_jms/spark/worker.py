@@ -14,9 +14,12 @@ from pyspark_jms.sink.writing import write_task
 from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.spark.protocols import sink_protocol
 from pyspark_jms.spark.reports import TaskReport
-from pyspark_jms.spark.sink_patience import task_patience
 
-__all__ = ["require_all_rows", "run_task"]
+__all__ = [
+    "require_all_rows",
+    "run_task",
+    "task_patience",
+]
 
 
 def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskReport:
@@ -57,3 +60,13 @@ def _find_input() -> BufferedReader | BufferedRWPair | None:
             return found
         frame = frame.f_back
     return None
+
+
+def task_patience(options: SinkOptions) -> float:
+    """Seconds: ``reconnectTimeout`` in a running query, 0 in its first batch and in a ``df.write``.
+
+    So a new query with a wrong address fails at once. Tasks inside ``foreachBatch`` belong to their query.
+    """
+    context = TaskContext.get()
+    batch = context.getLocalProperty("streaming.sql.batchId") if context else None
+    return options.connection.reconnect_timeout if int(batch or 0) > 0 else 0.0

@@ -196,7 +196,7 @@ def test_a_message_larger_than_the_limit_goes_alone():
 def test_spans():
     span = MessageRange(3, run(1, 4, 5, 6), 1, 3)
     assert (len(span), span.size, numbers(span.messages().data)) == (2, 20, [5, 6])
-    one, two = span.cut(1)
+    one, two = span.split(1)
     assert (one.first, one.last, two.first, two.last, two.lane) == (1, 2, 2, 3, 3)
 
 

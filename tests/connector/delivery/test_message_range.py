@@ -15,7 +15,7 @@ def test_a_span_knows_its_part_of_the_block():
 def test_an_id_that_is_written_into_the_block_is_the_spans():
     span = MessageRange(3, run(1, 4, 5, 6), 1, 3)
     span.block.ids[2] = b"2,6"
-    assert span.cut(1)[1].ids == [b"2,6"]
+    assert span.split(1)[1].ids == [b"2,6"]
 
 
 @pytest.mark.parametrize(("size", "messages", "fits"), [(9, None, 1), (19, None, 1), (20, None, 2), (99, 1, 1)])

@@ -1,9 +1,213 @@
-"""What waits, how long, and what becomes of it. Time is a list of numbers here."""
+"""When a batch ends: by limits, by time, and by a silence."""
+
+import contextlib
+import time
+from urllib.parse import urlsplit
 
 import pytest
+from numbered import fill
+from proxy import Proxy
+from receivers import OpenReceiver
+from streaming import access
+from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.source import AmqpSource
+from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.admission import Admission, Verdict, Waiting
+from pyspark_jms.source.admission import Admission, IdleCheck, Linger, Verdict, Waiting
+from pyspark_jms.stomp.source import StompSource
+
+STEP_MS = 2.5
+BYTES_PER_MS = 100_000
+"""How fast the bytes of a message come."""
+
+
+LONG_AGO_MS = -60_000
+
+
+def end_of(arrivals, last_batch=LONG_AGO_MS, until=5000):
+    """``arrivals``: bytes of each message by the millisecond in which it comes. When the batch ends, in ms."""
+    linger = Linger(last_batch / 1000)
+    for step in range(int(until / STEP_MS)):
+        now = step * STEP_MS
+        here = [(at, size) for at, size in arrivals if at <= now]
+        on_its_way = any(now < at <= now + size / BYTES_PER_MS for at, size in arrivals)
+        changed = now if on_its_way else max((at for at, _ in here), default=0)
+        size = sum(size for _, size in here)
+        if here and linger.should_end(now / 1000, len(here), size, changed=changed / 1000):
+            return now
+    return None
+
+
+def paced(per_second, until_ms, size=100):
+    count = per_second * until_ms // 1000
+    return [(index * 1000 / per_second, size) for index in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        pytest.param([(0, 100)], 5, id="one message"),
+        pytest.param([(40, 100)], 45, id="its time begins when it comes"),
+        pytest.param([(0, 100)] * 50_000, 5, id="what waited after a long time says nothing of a pace"),
+        pytest.param([(0, 100), (4, 100)], 10, id="a second one"),
+        pytest.param(paced(300, 1000), 15, id="300 a second: never quiet"),
+        pytest.param(paced(9_000, 3000), 15, id="9,000 a second"),
+        pytest.param(paced(11_000, 3000), 1000, id="11,000 a second pour in"),
+        pytest.param(paced(100, 3000, 1 << 20), 1000, id="so do 100 of 1 MB"),
+        pytest.param(paced(10, 3000, 1 << 20), 5, id="10 of 1 MB do not"),
+        pytest.param(paced(20_000, 500), 600, id="a flood that ends"),
+        pytest.param(paced(20_000, 100), 200, id="a burst"),
+        pytest.param(
+            paced(20_000, 200) + [(at + 250, size) for at, size in paced(20_000, 3000)],
+            1000,
+            id="a pause in a flood",
+        ),
+    ],
+)
+def test_a_batch_ends_when_little_follows(arrivals, expected):
+    assert end_of(arrivals) == pytest.approx(expected, abs=STEP_MS)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        pytest.param([(0, 100)] * 10_200, 20, id="a flood until now that ends: average falls below 10,000 a second"),
+        pytest.param([(0, 100)] * 20_000, 100, id="a large one"),
+        pytest.param([(0, 100)] * 9_000, 5, id="9,000 a second"),
+        pytest.param([(0, 1 << 20)] * 20, 100, id="20 MB a second"),
+        pytest.param(
+            [(0, 100)] * 20_000 + [(at + 90, size) for at, size in paced(20_000, 300)], 490, id="a pause at first"
+        ),
+        pytest.param([(0, 100)] * 20_000 + paced(5_000, 3000), 1000, id="slower, and fast on average"),
+    ],
+)
+def test_what_waited_counts_from_the_last_batch(arrivals, expected):
+    assert end_of(arrivals, last_batch=-1000) == pytest.approx(expected, abs=STEP_MS)
+
+
+URLS = {"stomp": "url", "amqp": "amqp_url"}
+PROTOCOLS = {"stomp": StompSource(), "amqp": AmqpSource()}
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def protocol(request):
+    return request.param
+
+
+@pytest.fixture
+def proxy(broker, protocol):
+    url = urlsplit(getattr(broker, URLS[protocol]))
+    with Proxy(url.hostname, url.port, protocol) as proxy:
+        yield proxy
+
+
+@contextlib.contextmanager
+def subscribed(broker, protocol, url, queue, **how):
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue})
+    link = PROTOCOLS[protocol].connect(options.connection, PROTOCOLS[protocol].arrivals())
+    try:
+        link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20, **how))
+        yield link
+    finally:
+        link.close()
+
+
+@pytest.fixture
+def link(broker, protocol, proxy, queue):
+    with subscribed(broker, protocol, proxy.url, queue) as link:
+        wait_until(lambda: protocol == "stomp" or link._acknowledger.is_ready)
+        yield link
+
+
+def test_an_answer_proves_the_end_of_what_had_come_when_it_was_requested(link):
+    silence = IdleCheck()
+    assert not silence.is_exhausted([link], 3)
+    wait_until(lambda: silence.is_exhausted([link], 3))
+    assert silence.is_exhausted([link], 3), "asked once"
+    assert not silence.is_exhausted([link], 4), "something came"
+    wait_until(lambda: silence.is_exhausted([link], 4))
+
+
+def test_a_late_answer_proves_nothing_of_what_came_since(link, proxy):
+    silence = IdleCheck()
+    proxy.to_client.stall()
+    assert not silence.is_exhausted([link], 3)
+    assert not silence.is_exhausted([link], 4)
+    proxy.to_client.resume()
+    wait_until(lambda: link in silence._answered or silence.is_exhausted([link], 4))
+    assert silence._answered[link] == 3, "asked again before it has answered"
+    wait_until(lambda: silence.is_exhausted([link], 4))
+
+
+def test_every_link_has_to_answer(broker, queue, protocol, link, proxy):
+    silence = IdleCheck()
+    with subscribed(broker, protocol, getattr(broker, URLS[protocol]), queue) as other:
+        proxy.to_client.stall()
+        assert not silence.is_exhausted([link, other], 0)
+        wait_until(lambda: silence.is_exhausted([other], 0))
+        assert not silence.is_exhausted([link, other], 0)
+        proxy.to_client.resume()
+        wait_until(lambda: silence.is_exhausted([link, other], 0))
+
+
+def test_a_lost_connection_proves_nothing_and_is_left_to_others(link, proxy):
+    silence = IdleCheck()
+    proxy.cut()
+    wait_until(lambda: link.is_down)
+    for _ in range(3):
+        assert not silence.is_exhausted([link], 0)
+
+
+def test_an_error_that_stays_is_raised(broker, queue):
+    url = urlsplit(broker.amqp_url)
+    with Proxy(url.hostname, url.port, "amqp") as proxy, subscribed(broker, "amqp", proxy.url, queue) as link:
+        silence = IdleCheck()
+        proxy.to_client.alter = lambda data: b"?" * len(data)
+        with pytest.raises(JMSError, match="frame") as raised:
+            wait_until(lambda: silence.is_exhausted([link], 0))
+        assert not raised.value.transient
+
+
+def test_a_link_without_a_sign_of_life_never_proves_an_end(broker, queue):
+    silence = IdleCheck()
+    with subscribed(broker, "amqp", broker.amqp_url, queue, browse=True) as link:
+        for _ in range(10):
+            assert not silence.is_exhausted([link], 0)
+            time.sleep(0.01)
+
+
+def test_a_question_acknowledges_nothing_and_takes_no_credit(broker, queue, link):
+    silence = IdleCheck()
+    fill(broker, queue, 5)
+    wait_until(lambda: link.waiting()[0] == 5)
+    wait_until(lambda: silence.is_exhausted([link], 5))
+    assert (broker.message_count(queue), broker.delivering_count(queue)) == (5, 5)
+    fill(broker, queue, 5, first=5)
+    wait_until(lambda: link.waiting()[0] == 10)
+    link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
+    await_count(broker, queue, 0)
+
+
+@pytest.mark.parametrize("journaled", [False, True])
+def test_a_flood_that_stops_is_a_batch_when_the_broker_answers(broker, queue, monkeypatch, tmp_path, journaled):
+    """Silence alone would end no batch here."""
+    monkeypatch.setattr("pyspark_jms.source.admission._POURING_MESSAGES", 0)
+    monkeypatch.setattr("pyspark_jms.source.admission._POURING_SECONDS", 1e9)
+    monkeypatch.setattr("pyspark_jms.source.admission._POURING_QUIET_SECONDS", 1e9)
+    fill(broker, queue, 10)
+    more = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path)} if journaled else {}
+    receiver = OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue} | more))
+    try:
+        wait_until(lambda: receiver.next_batch_end() == 10)
+        receiver.acknowledge_through(10)
+        fill(broker, queue, 10, first=10)
+        wait_until(lambda: receiver.next_batch_end() == 20)
+    finally:
+        receiver.close()
 
 
 class Clock:
@@ -47,7 +251,7 @@ def test_arrival_ends_the_quiet():
 def test_a_few_messages_are_cut_when_nothing_follows():
     clock = Clock()
     looks = [(0.0, 1, 10, False), (0.003, 1, 10, False), (0.02, 1, 10, False)]
-    assert verdicts(begun(clock), clock, *looks) == [Verdict.WAIT, Verdict.WAIT, Verdict.CUT]
+    assert verdicts(begun(clock), clock, *looks) == [Verdict.WAIT, Verdict.WAIT, Verdict.BATCH]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +260,12 @@ def test_a_few_messages_are_cut_when_nothing_follows():
 )
 def test_a_full_batch_or_window_is_cut_at_once(options, messages, size):
     clock = Clock()
-    assert verdicts(begun(clock, **options), clock, (0.0, messages, size, False)) == [Verdict.CUT]
+    assert verdicts(begun(clock, **options), clock, (0.0, messages, size, False)) == [Verdict.BATCH]
 
 
 def test_a_full_journal_is_cut_at_once():
     clock = Clock()
-    assert verdicts(begun(clock), clock, (0.0, 1, 10, True)) == [Verdict.CUT]
+    assert verdicts(begun(clock), clock, (0.0, 1, 10, True)) == [Verdict.BATCH]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +273,9 @@ def test_a_full_journal_is_cut_at_once():
     [
         ({}, False, 0.1, Verdict.WAIT),
         ({}, False, 0.6, Verdict.NONE_YET),
-        ({"maxTriggerDelay": "1s"}, False, 1.1, Verdict.CUT),
-        ({"windowBytes": "10b"}, False, 0.6, Verdict.CUT),
-        ({}, True, 0.6, Verdict.CUT),
+        ({"maxTriggerDelay": "1s"}, False, 1.1, Verdict.BATCH),
+        ({"windowBytes": "10b"}, False, 0.6, Verdict.BATCH),
+        ({}, True, 0.6, Verdict.BATCH),
     ],
 )
 def test_fewer_than_the_minimum_wait_for_the_delay_a_full_window_or_the_end(more, draining, now, verdict):
@@ -87,10 +291,10 @@ def test_the_delay_counts_from_the_last_batch():
     admission.note_batch()
     admission.begin(0)
     looks = [(11.0, 3, 30, False), (18.9, 3, 30, False), (19.1, 3, 30, False)]
-    assert verdicts(admission, clock, *looks) == [Verdict.NONE_YET, Verdict.NONE_YET, Verdict.CUT]
+    assert verdicts(admission, clock, *looks) == [Verdict.NONE_YET, Verdict.NONE_YET, Verdict.BATCH]
 
 
-@pytest.mark.parametrize(("since", "verdict"), [(1.0, Verdict.ASK), (3.0, Verdict.CUT)])
+@pytest.mark.parametrize(("since", "verdict"), [(1.0, Verdict.ASK), (3.0, Verdict.BATCH)])
 def test_a_flood_counts_from_the_last_batch(since, verdict):
     clock = Clock()
     admission = begun(clock)
@@ -104,7 +308,7 @@ def test_a_flood_counts_from_the_last_batch(since, verdict):
 def test_redelivered_messages_begin_the_wait_anew():
     clock = Clock()
     admission = begun(clock)
-    assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is Verdict.CUT
+    assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is Verdict.BATCH
     admission.restart()
     assert verdicts(admission, clock, (0.03, 1, 20, False)) == [Verdict.WAIT]
 
@@ -116,4 +320,4 @@ def test_one_connection_with_a_full_window_ends_the_wait_for_more():
     verdicts(admission, clock, (0.0, 3, 30, False))
     clock.now = 0.6
     assert admission.verdict(Waiting(3, 30, 30, no_room=False), 3) is Verdict.NONE_YET
-    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is Verdict.CUT
+    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is Verdict.BATCH

@@ -17,7 +17,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import _BROWSE_MESSAGES, peek
-from pyspark_jms.source.subscribing import create_subscription
+from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import EmbeddedArtemis, User

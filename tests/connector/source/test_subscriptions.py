@@ -7,17 +7,73 @@ from amqp_sending import put, settings_of
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from streaming import access
-from waiting import await_value, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
 from pyspark_jms.amqp.wire.definitions import Target
-from pyspark_jms.errors import SelectorChangedError, UnconvertibleMessageError, UnsupportedError
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    InvalidOptionError,
+    SelectorChangedError,
+    SubscriptionInUseError,
+    UnconvertibleMessageError,
+    UnsupportedError,
+)
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.address import Address
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.peek import peek
-from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.source.subscriptions import ShortSessions, Subscriptions, create_subscription
+from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.spark.stream_reader import JmsStreamReader
+from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.stomp.link.subscriptions import end_subscription as end_over_stomp
 from pyspark_jms.stomp.source import StompSource
+
+ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue://orders")
+
+
+def end(sessions, lane, now, dialect=CLASSIC):
+    return sessions.ended(lane, now, silent_end=dialect.silent_end, address=ADDRESS, destination=QUEUE)
+
+
+def test_ends_in_a_row_are_counted_and_name_a_cause():
+    sessions = ShortSessions()
+    for count in (1, 2, 3):
+        sessions.began(0, 10.0 * count)
+        error = end(sessions, 0, 10.0 * count + 1)
+        assert sessions.consecutive(0) == count
+    assert "ended 3 connections in a row, each soon after it had subscribed to queue://orders" in error.fact
+    assert "ObjectMessage" in error.remedy
+    assert error.transient
+
+
+def test_a_connection_that_lived_ends_the_row():
+    sessions = ShortSessions()
+    sessions.began(0, 0.0)
+    end(sessions, 0, 1.0)
+    sessions.began(0, 1.0)
+    assert end(sessions, 0, 60.0) is None
+    assert sessions.consecutive(0) == 0
+
+
+def test_each_lane_by_itself():
+    sessions = ShortSessions()
+    sessions.began(0, 0.0)
+    sessions.began(1, 0.0)
+    end(sessions, 0, 1.0)
+    assert [sessions.consecutive(lane) for lane in (0, 1, 2)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("after", [0.1, 60.0])
+def test_a_broker_that_says_why_is_not_suspected(after):
+    sessions = ShortSessions()
+    sessions.began(0, 0.0)
+    assert end(sessions, 0, after, ARTEMIS) is None
+    assert sessions.consecutive(0) == 0
 
 
 @contextlib.contextmanager
@@ -121,3 +177,80 @@ def test_a_message_that_cannot_be_sent_over_stomp_has_a_code_and_one_start_costs
     with pytest.raises(UnconvertibleMessageError):
         list(peek(options, StompSource()))
     broker.purge(queue)
+
+
+def _create(running, name, **options):
+    given = {"topic": name, "subscriptionName": "s", "clientId": f"c-{name}"}
+    parsed = SourceOptions.parse(access(running) | given | options)
+    return create_subscription(parsed, source_protocol(parsed))
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def url(request, broker):
+    if request.param == "amqp" and not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    return {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
+
+
+def test_it_keeps_messages_and_takes_none(broker, queue, url):
+    assert _create(broker, queue, **url) is None
+    with RawStomp(broker) as raw:
+        raw.send(queue, [([], str(n)) for n in range(3)], topic=True)
+    assert _create(broker, queue, **url) is None
+    await_count(broker, f"c-{queue}.s", 3)
+    await_value(lambda: set(broker.delivery_counts(f"c-{queue}.s")), {0})
+    assert broker.consumer_count(f"c-{queue}.s") == 0
+
+
+def test_another_selector_is_refused_and_nothing_is_lost(broker, queue, url):
+    assert _create(broker, queue, **url, selector="a = '1'") == "a = '1'"
+    with RawStomp(broker) as raw:
+        raw.send(queue, [([("a", "1")], "kept")], topic=True)
+    with pytest.raises(SelectorChangedError):
+        _create(broker, queue, **url)
+    await_count(broker, f"c-{queue}.s", 1)
+
+
+def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    url = {"brokerUrl": broker.amqp_url}
+    parsed = SourceOptions.parse(
+        access(broker) | url | {"topic": queue, "subscriptionName": "s", "clientId": f"c-{queue}"}
+    )
+    protocol = source_protocol(parsed)
+    reader = protocol.connect(parsed.connection, protocol.arrivals())
+    reader.subscribe(Subscription(destination=parsed.destinations[0], window_bytes=1, durable=parsed.durable))
+    try:
+        with pytest.raises(SubscriptionInUseError):
+            _create(broker, queue, **url)
+    finally:
+        reader.close()
+
+
+def test_without_a_broker():
+    parsed = SourceOptions.parse(
+        {"brokerUrl": "stomp://127.0.0.1:1", "topic": "t", "subscriptionName": "s", "clientId": "c"}
+    )
+    with pytest.raises(BrokerUnreachableError):
+        create_subscription(parsed, source_protocol(parsed))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"subscriptionName": "::s"}, {"clientId": "c::d"}, {"subscriptionName": "d.s"}, {"topic": "t::s"}]
+)
+def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(broker, queue, wrong, url):
+    """With broker=auto the dialect is known only after the connection."""
+    control = broker.server.getActiveMQServerControl()
+    before = set(map(str, control.getQueueNames()))
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        _create(broker, queue, **wrong, **url)
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        _create(broker, queue, **wrong, **url, broker="artemis")
+    parsed = SourceOptions.parse(
+        access(broker) | {"topic": "t", "subscriptionName": "s", "clientId": "c"} | wrong | url
+    )
+    end = end_over_amqp if parsed.connection.addresses[0].protocol == "amqp" else end_over_stomp
+    with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
+        end(parsed.connection, parsed.destinations[0], parsed.durable)
+    assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()

@@ -1,13 +1,20 @@
-"""Which protocol the options choose."""
-
 import pickle
 
 import pytest
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.protocols import sink_protocol, source_protocol
+from pyspark_jms.source.readers.planner import ReaderSource
+from pyspark_jms.source.stream import StreamSource
+from pyspark_jms.spark.protocols import SourceEngine, sink_protocol, source_protocol
 from pyspark_jms.stomp.source import StompSource
+
+
+def test_both_ways_of_reading_have_one_interface():
+    names = {name for name in vars(SourceEngine) if not name.startswith("_")}
+    assert names == {"initial_offset", "drain", "latest_offset", "partitions", "commit", "progress", "stop"}
+    for engine in (StreamSource, ReaderSource):
+        assert names <= set(vars(engine))
 
 
 def test_stomp_urls_speak_stomp():

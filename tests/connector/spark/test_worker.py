@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
-from pyspark_jms.spark.worker import _find_input, require_all_rows
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.spark.worker import _find_input, require_all_rows, task_patience
 
 
 def main(infile):
@@ -87,3 +88,21 @@ def test_a_worker_that_does_not_show_its_input_is_refused_before_the_first_row(s
         "[JMS_ILLEGAL_STATE] The Python worker of this Spark does not show where it reads the rows"
     )
     assert "Nothing was sent." in reason
+
+
+OPTIONS = SinkOptions.parse({"brokerUrl": "stomp://nowhere:61613", "queue": "q", "reconnectTimeout": "77s"})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("batch", "seconds"), [(None, 0.0), ("0", 0.0), ("1", 77.0), ("2000", 77.0)])
+def test_only_a_running_query_waits(spark, batch, seconds):
+    spark.sparkContext.setLocalProperty("streaming.sql.batchId", batch)
+    try:
+        found = spark.sparkContext.parallelize([0], 1).map(lambda _: task_patience(OPTIONS)).collect()
+    finally:
+        spark.sparkContext.setLocalProperty("streaming.sql.batchId", None)
+    assert found == [seconds]
+
+
+def test_outside_of_a_task_there_is_no_wait():
+    assert task_patience(OPTIONS) == 0.0

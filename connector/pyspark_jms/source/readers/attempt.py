@@ -18,7 +18,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.readers.links import ReaderLink, StagedRange
-from pyspark_jms.source.readers.runs import Run, joined
+from pyspark_jms.source.readers.new_value import Run, joined
 
 __all__ = ["Attempt", "Receipt"]
 

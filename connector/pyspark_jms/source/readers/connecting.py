@@ -1,10 +1,21 @@
-"""The options of a read → the address of its registers, and what a task subscribes to."""
+"""The options of a read → its registers, what a task subscribes to, and whether the broker is the checkpoint's."""
 
+from pyspark_jms.delivery.register.plan import require_place
+from pyspark_jms.delivery.register.token import Offset
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.broker_identity import broker_identity
+from pyspark_jms.network.address import Address
+from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.readers.links import ReaderLink
 
-__all__ = ["DEFAULT_PREFIX", "queue_of", "subscriptions_of"]
+__all__ = [
+    "DEFAULT_PREFIX",
+    "queue_of",
+    "require_broker",
+    "subscriptions_of",
+]
 
 DEFAULT_PREFIX = "pyspark-jms.staging."
 
@@ -28,3 +39,19 @@ def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscript
         )
         for destination in options.destinations
     ]
+
+
+# --- the broker of the checkpoint -------------------------------------------------------------------
+
+
+def require_broker(
+    protocol: SourceProtocol, settings: ConnectionSettings, address: Address, named: str | None
+) -> str | None:
+    """The identity of the broker at the address. ``OtherBrokerError``: it is not the one that is named.
+
+    None, on either side: nobody knows.
+    """
+    here = broker_identity(protocol.open_management, settings, address)
+    if stop := require_place(Offset(broker=named), "", here):
+        raise stop.reason.error()
+    return here

@@ -1,4 +1,7 @@
-"""What is in the sources now → one value. A task does not wait: the planner has seen that there are messages."""
+"""Messages that will not become rows: accepted, and sent to the dead-letter queue in the same transaction.
+
+So a dead letter is sent exactly once. ``onBadMessage=deadLetter`` and ``onTooLarge``.
+"""
 
 import time
 from collections.abc import Sequence
@@ -8,13 +11,55 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversized_dead_letter, unmappable
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.readers.diverting import divert_oversized, divert_unmappable
 from pyspark_jms.source.readers.links import ReaderLink, ReadSource
 from pyspark_jms.source.readers.new_value import NewValue
 
-__all__ = ["TaskIntake"]
+__all__ = [
+    "TaskIntake",
+    "divert_oversized",
+    "divert_unmappable",
+]
+
+# --- messages that will not become rows -------------------------------------------------------------
+
+# They are accepted, and sent to the dead-letter queue, in the transaction of the batch, so a dead letter is sent
+# exactly once: onBadMessage=deadLetter and onTooLarge.
+
+
+def divert_unmappable(
+    link: ReaderLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
+) -> dict[int, str]:
+    """Returns which of the block's first messages went to the dead-letter queue, and why."""
+    source = link.sources[number]
+    bad = unmappable(source, block, upto, options)
+    if bad:
+        letters = [source.dead_letter(block, index, reason) for index, reason in bad.items()]
+        link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
+        log_dead_letters(source.subscription.destination, options.dead_letter_queue, letters)
+    return bad
+
+
+def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> tuple[int, int]:
+    """Of the messages above maxMessageBytes, how many went to the dead-letter queue, and how many were skipped."""
+    source, letters, skipped = link.sources[number], 0, 0
+    for message in source.take_oversized():
+        with message:
+            if message.is_kept:
+                letter = oversized_dead_letter(source, message, options)
+                link.send_away(number, [message.identifier], options.dead_letter_queue, [letter])
+                log_dead_letters(source.subscription.destination, options.dead_letter_queue, [letter])
+                letters += 1
+            else:
+                link.send_away(number, [message.identifier], None, [])
+                skipped += 1
+                log_dropped(source.subscription.destination, message, source.message_id(message.identifier))
+    return letters, skipped
+
+
+# --- messages that will -----------------------------------------------------------------------------
 
 _FLOOD_MESSAGES = 500
 """So many at once are a backlog or a flood: credit stands until no more come, so that the broker never waits."""
@@ -105,7 +150,7 @@ class TaskIntake:
             source.pause()
             spans = self._take(link, [number], value)
             if spans:
-                first, rest = spans[0].cut(1)
+                first, rest = spans[0].split(1)
                 value.add(first)
                 _release(link, [each for each in (rest, *spans[1:]) if len(each)])
                 return
@@ -156,7 +201,7 @@ class TaskIntake:
         for at, span in enumerate(spans):
             size, most = self._options.max_bytes - value.size, self._options.max_messages
             left = None if most is None else most - len(value)
-            taken, rest = span.cut(span.fit(size=size, messages=left, at_least_one=not len(value)))
+            taken, rest = span.split(span.fit(size=size, messages=left, at_least_one=not len(value)))
             if len(taken):
                 value.add(taken)
             if len(rest):

@@ -22,14 +22,12 @@ from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.commit_order import CommitOrder
+from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
-from pyspark_jms.source.readers.connecting import queue_of
-from pyspark_jms.source.readers.history import BatchHistory
+from pyspark_jms.source.readers.connecting import queue_of, require_broker
+from pyspark_jms.source.readers.history import BatchHistory, Minimum
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
-from pyspark_jms.source.readers.minimum import Minimum
-from pyspark_jms.source.readers.place import require_broker
 from pyspark_jms.source.readers.task import ReaderInput, connect_register, report_number
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports

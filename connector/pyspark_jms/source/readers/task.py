@@ -11,17 +11,15 @@ from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.drop_reports import report_dropped
-from pyspark_jms.source.locality import answer as answer_where
-from pyspark_jms.source.mailbox import MailAddress
-from pyspark_jms.source.parts import rows_of
+from pyspark_jms.source.mailbox import MailAddress, report_dropped
+from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt, Receipt
-from pyspark_jms.source.readers.connecting import subscriptions_of
+from pyspark_jms.source.readers.connecting import require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
 from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
 from pyspark_jms.source.readers.new_value import NewValue
-from pyspark_jms.source.readers.place import require_broker
+from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ReaderInput", "connect_register", "read_reader", "report_number"]
 
