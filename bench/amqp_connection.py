@@ -9,28 +9,27 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.job import Job
-from pyspark_jms.amqp.wire.composites import decode_performative, encode_performative
-from pyspark_jms.amqp.wire.definitions import (
-    Coordinator,
-    Declare,
-    Declared,
-    Discharge,
-    Rejected,
-    Source,
-    Target,
-)
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, SASL_HEADER, frame
-from pyspark_jms.amqp.wire.performatives import (
+from pyspark_jms.amqp.wire.types import (
     Attach,
     Begin,
     Close,
+    Coordinator,
+    Declare,
+    Declared,
     Detach,
+    Discharge,
     Disposition,
     End,
     Flow,
     Open,
+    Rejected,
     SaslInit,
+    Source,
+    Target,
     Transfer,
+    decode_performative,
+    encode_performative,
 )
 
 __all__ = ["AmqpConnection"]

@@ -10,7 +10,7 @@ from rawstomp import RawStomp
 from streaming import access
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.options.source import SourceOptions
 
 COPIES = 2

@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import Typed, encode
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription

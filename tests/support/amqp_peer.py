@@ -1,21 +1,22 @@
 """The other side of an AMQP connection, in the same process and without a socket: it answers our protocol core."""
 
-from pyspark_jms.amqp.wire.composites import decode_performative
 from pyspark_jms.amqp.wire.connection import Connection
-from pyspark_jms.amqp.wire.definitions import Declared, TransactionalState
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, SASL_HEADER, frame
 from pyspark_jms.amqp.wire.limits import Limits
-from pyspark_jms.amqp.wire.performatives import (
+from pyspark_jms.amqp.wire.sasl import Login
+from pyspark_jms.amqp.wire.types import (
     Attach,
     Begin,
+    Declared,
     Disposition,
     Flow,
     Open,
     SaslMechanisms,
     SaslOutcome,
+    TransactionalState,
     Transfer,
+    decode_performative,
 )
-from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.jms.secret_text import SecretText
 
 WINDOW = 1_000

@@ -5,7 +5,7 @@ from amqp_messages import TRUE, block_of, list_, properties, section, string, ti
 from streaming import access
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions

@@ -18,7 +18,7 @@ from amqp_sending import settings_of
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 
 PREFIX = "pyspark-jms."
 

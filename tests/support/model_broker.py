@@ -10,7 +10,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 
 UNNAMED = b"-"
 """Begins the content of a message without an id of its producer."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import sink_steps as steps
 from sink_steps import Sighting
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import CommitToken, merged
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, merged
 from pyspark_jms.sink.replay import Admission, admission
 
 OWNER = "query:q"

@@ -12,8 +12,7 @@ import sink_steps as steps
 from sink_protocol import Attempt, CommitProtocol, Ended, Locked, NeverTakes, RowsSent, SendRows, Taken, TakeTokens
 from sink_steps import Sighting
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.errors import JMSError
 
 BROKER_LIMIT = 10

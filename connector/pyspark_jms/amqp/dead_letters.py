@@ -9,7 +9,6 @@ import numpy as np
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -25,6 +24,7 @@ from pyspark_jms.amqp.wire.sections import (
     elements,
     sections,
 )
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.oversized import OversizedMessage, not_kept

@@ -17,8 +17,8 @@ from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.subscriptions import subscription_queue
 from pyspark_jms.amqp.link.transacted import Transacted
 from pyspark_jms.amqp.recognition import most_deliveries, suspect
-from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token

@@ -13,7 +13,7 @@ import numpy as np
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 
 __all__ = ["RECOGNITION", "most_deliveries", "recognition_of", "redelivered", "suspect"]
 

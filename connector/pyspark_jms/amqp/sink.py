@@ -20,13 +20,12 @@ from pyspark_jms.amqp.link.commit_ledger import (
 )
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import register_settings
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import RowsDigest
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import write_of
+from pyspark_jms.delivery.commit_token import LedgerEntry, write_of
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination

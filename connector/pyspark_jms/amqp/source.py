@@ -22,7 +22,7 @@ from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink

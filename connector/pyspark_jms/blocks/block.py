@@ -5,13 +5,26 @@ protocol.
 """
 
 from array import array
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ByteArray", "Index", "MessageBlock", "Positions", "block_of", "index_of", "positions_of"]
+__all__ = [
+    "ByteArray",
+    "Index",
+    "MessageBlock",
+    "PartitionSlice",
+    "Place",
+    "Positions",
+    "block_of",
+    "cuts",
+    "fit",
+    "index_of",
+    "positions_of",
+]
 
 ByteArray: TypeAlias = bytes | bytearray | memoryview
 Index: TypeAlias = "array[int]"
@@ -85,3 +98,71 @@ def index_of(positions: Positions) -> Index:
 def block_of(*messages: bytes) -> MessageBlock:
     """The messages without heads and ids."""
     return MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(message) for message in messages])))
+
+
+# --- how many messages fit into so many bytes -------------------------------------------------------
+
+
+def fit(
+    ends: "Index | Positions",
+    first: int = 0,
+    last: int | None = None,
+    *,
+    size: int | None = None,
+    messages: int | None = None,
+    at_least_one: bool = False,
+) -> int:
+    """How many of the messages ``first`` to ``last`` (not included) fit: into ``size`` bytes, at most ``messages``.
+
+    None is no limit. ``at_least_one``: the first message fits, however large it is.
+    """
+    last = len(ends) if last is None else last
+    fits = last - first
+    if size is not None:
+        begin = int(ends[first - 1]) if first else 0
+        fits = bisect_right(ends, begin + size, first, last) - first
+    if messages is not None:
+        fits = min(fits, messages)
+    return max(fits, min(1, last - first)) if at_least_one else max(fits, 0)
+
+
+def cuts(ends: "Index | Positions", size: int) -> list[int]:
+    """Where each part begins, after the first one, when the messages are cut into parts of at most ``size`` bytes.
+
+    A message that is larger is a part of its own.
+    """
+    found, at = [], fit(ends, size=size, at_least_one=True)
+    while at < len(ends):
+        found.append(at)
+        at += fit(ends, at, size=size, at_least_one=True)
+    return found
+
+
+# --- messages on their way to a task ----------------------------------------------------------------
+
+
+class Place(Protocol):
+    """Where the messages are: in the part itself (``MessageBlock``), in a journal, or in memory of this machine."""
+
+    def __len__(self) -> int: ...
+
+    def load(self) -> MessageBlock:
+        """The messages, in any process that can see the place; else an error that names it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSlice:
+    """Consecutive messages of one subscription, with sequences from ``first_sequence`` on."""
+
+    source: str
+    dialect: str
+    first_sequence: int
+    place: Place
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def load(self) -> "PartitionSlice":
+        """The same part with its messages at hand."""
+        return replace(self, place=self.place.load())

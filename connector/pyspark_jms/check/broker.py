@@ -1,4 +1,4 @@
-"""Checks the connection, the broker's clock and the permission for management."""
+"""What is found out about a broker: connection, clock, management, and the guarantees that its dialect allows."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,7 +11,14 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import connect
 
-__all__ = ["BrokerIdentity", "broker_findings", "clock_finding", "identify_broker", "open_management"]
+__all__ = [
+    "BrokerIdentity",
+    "broker_findings",
+    "clock_finding",
+    "guarantee_findings",
+    "identify_broker",
+    "open_management",
+]
 
 _CLOCKS_MAY_DIFFER_MS = 1_000
 """The difference of the broker's and the driver's clocks that AvailableNow tolerates."""
@@ -67,4 +74,45 @@ def clock_finding(clock: tuple[float, float, float] | None) -> Finding:
         advice="Synchronise the clocks: a time to live starts at this machine's clock and ends at the broker's, and"
         " AvailableNow compares both clocks to find the messages that are older than its start.",
         figures={"aheadMilliseconds": round(ahead)},
+    )
+
+
+# --- what is guaranteed there -----------------------------------------------------------------------
+
+
+def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
+    yield Finding(name="reading", value="at-least-once")
+    if dialect.stable_id_separator is not None:
+        yield Finding(
+            name="reading, journal", value="exactly-once, with deliveryGuarantee=exactly-once and journalLocation"
+        )
+    else:
+        yield Finding(
+            name="reading, journal",
+            value="at-least-once only: a redelivery cannot be recognised",
+            verdict=Verdict.NOTE,
+        )
+    if dialect.transactions:
+        yield Finding(name="writing", value="at-least-once; the rows of a task are one transaction")
+    else:
+        yield Finding(
+            name="writing",
+            value="at-least-once, without transactions, with transaction=none",
+            verdict=Verdict.NOTE,
+            advice="The rows that a failed task sent stay on the broker, and the next attempt sends them again.",
+        )
+    yield Finding(
+        name="writing, ledger",
+        value="at-least-once only over STOMP",
+        verdict=Verdict.NOTE,
+        advice="Exactly-once writes need Artemis over AMQP: check it with --broker-url amqp://HOST:5672.",
+    )
+    yield Finding(name="topics", value=f"a durable subscription has the guarantees of a queue; {_shared(dialect)}")
+
+
+def _shared(dialect: Dialect) -> str:
+    return (
+        "several queries can share a subscription"
+        if dialect.durable_subscriptions.shared
+        else "one query at a time can read a subscription"
     )

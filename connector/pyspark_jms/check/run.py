@@ -10,10 +10,15 @@ from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.registers import registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings, described_queue
-from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
+from pyspark_jms.check.broker import (
+    broker_findings,
+    clock_finding,
+    guarantee_findings,
+    identify_broker,
+    open_management,
+)
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.check.guarantees import guarantee_findings
 from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings

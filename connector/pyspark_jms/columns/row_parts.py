@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
-from pyspark_jms.blocks.fit import cuts
+from pyspark_jms.blocks.block import MessageBlock, cuts, index_of, positions_of
 from pyspark_jms.columns.rows import Rows, WrongRows
 from pyspark_jms.columns.schema import IGNORED_BY_SINK
 from pyspark_jms.columns.sink_properties import property_values

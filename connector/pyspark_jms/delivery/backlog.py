@@ -7,8 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from pyspark_jms.blocks.block import Positions
-from pyspark_jms.blocks.fit import fit
+from pyspark_jms.blocks.block import Positions, fit
 
 __all__ = ["Backlog"]
 

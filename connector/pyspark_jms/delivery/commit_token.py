@@ -13,9 +13,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+__all__ = [
+    "KEPT_RUNS",
+    "NO_BATCH",
+    "CommitToken",
+    "LedgerEntry",
+    "finished_entry",
+    "is_finished",
+    "merged",
+    "write_of",
+]
 
-__all__ = ["KEPT_RUNS", "NO_BATCH", "CommitToken", "finished_entry", "is_finished", "merged", "write_of"]
+# --- what a task records ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """A committed task: its name, and which rows it sent."""
+
+    task: str
+    """``queryId/batchId/partition``, or ``writeId/partition``."""
+
+    batch: int
+    rows: int
+    digest: str
+    """Of the rows' messages, the same in any order of the rows."""
+    execution: str | None = None
+    """The run of all tasks of the write that sent the rows. None: of the whole write, after its end."""
+
+
+# --- the value of a ledger --------------------------------------------------------------------------
 
 NO_BATCH = -1
 """The batch of a token that was created and not used yet."""

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.blocks.fit import cuts
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, cuts, positions_of
 from pyspark_jms.delivery.backlog import Backlog
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
 from pyspark_jms.delivery.journal.stored_block import StoredBlock
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
-from pyspark_jms.delivery.subscription_ledger import AckRound, ExpectedRedelivery, Lanes, Source, SubscriptionLedger
+from pyspark_jms.delivery.subscription_ledger import (
+    AckRound,
+    ExpectedRedelivery,
+    Lanes,
+    Recognition,
+    Source,
+    SubscriptionLedger,
+)
 from pyspark_jms.errors import DataLossError
 
 __all__ = ["JournaledLedger", "partitions_of"]

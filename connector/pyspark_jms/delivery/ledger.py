@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
-from pyspark_jms.delivery.recognition import Recognition
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
-from pyspark_jms.delivery.subscription_ledger import ExpectedRedelivery, Lanes, Source, SubscriptionLedger
+from pyspark_jms.delivery.subscription_ledger import ExpectedRedelivery, Lanes, Recognition, Source, SubscriptionLedger
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["MAX_EXPECTED", "Ledger"]

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.fit import fit
+from pyspark_jms.blocks.block import MessageBlock, fit
 from pyspark_jms.delivery.states import State
 
 __all__ = ["Batch", "MessageRange"]
@@ -61,7 +60,7 @@ class MessageRange:
         return self.block.slice(self.first, self.last)
 
     def fit(self, *, size: int | None, messages: int | None = None, at_least_one: bool) -> int:
-        """As ``blocks.fit``, of its messages."""
+        """As ``blocks.block.fit``, of its messages."""
         return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
     def split(self, messages: int) -> "tuple[MessageRange, MessageRange]":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.jms.wildcards import has_wildcards
+from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.routing import is_read_topic
 from pyspark_jms.network.settings import ConnectionSettings

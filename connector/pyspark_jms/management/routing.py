@@ -6,7 +6,7 @@ refuses every later STOMP subscription to the topic.
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.jms.wildcards import has_wildcards
+from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import ArtemisManagement, Management
 from pyspark_jms.management.link import ManagementLink
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
-from pyspark_jms.jms.wildcards import may_receive
+from pyspark_jms.jms.names import may_receive
 
 __all__ = ["require_distinct_queues"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import assert_never
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,

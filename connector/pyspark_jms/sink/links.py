@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 

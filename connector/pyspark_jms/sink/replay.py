@@ -14,8 +14,7 @@ rows, and the driver decides, because it has the outcomes of all tasks.
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import is_finished, write_of
+from pyspark_jms.delivery.commit_token import LedgerEntry, is_finished, write_of
 
 __all__ = ["Admission", "Plan", "admission", "contains_rows", "plan", "unmatched_entries"]
 

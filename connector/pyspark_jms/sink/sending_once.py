@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import commit_with_entry, find_for_task, ledger_of, own_entries, replay_mismatch
 from pyspark_jms.sink.links import LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Plan, contains_rows, plan
-from pyspark_jms.sink.results import Outcome, Sent
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
-from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.sink.tasks import LedgerTask, Outcome, Sent
 
 __all__ = ["MAX_HELD_BYTES", "send_exactly_once"]
 

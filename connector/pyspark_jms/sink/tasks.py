@@ -1,14 +1,30 @@
-"""Which task of which write of which owner the exactly-once sink carries out, and whether it may be a repetition.
+"""Which task of which write of which owner the sink carries out, and what the task reports to the driver.
 
-Pure; no Spark.
+This module is pure, and imports nothing that encodes or connects: Spark carries the reports to a process of its own,
+which it ends after an idle minute, and a small import starts it again quickly.
 """
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner, WriteIdentity, identity_of
 from pyspark_jms.errors import WriteIdentityError
 
-__all__ = ["LedgerTask", "may_be_repeated", "require_identity"]
+__all__ = [
+    "LedgerTask",
+    "Outcome",
+    "Sent",
+    "TaskResult",
+    "log_dropped_rows",
+    "may_be_repeated",
+    "require_identity",
+]
+
+# --- which task it is -------------------------------------------------------------------------------
 
 _first_batches: dict[str, int] = {}
 """Run of a query → the first batch of it that this process saw: no other batch of a run can be a replay."""
@@ -61,3 +77,46 @@ def may_be_repeated(run: str, batch: int, attempt: int) -> bool:
     if len(_first_batches) > _MAX_RUNS:
         _first_batches.clear()
     return _first_batches.setdefault(run, batch) == batch or attempt > 0
+
+
+# --- what a task reports ----------------------------------------------------------------------------
+
+_log = logging.getLogger("pyspark_jms.spark")
+
+
+class Sent(NamedTuple):
+    """How many rows of a task were sent, and how many were dropped."""
+
+    rows: int
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The result of a task, for the driver."""
+
+    sent: Sent
+    task: LedgerTask
+    entry: LedgerEntry | None = None
+    """The entry that is in the ledger, or is to be written with the held rows. None: the task had no rows."""
+    held: tuple[MessageBlock, ...] = ()
+    """The blocks of the rows that the driver is to send; empty if nothing is left to do."""
+    finished: LedgerEntry | None = None
+    """The entry of the whole write, which has ended before: the driver is to compare this run with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What a task reports to the driver."""
+
+    sent: Sent
+    outcome: Outcome | None = None
+    """Of a task that writes exactly once."""
+
+
+def log_dropped_rows(write: str, tasks: Sequence[Sent]) -> None:
+    """On the driver: log how many rows of a whole write ``onBadRow=drop`` dropped. The tasks log the reasons."""
+    dropped = sum(task.dropped for task in tasks)
+    if dropped:
+        rows = dropped + sum(task.rows for task in tasks)
+        _log.warning("= %s: %d of %d rows were dropped (onBadRow=drop)", write, dropped, rows)

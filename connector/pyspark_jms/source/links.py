@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink

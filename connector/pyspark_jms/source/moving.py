@@ -19,8 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import InvalidDestinationError

@@ -11,8 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination

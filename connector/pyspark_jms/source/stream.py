@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection

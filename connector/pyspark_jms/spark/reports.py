@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.results import TaskResult, log_dropped_rows
+from pyspark_jms.sink.tasks import TaskResult, log_dropped_rows
 
 __all__ = ["TaskReport", "finish"]
 

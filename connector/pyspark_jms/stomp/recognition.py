@@ -6,7 +6,7 @@ from functools import partial
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import Dialect, dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_stable_ids

@@ -7,7 +7,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.recognition import Recognition
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 from pyspark_jms.management.link import ManagementLink

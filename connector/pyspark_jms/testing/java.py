@@ -1,7 +1,8 @@
 """A Java virtual machine of this process, used through py4j. Independent of Artemis and Ivy.
 
 The machine ends with this process: it exits when its standard input closes, which the operating system does even if
-this process is killed.
+this process is killed. py4j converts a Byte, a Short and an Integer all to an int, so Java is asked for the class of a
+value.
 """
 
 import contextlib
@@ -21,7 +22,15 @@ from py4j.protocol import get_return_value, is_error
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
-__all__ = ["MINIMUM_JAVA", "JavaMachine", "find_java", "spark_jars", "tail"]
+__all__ = [
+    "MINIMUM_JAVA",
+    "JavaMachine",
+    "JavaTypes",
+    "find_java",
+    "spark_jars",
+    "strings",
+    "tail",
+]
 
 MINIMUM_JAVA = 17
 """Artemis 2.55 and Spark 4 need it."""
@@ -178,3 +187,55 @@ class JavaMachine:
         finally:
             timer.cancel()
             timer.join()
+
+
+# --- the Java class of a value ----------------------------------------------------------------------
+
+_JMS_NAMES = {"Integer": "int", "Character": "char", "byte[]": "bytes"}
+
+
+class JavaTypes:
+    """Calls a getter and stores the result in a Java list, where its class can be read."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self._lookup = jvm.java.lang.invoke.MethodHandles.publicLookup()
+        self._method_type = jvm.java.lang.invoke.MethodType.methodType
+        self._object = self.named("java.lang.Object")
+        get = self._virtual("java.util.ArrayList", "get", self._object, jvm.java.lang.Integer.TYPE)
+        get_class = self._virtual("java.lang.Object", "getClass", self.named("java.lang.Class"))
+        self._class_at = jvm.java.lang.invoke.MethodHandles.filterReturnValue(get, get_class)
+
+    def named(self, name: str) -> Any:
+        return self._jvm.java.lang.Class.forName(name)
+
+    def typed(self, target: Any, owner: str, getter: str, *name: str) -> tuple[str, Any] | None:
+        """``target.getter(name)`` as (JMS type name, value); None stays None."""
+        box = self._jvm.java.util.ArrayList()
+        add = self._virtual("java.util.ArrayList", "add", self._jvm.java.lang.Boolean.TYPE, self._object)
+        get = self._virtual(owner, getter, self._object, *[self.named("java.lang.String")] * len(name))
+        into_box = self._jvm.java.lang.invoke.MethodHandles.filterReturnValue(get, add.bindTo(box))
+        into_box.invokeWithArguments(self._list(target, *name))
+        value = box.get(0)
+        if value is None:
+            return None
+        name_of_class = str(self._class_at.invokeWithArguments(self._list(box, 0)).getSimpleName())
+        return _JMS_NAMES.get(name_of_class, name_of_class.lower()), value
+
+    def _virtual(self, owner: str, method: str, result: Any, *parameters: Any) -> Any:
+        signature = self._method_type(result, *parameters)
+        return self._lookup.findVirtual(self.named(owner), method, signature)
+
+    def _list(self, *values: Any) -> Any:
+        arguments = self._jvm.java.util.ArrayList()
+        for value in values:
+            arguments.add(value)
+        return arguments
+
+
+def strings(enumeration: Any) -> list[str]:
+    """The elements of a ``java.util.Enumeration<String>``."""
+    found = []
+    while enumeration.hasMoreElements():
+        found.append(str(enumeration.nextElement()))
+    return found

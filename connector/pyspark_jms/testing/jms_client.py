@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.testing.client_machine import JvmBroker, client_machine
 from pyspark_jms.testing.external import ExternalBroker
-from pyspark_jms.testing.java_types import JavaTypes, strings
+from pyspark_jms.testing.java import JavaTypes, strings
 
 __all__ = ["JmsClient", "JmsMessage", "Typed"]
 

@@ -21,8 +21,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.config import logging_properties
 from pyspark_jms.testing.java import JavaMachine, tail
-from pyspark_jms.testing.ports import free_port, is_free
-from pyspark_jms.testing.probe import stomp_answer
+from pyspark_jms.testing.ports import free_port, is_free, stomp_answer
 
 __all__ = ["JavaBroker", "OwnBroker"]
 

@@ -11,7 +11,7 @@ from streaming import access
 from waiting import await_count, await_value
 
 from pyspark_jms.amqp.sink import AMQP_SINK
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     BrokerError,

@@ -28,7 +28,7 @@ from waiting import await_count, wait_until
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BodyType, Destination
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
@@ -165,7 +165,7 @@ def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
     broker, queue, settings_for, message_ids, texts
 ):
     from pyspark_jms.amqp.link.producer import Producer
-    from pyspark_jms.amqp.wire.definitions import Target
+    from pyspark_jms.amqp.wire.types import Target
 
     with Producer(settings_for(broker)) as producer:
         producer.open(Target(address=queue, capabilities=("queue",)))

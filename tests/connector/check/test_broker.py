@@ -1,9 +1,17 @@
+import dataclasses
+
 import pytest
 
-from pyspark_jms.check.broker import broker_findings, clock_finding, identify_broker, open_management
+from pyspark_jms.check.broker import (
+    broker_findings,
+    clock_finding,
+    guarantee_findings,
+    identify_broker,
+    open_management,
+)
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.link.management import StompManagementLink
 
 
@@ -58,3 +66,28 @@ def test_clocks(clock, verdict, ahead):
 
 def test_no_clock():
     assert clock_finding(None).verdict is Verdict.NOTE
+
+
+WEAK = dataclasses.replace(ARTEMIS, stable_id_separator=None)
+
+
+@pytest.mark.parametrize(("dialect", "journal"), [(ARTEMIS, "exactly-once"), (WEAK, "at-least-once")])
+def test_guarantees_of_each_mode(named, dialect, journal):
+    found = named(guarantee_findings(dialect))
+    assert found["reading"].value == "at-least-once"
+    assert found["writing"].value.startswith("at-least-once")
+    assert "amqp://" in found["writing, ledger"].advice
+    for name, guarantee in (("reading, journal", journal), ("writing, ledger", "at-least-once")):
+        assert found[name].value.startswith(guarantee)
+        assert (found[name].verdict is Verdict.NOTE) == (guarantee == "at-least-once")
+
+
+def test_a_broker_without_transactions(named):
+    found = named(guarantee_findings(RABBITMQ))["writing"]
+    assert found.verdict is Verdict.NOTE
+    assert "transaction=none" in found.value
+
+
+@pytest.mark.parametrize(("dialect", "fact"), [(ARTEMIS, "several queries"), (CLASSIC, "one query")])
+def test_how_many_queries_can_read_a_durable_subscription(named, dialect, fact):
+    assert fact in named(guarantee_findings(dialect))["topics"].value

@@ -15,8 +15,7 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.sink import AMQP_SINK
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError, WriteIdentityError
 from pyspark_jms.options.sink import SinkOptions

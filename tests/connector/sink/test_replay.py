@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_jms.delivery.commit_entry import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, plan, unmatched_entries
 
 ME, OTHER = "w/0", "w/1"

@@ -5,7 +5,7 @@ import pytest
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import WriteIdentityError
 from pyspark_jms.sink import tasks
-from pyspark_jms.sink.tasks import LedgerTask, may_be_repeated, require_identity
+from pyspark_jms.sink.tasks import LedgerTask, Sent, log_dropped_rows, may_be_repeated, require_identity
 
 
 def test_a_task_is_named_by_its_write_and_its_partition():
@@ -44,3 +44,10 @@ def test_after_many_runs_the_first_batches_are_learnt_again(monkeypatch):
     for number in range(200):
         may_be_repeated(f"other {number}", 1, 0)
     assert may_be_repeated("run", 3, 0)
+
+
+def test_the_driver_logs_how_many_rows_a_write_dropped(caplog):
+    log_dropped_rows("batch 7", [Sent(5), Sent(2, 1), Sent(0, 3)])
+    assert [record.message for record in caplog.records] == ["= batch 7: 4 of 11 rows were dropped (onBadRow=drop)"]
+    log_dropped_rows("batch 8", [Sent(5)])
+    assert len(caplog.records) == 1

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from proxy import Proxy
 from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count
 
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
-from pyspark_jms.errors import ReplayMismatchError
+from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.results import Outcome, Sent, TaskResult
-from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.writing import finish_write, write_task
+from pyspark_jms.sink.sending_once import send_exactly_once
+from pyspark_jms.sink.tasks import LedgerTask, Outcome, Sent, TaskResult
+from pyspark_jms.sink.writing import finish_write, send_held, write_task
 from pyspark_jms.spark.protocols import sink_protocol
 
 
@@ -163,3 +164,153 @@ def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(brok
         command = [sys.executable, "-c", RUN, str(ahead), f"job:{job}/{run}", text, *where]
         subprocess.run(command, check=True, timeout=120)
     await_count(broker, queue, 3)
+
+
+pytestmark = pytest.mark.broker
+
+
+def options_of(broker, queue, **options):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    exactly_once = {
+        "brokerUrl": broker.amqp_url,
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+        "reconnectTimeout": "0",
+    }
+    return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
+
+
+def bodies(broker, queue):
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=0.3))
+
+
+class Write:
+    """A write that is carried out again and again; ``run`` is one execution, of all its tasks or some."""
+
+    def __init__(self, broker, queue):
+        self._owner = LedgerOwner("query", uuid.uuid4().hex)
+        self.write = f"{self._owner.name}/0"
+        self._options = options_of(broker, queue)
+        self._sink = AMQP_SINK
+
+    def run(self, *partitions, options=None, finish=True):
+        """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
+        task = LedgerTask(
+            owner=self._owner, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
+        )
+        outcomes = [
+            send_exactly_once(
+                self._sink, self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})])
+            )
+            for number, texts in enumerate(partitions)
+            if texts is not None
+        ]
+        if finish:
+            send_held(self._sink, options or self._options, outcomes)
+        return outcomes
+
+    def entries(self):
+        ledger = self._sink.commit_ledger(self._options.connection, self._owner)
+        return sorted(entry.task for entry in ledger.find_for_write(self.write))
+
+
+DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
+"""AMQP 1.0 §4.5.3 and §3.4.2. A broker answers a row and an acceptance of a token with one accepted, a discharge with
+two."""
+
+A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
+
+
+def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    outcomes = write.run(A, B, C)
+    assert [bool(outcome.held) for outcome in outcomes] == [True, False, True]
+    assert bodies(broker, queue) == sorted(A + B + C)
+    assert write.entries() == [f"{write.write}/{n}" for n in range(3)]
+    assert not any(outcome.held for outcome in write.run(A, B, C))
+    assert bodies(broker, queue) == []
+
+
+def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
+    """Every row that was sent is in a committed partition, so no other row was sent."""
+    write = Write(broker, queue)
+    write.run(A, None, None, None, finish=False)
+    write.run(A, B + C + D)
+    assert bodies(broker, queue) == sorted(A + B + C + D)
+
+
+def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, None, C, D, finish=False)
+    reason = (
+        rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
+    )
+    reason += (
+        r" the 2 partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
+    )
+    with pytest.raises(ReplayMismatchError, match=reason):
+        write.run(A + B, C + D)
+    with pytest.raises(ReplayMismatchError, match=r"1 partition .*onReplayMismatch=send"):
+        write.run(A + B + C + D)
+    assert bodies(broker, queue) == sorted(C + D)
+
+
+def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
+    write = Write(broker, queue)
+    write.run(A, None, finish=False)
+    with pytest.raises(ReplayMismatchError, match=r"partition 0 \(2 rows\)"):
+        write.run([], A + B)
+    assert bodies(broker, queue) == A
+
+
+def test_many_partitions_are_named_in_part(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
+    with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) .*\b2\b"):
+        write.run(A)
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, carried_out):
+    """The second COMMIT of the driver is lost, or is carried out and its confirmation is lost."""
+    write = Write(broker, queue)
+    write.run(None, B, None, finish=False)
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        way = proxy.to_client if carried_out else proxy.to_broker
+        way.before_cut = proxy.refuse
+        frame, nth = (ACCEPTED, 5 + len(A + C)) if carried_out else (DISCHARGE, 2)
+        way.cut_at(frame, nth=nth)
+        with pytest.raises(CommitInDoubtError):
+            write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
+    outcomes = write.run(A, B, C)
+    assert [bool(outcome.held) for outcome in outcomes] == [False, False, not carried_out]
+    assert bodies(broker, queue) == sorted(A + B + C)
+
+
+def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        proxy.to_client.cut_at(ACCEPTED, nth=2 + len(A))
+        write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
+    assert bodies(broker, queue) == sorted(A + B)
+
+
+def test_without_a_look_up_nothing_is_sent(broker, queue):
+    write = Write(broker, queue)
+    write.run(None, B, finish=False)
+    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
+    with pytest.raises(CommitInDoubtError, match=r"Nothing .*sent"):
+        write.run(A, B, options=nowhere)
+    assert bodies(broker, queue) == B
+
+
+def test_without_held_rows_the_driver_does_not_connect(broker, queue):
+    write = Write(broker, queue)
+    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
+    write.run(A, B, options=nowhere)
+    send_held(AMQP_SINK, nowhere, [])
+    assert bodies(broker, queue) == sorted(A + B)

@@ -11,7 +11,7 @@ from waiting import await_count, await_value, wait_until
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions

@@ -11,7 +11,7 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     InvalidOptionError,

@@ -5,8 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.read_columns import read_columns
 from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions

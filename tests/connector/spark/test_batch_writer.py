@@ -15,7 +15,7 @@ from pyspark_jms.delivery.commit_token import is_finished
 from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, identity_of
 from pyspark_jms.functions import write_id
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.results import Sent, TaskResult
+from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.batch_writer import JmsBatchWriter
 from pyspark_jms.spark.reports import TaskReport
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.results import Sent, TaskResult
+from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.reports import TaskReport, finish
 
 NOWHERE = {"brokerUrl": "amqp://127.0.0.1:1", "queue": "q", "deliveryGuarantee": "exactly-once"}
@@ -21,7 +21,7 @@ import pickle, sys
 from pyspark.sql.types import StringType, StructField, StructType
 from pyspark_jms.spark.source import JmsDataSource
 from pyspark_jms.spark.reports import TaskReport
-from pyspark_jms.sink.results import Sent, TaskResult
+from pyspark_jms.sink.tasks import Sent, TaskResult
 source = JmsDataSource({"brokerUrl": "PROTOCOL://127.0.0.1:1", "queue": "q"})
 writer = source.WRITER(StructType([StructField("text", StringType())]), False)
 reports = pickle.loads(pickle.dumps([TaskReport(TaskResult(Sent(1)))]))

@@ -19,7 +19,7 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.results import Sent, TaskResult
+from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.protocols import sink_protocol
 from pyspark_jms.spark.reports import TaskReport
 from pyspark_jms.spark.stream_writer import JmsStreamWriter

@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing.java import JavaMachine, find_java, spark_jars, tail
+from pyspark_jms.testing.java import JavaMachine, JavaTypes, find_java, spark_jars, strings, tail
 
 
 def fake_java(folder, answer):
@@ -136,3 +136,35 @@ def test_a_java_exception_is_the_right_one_beside_spark(spark, tmp_path):
     with pytest.raises(Py4JJavaError, match=r"calling o\d+\.charAt"):
         machine.jvm.StringBuilder("abc").charAt(7)
     machine.kill()
+
+
+@pytest.fixture(scope="module")
+def jvm(tmp_path_factory):
+    machine = JavaMachine([], log=tmp_path_factory.mktemp("java") / "java.log").connect()
+    yield machine.jvm
+    machine.kill()
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        (True, ("boolean", True)),
+        (1, ("int", 1)),
+        (2**40, ("long", 2**40)),
+        (0.5, ("double", 0.5)),
+        ("x", ("string", "x")),
+        (b"\0\xff", ("bytes", b"\0\xff")),
+        (None, None),
+    ],
+)
+def test_class_and_value(jvm, value, typed):
+    reference = jvm.java.util.concurrent.atomic.AtomicReference()
+    reference.set(value)
+    assert JavaTypes(jvm).typed(reference, "java.util.concurrent.atomic.AtomicReference", "get") == typed
+
+
+def test_strings(jvm):
+    tokens = jvm.java.util.StringTokenizer("a b c")
+    names = jvm.java.util.Collections.list(tokens)
+    assert strings(jvm.java.util.Collections.enumeration(names)) == ["a", "b", "c"]
+    assert strings(jvm.java.util.Collections.emptyEnumeration()) == []

@@ -4,6 +4,7 @@ import pytest
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import ports
+from pyspark_jms.testing.ports import stomp_answer
 
 
 def test_a_free_port_is_below_the_ports_of_outgoing_connections():
@@ -30,3 +31,23 @@ def test_ipv6():
         pytest.skip("this machine has no IPv6")
     with server:
         assert not ports.is_free("::1", server.getsockname()[1])
+
+
+def test_right_and_wrong_password(broker):
+    answer = stomp_answer(broker.host, broker.port, broker.user, broker.password, tls=False, timeout=10)
+    assert answer.startswith("CONNECTED\n")
+    answer = stomp_answer(broker.host, broker.port, broker.user, "wrong", tls=False, timeout=10)
+    assert answer.startswith("ERROR\n")
+
+
+def test_a_closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionError):
+        stomp_answer("127.0.0.1", port, "u", "p", tls=False, timeout=10)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_server_that_does_not_answer(tls):
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
+        stomp_answer("127.0.0.1", server.getsockname()[1], "u", "p", tls=tls, timeout=0.2)

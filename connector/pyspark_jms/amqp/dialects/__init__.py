@@ -7,7 +7,7 @@ from pyspark_jms.amqp.dialects.documented import AZURE_SERVICE_BUS, IBM_MQ, SOLA
 from pyspark_jms.amqp.dialects.rabbitmq import RABBITMQ
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedName, RefusedSubscriptions
+from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
 __all__ = [

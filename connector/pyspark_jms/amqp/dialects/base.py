@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.jms.refused_names import RefusedSubscriptions
+from pyspark_jms.jms.names import RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import Management
 

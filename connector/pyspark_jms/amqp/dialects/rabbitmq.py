@@ -9,7 +9,7 @@ from types import MappingProxyType
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.jms.refused_names import RefusedName
+from pyspark_jms.jms.names import RefusedName
 
 __all__ = ["RABBITMQ"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 
-from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
+from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import is_left_out
 
 __all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]

@@ -14,8 +14,7 @@ from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.register import Register, Token, register_settings
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, merged
+from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntry, merged
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     JMSError,

@@ -3,7 +3,7 @@
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull
 from pyspark_jms.amqp.link.sources import OUTCOMES
-from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.errors import MaxConsumersError, SubscriptionInUseError
 
 __all__ = ["require_one_consumer"]

@@ -11,10 +11,10 @@ import numpy as np
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.senders import await_credit
-from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
 from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.types import Source, Target
 from pyspark_jms.amqp.wire.values import Described, decode, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import BrokerError, JMSSecurityError

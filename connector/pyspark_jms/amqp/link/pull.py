@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.sources import OUTCOMES, require_echo
-from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.transfers import Transfers
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ReceiptTimeoutError
 

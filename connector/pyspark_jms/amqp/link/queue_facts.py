@@ -16,10 +16,10 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.senders import await_credit
-from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import PROPERTIES, VALUE, sections
 from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.types import Source, Target
 from pyspark_jms.amqp.wire.values import Described, Symbol, decode, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import JMSSecurityError, MalformedFrameError, UnsupportedError

@@ -26,8 +26,8 @@ from pyspark_jms.amqp.link.staged_messages import (
     stream_of,
     token_message,
 )
-from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token

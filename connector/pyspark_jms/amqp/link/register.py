@@ -24,11 +24,11 @@ from pyspark_jms.amqp.link.locks import require_one_consumer
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.senders import await_accepted
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.wire.definitions import Source, Target
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import DATA, HEADER, PROPERTIES, delivery_count, sections
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.types import Source, Target
 from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import (

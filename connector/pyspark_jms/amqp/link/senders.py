@@ -4,8 +4,8 @@ import uuid
 
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.types import Target
 
 __all__ = ["Senders", "await_accepted", "await_credit", "check_refusal"]
 

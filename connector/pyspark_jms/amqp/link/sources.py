@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.subscriptions import capabilities_of
-from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described, Symbol
 from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, UnsupportedError
 from pyspark_jms.jms.subscription import Subscription

@@ -10,9 +10,9 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_readable
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
-from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription

@@ -8,22 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.amqp.wire.composites import Performative, decode_performative
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
 from pyspark_jms.amqp.wire.limits import MIN_IDLE_SECONDS, MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import (
-    Close,
-    Open,
-    SaslChallenge,
-    SaslMechanisms,
-    SaslOutcome,
-    SaslResponse,
-)
 from pyspark_jms.amqp.wire.sasl import Login, LoginRefusedError, SaslExchange
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine
+from pyspark_jms.amqp.wire.types import (
+    Close,
+    Open,
+    Performative,
+    SaslChallenge,
+    SaslMechanisms,
+    SaslOutcome,
+    SaslResponse,
+    decode_performative,
+)
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.jms.secret_text import SecretBytes
 

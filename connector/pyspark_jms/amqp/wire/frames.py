@@ -2,8 +2,8 @@
 
 import struct
 
-from pyspark_jms.amqp.wire.composites import Performative, encode_performative
 from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.types import Performative, encode_performative
 from pyspark_jms.amqp.wire.values import malformed
 
 __all__ = ["AMQP_HEADER", "EMPTY_FRAME", "SASL_HEADER", "frame", "frame_size"]

@@ -4,12 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pyspark_jms.amqp.wire.composites import Performative
-from pyspark_jms.amqp.wire.definitions import Error
 from pyspark_jms.amqp.wire.limits import Limits
-from pyspark_jms.amqp.wire.performatives import Attach, Detach
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointState, Machine
+from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Performative
 
 __all__ = ["Channel", "Link", "PeerError", "peer_error"]
 

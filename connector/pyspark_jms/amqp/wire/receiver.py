@@ -3,10 +3,19 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pyspark_jms.amqp.wire.definitions import Accepted, Released, Source, Target, TransactionalState
 from pyspark_jms.amqp.wire.link import Channel, Link
-from pyspark_jms.amqp.wire.performatives import Attach, Disposition, Flow, Transfer
 from pyspark_jms.amqp.wire.transfers import Transfers
+from pyspark_jms.amqp.wire.types import (
+    Accepted,
+    Attach,
+    Disposition,
+    Flow,
+    Released,
+    Source,
+    Target,
+    TransactionalState,
+    Transfer,
+)
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.errors import MalformedFrameError
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.amqp.wire.performatives import SaslInit
+from pyspark_jms.amqp.wire.types import SaslInit
 from pyspark_jms.jms.secret_text import SecretText
 
 __all__ = ["Login", "LoginRefusedError", "SaslExchange"]

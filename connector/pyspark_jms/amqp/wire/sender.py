@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from pyspark_jms.amqp.wire.composites import encode_performative
-from pyspark_jms.amqp.wire.definitions import (
+from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
+from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.types import (
     Accepted,
+    Disposition,
+    Flow,
     Modified,
     Received,
     Rejected,
     Released,
     Source,
     TransactionalState,
+    encode_performative,
 )
-from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import Disposition, Flow
-from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pyspark_jms.amqp.wire.composites import encode_performative
-from pyspark_jms.amqp.wire.definitions import Accepted, Declare, Declared, Discharge
-from pyspark_jms.amqp.wire.definitions import Coordinator as CoordinatorTarget
 from pyspark_jms.amqp.wire.link import Channel, PeerError
-from pyspark_jms.amqp.wire.performatives import Disposition, Flow
 from pyspark_jms.amqp.wire.sender import Sender, is_final, refusal_of
+from pyspark_jms.amqp.wire.types import Accepted, Declare, Declared, Discharge, Disposition, Flow, encode_performative
+from pyspark_jms.amqp.wire.types import Coordinator as CoordinatorTarget
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 

@@ -28,12 +28,11 @@ from pyspark_jms.delivery.journal.contents import (
 )
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
-from pyspark_jms.delivery.journal.lock import WriterLock
+from pyspark_jms.delivery.journal.lock import WriterGuard, WriterLock
 from pyspark_jms.delivery.journal.pending_receipts import Fingerprints
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.delivery.journal.unconfirmed import Unconfirmed
 from pyspark_jms.delivery.journal.view import JournalView
-from pyspark_jms.delivery.journal.writer_guard import WriterGuard
 from pyspark_jms.errors import IllegalStateError, JournalError
 
 __all__ = ["JournalStore", "Position", "SegmentInfo"]

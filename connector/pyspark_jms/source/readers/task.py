@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark_jms.blocks.partition_slice import PartitionSlice
+from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask

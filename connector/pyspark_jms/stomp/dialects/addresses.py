@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName
+from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName
 
 __all__ = ["Addresses", "RefusedName"]
 

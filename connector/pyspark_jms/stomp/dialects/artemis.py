@@ -1,7 +1,7 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/broker-facts.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedSubscriptions
+from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName

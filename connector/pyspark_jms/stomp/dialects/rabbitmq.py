@@ -1,7 +1,7 @@
 """RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.refused_names import JOINING_DOT, RefusedSubscriptions
+from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders

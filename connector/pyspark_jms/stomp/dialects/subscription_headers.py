@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.jms.refused_names import RefusedSubscriptions
+from pyspark_jms.jms.names import RefusedSubscriptions
 
 __all__ = ["DurableSubscriptionHeaders"]
 

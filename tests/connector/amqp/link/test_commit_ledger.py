@@ -17,9 +17,8 @@ from pyspark_jms.amqp.link import commit_ledger
 from pyspark_jms.amqp.link.commit_ledger import TokenLedger, establish, find_token, finish_write, token_address
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import Register, register_settings
-from pyspark_jms.amqp.wire.definitions import Target
-from pyspark_jms.delivery.commit_entry import LedgerEntry
-from pyspark_jms.delivery.commit_token import CommitToken, is_finished
+from pyspark_jms.amqp.wire.types import Target
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, is_finished
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     JMSError,

@@ -7,7 +7,7 @@ import pytest
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.locks import require_one_consumer
 from pyspark_jms.amqp.link.pull import Pull
-from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.errors import MaxConsumersError
 
 

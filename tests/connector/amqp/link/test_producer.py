@@ -5,7 +5,7 @@ from proton_broker import ProtonBroker
 from waiting import await_count
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.definitions import Target
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import BrokerError, InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
 from pyspark_jms.testing import AddressSettings, JmsClient, User
 

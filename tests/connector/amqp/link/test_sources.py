@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
 from pyspark_jms.amqp.link.sources import require_echo, source_of
-from pyspark_jms.amqp.wire.definitions import Source
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidSelectorError, UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription

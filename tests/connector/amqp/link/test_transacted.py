@@ -6,8 +6,8 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import Pull
 from pyspark_jms.amqp.link.sources import OUTCOMES
 from pyspark_jms.amqp.link.transacted import Transacted
-from pyspark_jms.amqp.wire.definitions import Source
 from pyspark_jms.amqp.wire.sections import DATA
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described, encode
 
 

@@ -4,8 +4,8 @@ from waiting import await_value
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.wire.definitions import Target
 from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 
 

@@ -6,28 +6,32 @@ from random import Random
 import pytest
 from amqp_peer import Peer, connection
 
-from pyspark_jms.amqp.wire.definitions import Accepted, Declared, Error, Source, Target
 from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, SASL_HEADER, frame
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import (
-    Attach,
-    Begin,
-    Close,
-    Detach,
-    Disposition,
-    End,
-    Flow,
-    Open,
-    SaslInit,
-    SaslMechanisms,
-    Transfer,
-)
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login, SaslExchange
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.transactions import Coordinator
+from pyspark_jms.amqp.wire.types import (
+    Accepted,
+    Attach,
+    Begin,
+    Close,
+    Declared,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Open,
+    SaslInit,
+    SaslMechanisms,
+    Source,
+    Target,
+    Transfer,
+)
 from pyspark_jms.amqp.wire.values import encode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError
@@ -74,7 +78,7 @@ def test_a_refused_login(mechanisms, code):
     peer.core.start()
     peer.send(SaslMechanisms(sasl_server_mechanisms=mechanisms), sasl=True, before=SASL_HEADER)
     if mechanisms == ("PLAIN",):
-        from pyspark_jms.amqp.wire.performatives import SaslOutcome
+        from pyspark_jms.amqp.wire.types import SaslOutcome
 
         # Artemis sends its protocol header after the refusal, often in the same segment.
         peer.core.receive_data(frame(0, SaslOutcome(code=code), sasl=True) + AMQP_HEADER)

@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.amqp.wire.frames import EMPTY_FRAME, frame, frame_size
 from pyspark_jms.amqp.wire.limits import Limits
-from pyspark_jms.amqp.wire.performatives import Close
+from pyspark_jms.amqp.wire.types import Close
 from pyspark_jms.errors import MalformedFrameError
 
 

@@ -1,12 +1,11 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.definitions import Error, Source, Target
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
-from pyspark_jms.amqp.wire.performatives import Attach, Detach
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Source, Target
 
 
 def attached():

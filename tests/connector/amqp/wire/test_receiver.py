@@ -1,10 +1,9 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.definitions import Accepted, Released, Source, TransactionalState
 from pyspark_jms.amqp.wire.frames import frame
-from pyspark_jms.amqp.wire.performatives import Disposition, Flow, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.types import Accepted, Disposition, Flow, Released, Source, TransactionalState, Transfer
 from pyspark_jms.errors import MalformedFrameError
 
 

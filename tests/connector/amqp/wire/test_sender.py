@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from amqp_peer import Peer, in_transaction
 
-from pyspark_jms.amqp.wire.definitions import (
+from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.types import (
     Accepted,
     Declared,
+    Disposition,
     Error,
     Modified,
     Received,
@@ -13,9 +16,6 @@ from pyspark_jms.amqp.wire.definitions import (
     Target,
     TransactionalState,
 )
-from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import Disposition
-from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.blocks.block import MessageBlock, index_of
 

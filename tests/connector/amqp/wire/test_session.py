@@ -1,13 +1,24 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.definitions import Error, Source, Target
 from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, End, Flow, Open, Transfer
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.types import (
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    End,
+    Error,
+    Flow,
+    Open,
+    Source,
+    Target,
+    Transfer,
+)
 from pyspark_jms.errors import MalformedFrameError
 
 

@@ -1,22 +1,23 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.composites import decode_performative
-from pyspark_jms.amqp.wire.definitions import (
+from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.wire.transactions import Coordinator
+from pyspark_jms.amqp.wire.types import (
     Accepted,
+    Attach,
     Declare,
     Declared,
     Discharge,
+    Disposition,
     Error,
     Modified,
     Received,
     Rejected,
     Released,
+    decode_performative,
 )
-from pyspark_jms.amqp.wire.definitions import Coordinator as Target
-from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.performatives import Attach, Disposition
-from pyspark_jms.amqp.wire.transactions import Coordinator
+from pyspark_jms.amqp.wire.types import Coordinator as Target
 from pyspark_jms.errors import IllegalStateError
 
 

@@ -1,12 +1,59 @@
-"""Performatives, termini and outcomes: class ↔ bytes."""
+"""Composite types: both directions, and what is refused."""
+
+import dataclasses
 
 import pytest
 
-from pyspark_jms.amqp.wire.composites import _NAMES, _REQUIRED, _TYPES, decode_performative, encode_performative
-from pyspark_jms.amqp.wire.definitions import Accepted, Declared, Error, Rejected, Source, Target, TransactionalState
-from pyspark_jms.amqp.wire.performatives import Attach, Begin, Detach, Disposition, Flow, Open, SaslInit, Transfer
+from pyspark_jms.amqp.wire.types import (
+    _NAMES,
+    _REQUIRED,
+    _TYPES,
+    Accepted,
+    Attach,
+    Begin,
+    Declared,
+    Detach,
+    Disposition,
+    Error,
+    Flow,
+    Open,
+    Rejected,
+    SaslInit,
+    Source,
+    Target,
+    TransactionalState,
+    Transfer,
+    decode_performative,
+    encode_performative,
+)
 from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode, encode_list
 from pyspark_jms.errors import MalformedFrameError
+
+
+def test_a_target_has_the_fields_of_a_source_that_it_shares():
+    source, target = ([field.name for field in dataclasses.fields(cls)] for cls in (Source, Target))
+    assert target[:6] == source[:6]
+    assert target[-1] == source[-1] == "capabilities"
+
+
+def test_outcomes_are_values():
+    assert Accepted() == Accepted()
+
+
+def test_fields_stand_in_the_order_of_the_specification():
+    assert [field.name for field in dataclasses.fields(Detach)] == ["handle", "closed", "error"]
+    assert [field.name for field in dataclasses.fields(Transfer)][:4] == [
+        "handle", "delivery_id", "delivery_tag", "message_format",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", _TYPES)
+def test_a_composite_value_is_frozen(cls):
+    given = {field.name: None for field in dataclasses.fields(cls)}
+    value = cls(**given)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, next(iter(given), "x"), 1)
+
 
 ALL = [
     Open(container_id="c", hostname="h", max_frame_size=512, channel_max=0, idle_time_out=1000),

@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.jms.refused_names import CONNECTOR_QUEUES, RefusedName, RefusedSubscriptions
+from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName, RefusedSubscriptions, has_wildcards, may_receive
 
 
 def test_a_name_in_which_the_pattern_is_found_is_refused():
@@ -66,3 +66,24 @@ def test_each_rule_holds_for_its_subscriptions(rules, kept, refused, option):
     dotless.check(*kept)
     with pytest.raises(InvalidOptionError, match=rf"Option {option} is .*, which has a dot\."):
         dotless.check(*refused)
+
+
+@pytest.mark.parametrize(
+    ("read", "queue", "does"),
+    [
+        ("orders", "orders", True), ("orders", "orders.dead", False), ("orders", "dead", False),
+        ("orders.*", "orders.dead", True), ("orders.*", "orders", False), ("orders.*", "orders.dead.eu", False),
+        ("orders.#", "orders.dead.eu", True), ("orders.#", "orders", True), ("orders.#", "order.dead", False),
+        ("orders.>", "orders.dead", True), ("*.dead", "orders.dead", True), ("#.eu", "orders.dead.eu", True),
+        ("#.eu", "orders.eu.dead", False), ("#", "anything", True),
+        ("q", "q::q", True), ("q::q", "q", True), ("a::q", "a", True), ("a::q", "a::other", True),
+        ("a::q", "b", False), ("a.#::q", "a.dead", True),
+    ],
+)  # fmt: skip
+def test_what_a_reader_receives_too(read, queue, does):
+    assert may_receive(read, queue) is does
+
+
+@pytest.mark.parametrize(("name", "does"), [("orders", False), ("orders.#", True), ("orders.*", True), ("a>b", False)])
+def test_a_pattern_of_a_broker_with_management(name, does):
+    assert has_wildcards(name) is does

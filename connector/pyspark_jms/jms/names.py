@@ -1,12 +1,23 @@
-"""Names of destinations and subscriptions that a broker misreads, or that a row must not name. Knows no broker."""
+"""Names of destinations and subscriptions: what a broker misreads, what a row must not name, and what a pattern means.
+
+Knows no broker and no connection.
+"""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
 
-__all__ = ["CONNECTOR_QUEUES", "JOINING_DOT", "RefusedName", "RefusedSubscriptions"]
+__all__ = [
+    "CONNECTOR_QUEUES",
+    "JOINING_DOT",
+    "RefusedName",
+    "RefusedSubscriptions",
+    "has_wildcards",
+    "may_receive",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +92,35 @@ class RefusedSubscriptions:
             for rule in rules:
                 if re.search(rule.pattern, value):
                     raise InvalidOptionError(f"Option {option} is {value!r}, which {rule.reason}.", rule.remedy)
+
+
+# --- wildcards --------------------------------------------------------------------------------------
+
+_ANY_WORDS = frozenset("#>")
+"""Wildcards for any number of words: ``#`` of Artemis, ``>`` of ActiveMQ Classic."""
+
+_MANAGED_WILDCARDS = frozenset("*#")
+"""Wildcards of Artemis, whose management is asked for queues by name."""
+
+
+def has_wildcards(queue: str) -> bool:
+    """Whether the name is a pattern on a broker with management: no queue has this name."""
+    return not _MANAGED_WILDCARDS.isdisjoint(queue)
+
+
+def may_receive(read: str, queue: str) -> bool:
+    """Whether a consumer of ``read`` may receive messages sent to ``queue``, on any of the brokers.
+
+    ``read`` may have wildcards: ``*`` for one word, ``#`` (Artemis) and ``>`` (ActiveMQ Classic) for any number of
+    words. Both parts of ``ADDRESS::QUEUE`` are compared, because brokers route messages by the address.
+    """
+    patterns, names = {read, *read.split("::")}, {queue, *queue.split("::")}
+    return any(_match(pattern.split("."), name.split(".")) for pattern in patterns for name in names)
+
+
+def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] in _ANY_WORDS:
+        return any(_match(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and pattern[0] in {"*", words[0]} and _match(pattern[1:], words[1:])
