@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 920
+NARROW = 640
+"""Of pictures that read from top to bottom."""
 _LINE = 18
 _STYLE = """\
 text { font: 13px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; fill: #1c2b33 }
@@ -80,15 +82,15 @@ class Arrow:
 Item = Box | Text | Arrow
 
 
-def drawn(title: str, height: int, items: tuple[Item, ...]) -> str:
+def drawn(title: str, height: int, items: tuple[Item, ...], width: int = WIDTH) -> str:
     parts = [part for item in items for part in (item.svg() if isinstance(item, Box) else (item.svg,))]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
             f"<title>{escape(title)}</title>",
             f"<style>{_STYLE}</style>",
             f"<defs>{_HEADS}</defs>",
-            f'<rect class="page" width="{WIDTH}" height="{height}" rx="8"/>',
+            f'<rect class="page" width="{width}" height="{height}" rx="8"/>',
             *parts,
             "</svg>\n",
         ]
@@ -217,54 +219,266 @@ def register() -> str:
 def who_reads() -> str:
     return drawn(
         "Who reads where: the driver receives, or for exactly-once over AMQP the tasks do",
-        320,
+        450,
         (
-            Text(20, 34, "The driver receives: at-least-once, journal", "title"),
+            Text(20, 34, "At-least-once: the driver receives", "title"),
             Box(20, 50, 150, 80, "Broker", ("queue orders",), "store"),
             Arrow(((170, 90), (290, 90))),
             Text(182, 82, "all messages"),
-            Box(
-                290,
-                50,
-                190,
-                80,
-                "Driver",
-                ("one receiver,", "one connection"),
-            ),
+            Box(290, 50, 190, 80, "Driver", ("one receiver,", "one connection")),
             Arrow(((480, 90), (620, 90))),
             Text(492, 82, "bytes in tasks"),
+            Box(620, 50, 280, 80, "Executors: tasks", ("decode; as many as the batch", "has partitions")),
+            Text(20, 172, "Exactly-once with a journal: the driver receives, and stores first", "title"),
+            Box(20, 188, 150, 80, "Broker", ("queue orders",), "store"),
+            Arrow(((170, 228), (290, 228))),
+            Text(182, 220, "all messages"),
+            Box(290, 188, 85, 80, "Driver", ("one", "receiver")),
+            Arrow(((375, 228), (405, 228))),
+            Box(405, 188, 95, 80, "Folder", ("journal-", "Location"), "store"),
+            Arrow(((500, 228), (620, 228))),
+            Text(506, 220, "bytes in tasks"),
             Box(
                 620,
-                50,
+                188,
                 280,
                 80,
                 "Executors: tasks",
-                ("decode; as many as the batch", "has partitions"),
+                ("decode the same rows in the same", "partitions, also in a repeated batch"),
             ),
-            Text(20, 184, "The tasks receive: exactly-once over AMQP, with a staging queue", "title"),
-            Box(20, 200, 150, 100, "Broker", ("queue orders,", "a register for", "each reader"), "store"),
-            Arrow(((170, 225), (290, 225)), "back"),
-            Text(182, 217, "anything there?", "red"),
-            Box(
-                290,
-                200,
-                190,
-                50,
-                "Driver",
-                ("sees no message",),
-            ),
-            Arrow(((480, 225), (620, 225))),
-            Text(492, 217, "a number"),
+            Text(20, 310, "Exactly-once with a staging queue, over AMQP: the tasks receive", "title"),
+            Box(20, 326, 150, 100, "Broker", ("queue orders,", "a register for", "each reader"), "store"),
+            Arrow(((170, 351), (290, 351)), "back"),
+            Text(182, 343, "anything there?", "red"),
+            Box(290, 326, 190, 50, "Driver", ("sees no message",)),
+            Arrow(((480, 351), (620, 351))),
+            Text(492, 343, "a number"),
             Box(
                 620,
-                200,
+                326,
                 280,
                 100,
                 "Executors: a task for each reader",
                 ("receive, replace the value of their", "register, decode; option readers", "says how many"),
             ),
-            Arrow(((170, 280), (620, 280))),
-            Text(300, 272, "messages, a connection for each reader"),
+            Arrow(((170, 406), (620, 406))),
+            Text(300, 398, "messages, a connection for each reader"),
+        ),
+    )
+
+
+def _question(top: int, title: str, lines: tuple[str, ...], answer: Box) -> tuple[Item, ...]:
+    """A question with its answer to the right for yes, and the way down for no."""
+    down = (Arrow(((170, top + 90), (170, top + 120))), Text(180, top + 112, "no"))
+    return (
+        Box(20, top, 320, 90, title, lines),
+        Arrow(((340, top + 45), (390, top + 45))),
+        Text(350, top + 38, "yes"),
+        answer,
+        *down,
+    )
+
+
+def choose() -> str:
+    return drawn(
+        "Which way to read a queue: at-least-once, with a staging queue, or with a journal",
+        560,
+        (
+            *_question(
+                20,
+                "Do duplicates do no harm?",
+                ("After a crash a few rows come twice. The", "sink drops them by a key, or nobody minds."),
+                Box(390, 30, 230, 70, "At-least-once", ("no option",), "store"),
+            ),
+            Box(
+                20,
+                140,
+                320,
+                90,
+                "Is a repeated batch written once?",
+                ("By files, Delta, an exactly-once sink, or a", "foreachBatch that replaces its batch."),
+            ),
+            Arrow(((340, 185), (390, 185))),
+            Text(350, 178, "no"),
+            Box(
+                390,
+                150,
+                230,
+                70,
+                "Change the sink first",
+                ("no way to read makes such a", "sink exactly-once"),
+                "store",
+            ),
+            Arrow(((170, 230), (170, 260))),
+            Text(180, 252, "yes"),
+            *_question(
+                260,
+                "Is the broker an Artemis, with AMQP?",
+                ("Other consumers of the queue are allowed.", "No disk is needed."),
+                Box(
+                    390, 260, 230, 90, "Staging queue", ("amqp://… and", "deliveryGuarantee=", "exactly-once"), "store"
+                ),
+            ),
+            *_question(
+                380,
+                "Artemis or Classic over STOMP?",
+                ("The driver needs a folder that outlives it,", "and the queue no other consumer."),
+                Box(390, 380, 230, 90, "Journal", ("the same option, and", "journalLocation=/folder"), "store"),
+            ),
+            Box(
+                20,
+                500,
+                600,
+                50,
+                "At-least-once",
+                ("Drop duplicates by a key of yours. Streams of RabbitMQ 4 repeat their batches.",),
+                "store",
+            ),
+        ),
+        NARROW,
+    )
+
+
+def query_life() -> str:
+    return drawn(
+        "The life of a query: a stop, a kill and an error, and what its next start does",
+        540,
+        (
+            Box(
+                20,
+                20,
+                600,
+                70,
+                "The query runs",
+                ("A batch: offset log, tasks, sink, commit log. Then its messages are acknowledged.",),
+            ),
+            Arrow(((115, 90), (115, 120))),
+            Arrow(((320, 90), (320, 120)), "back"),
+            Arrow(((525, 90), (525, 120)), "back"),
+            Box(
+                20,
+                120,
+                190,
+                130,
+                "query.stop(), SIGTERM",
+                ("The messages in flight", "go back to the broker.", "On Artemis they lose no", "delivery attempt."),
+            ),
+            Box(
+                225,
+                120,
+                190,
+                130,
+                "kill -9, lost machine",
+                ("The broker notices, and", "delivers again. Each", "message in flight loses a", "delivery attempt."),
+            ),
+            Box(
+                430,
+                120,
+                190,
+                130,
+                "an error of a task",
+                ("The query ends. Nothing", "of the batch was", "acknowledged: as after", "a stop."),
+            ),
+            Arrow(((115, 250), (115, 285))),
+            Arrow(((320, 250), (320, 285))),
+            Arrow(((525, 250), (525, 285))),
+            Box(
+                20,
+                285,
+                600,
+                50,
+                "The next start, with the same checkpoint",
+                ("Spark repeats the batch that is not in its commit log.",),
+            ),
+            Arrow(((115, 335), (115, 370))),
+            Arrow(((320, 335), (320, 370))),
+            Arrow(((525, 335), (525, 370))),
+            Box(
+                20,
+                370,
+                190,
+                110,
+                "at-least-once",
+                ("That batch is empty. Its", "messages come in later", "batches: duplicates."),
+                "store",
+            ),
+            Box(
+                225,
+                370,
+                190,
+                110,
+                "with a journal",
+                ("The same rows, from the", "folder. The sink writes", "them once."),
+                "store",
+            ),
+            Box(
+                430,
+                370,
+                190,
+                110,
+                "with a staging queue",
+                ("The same rows, from the", "staging queue. The sink", "writes them once."),
+                "store",
+            ),
+            Text(
+                20,
+                515,
+                "A lost connection ends no query: the source connects again.",
+                "red",
+            ),
+        ),
+        NARROW,
+    )
+
+
+def subscriptions() -> str:
+    return drawn(
+        "A topic and its subscriptions: plain, durable, and shared",
+        360,
+        (
+            Box(20, 140, 130, 70, "Producer", ("sends to", "topic prices")),
+            Arrow(((150, 175), (200, 175))),
+            Box(200, 140, 130, 70, "Topic prices", ("keeps nothing",), "store"),
+            Arrow(((330, 160), (370, 65))),
+            Arrow(((330, 175), (370, 175))),
+            Arrow(((330, 190), (370, 285))),
+            Box(
+                370,
+                30,
+                250,
+                80,
+                "plain subscription",
+                (
+                    "no option. Gone with the",
+                    "connection: nothing is kept",
+                ),
+            ),
+            Box(
+                370,
+                135,
+                250,
+                80,
+                "durable subscription daily",
+                ("subscriptionName and clientId.", "The broker keeps each message"),
+                "store",
+            ),
+            Box(
+                370,
+                240,
+                250,
+                80,
+                "shared subscription team",
+                ("sharedSubscription=true.", "The broker keeps each message"),
+                "store",
+            ),
+            Arrow(((620, 70), (680, 70))),
+            Arrow(((620, 175), (680, 175))),
+            Arrow(((620, 265), (680, 250))),
+            Arrow(((620, 295), (680, 315))),
+            Box(680, 40, 220, 60, "Query A", ("what comes while it runs",)),
+            Box(680, 145, 220, 60, "Query B", ("every message, also later",)),
+            Box(680, 220, 220, 50, "Query C", ("some of the messages",)),
+            Box(680, 290, 220, 50, "Query D", ("the others",)),
         ),
     )
 
@@ -275,6 +489,9 @@ PICTURES = {
     "docs/window.svg": window,
     "docs/register.svg": register,
     "docs/who-reads.svg": who_reads,
+    "docs/choose-guarantee.svg": choose,
+    "docs/query-life.svg": query_life,
+    "docs/subscriptions.svg": subscriptions,
 }
 
 
