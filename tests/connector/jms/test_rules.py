@@ -45,7 +45,7 @@ BAD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*GOOD_NAMES, *SET_BY_PROVIDER])
+@pytest.mark.parametrize("name", [*GOOD_NAMES, *sorted(SET_BY_PROVIDER)])
 def test_names_that_a_client_can_set_or_write_back(name):
     assert property_name_problem(name) is None
 
