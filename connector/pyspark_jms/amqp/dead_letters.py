@@ -9,6 +9,7 @@ import numpy as np
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.producer import Producer
+from pyspark_jms.amqp.wire.constructors import DESCRIBED, NULL, SMALL_ULONG, TRUE
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -44,7 +45,9 @@ __all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
 _USER_ID, _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 1, 2, 6, 8
-_NULL, _TRUE = b"\x40", b"\x41"
+_NULL, _TRUE = bytes((NULL,)), bytes((TRUE,))
+_SECTION = bytes((DESCRIBED, SMALL_ULONG))
+"""What precedes the code of a section."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,7 +119,7 @@ def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
 def _header(message: Buffer, found: Sequence[Section]) -> bytes:
     """§3.2.1: durable, with the priority of the message, without a time to live and a delivery count."""
     fields = next((_cut(message, section, LISTS) for section in found if section.code == HEADER), [])
-    return b"\x00\x53" + bytes((HEADER,)) + encode_list([_TRUE, *fields[_PRIORITY : _PRIORITY + 1]])
+    return _SECTION + bytes((HEADER,)) + encode_list([_TRUE, *fields[_PRIORITY : _PRIORITY + 1]])
 
 
 def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
@@ -142,12 +145,12 @@ def _properties(letter: AmqpDeadLetter, section: Section) -> bytes:
     for number in (_TO, _ABSOLUTE_EXPIRY, *((_USER_ID,) if letter.dialect.checks_user_id else ())):
         if number < len(fields):
             fields[number] = _NULL
-    return b"\x00\x53" + bytes((PROPERTIES,)) + encode_list(fields)
+    return _SECTION + bytes((PROPERTIES,)) + encode_list(fields)
 
 
 def _annotations(letter: AmqpDeadLetter, section: Section) -> bytes:
     kept = _without(letter.message, section, lambda name: name.startswith(letter.dialect.added_annotations))
-    return b"\x00\x53" + bytes((MESSAGE_ANNOTATIONS,)) + encode_map(kept)
+    return _SECTION + bytes((MESSAGE_ANNOTATIONS,)) + encode_map(kept)
 
 
 def _application_properties(letter: AmqpDeadLetter, section: Section) -> bytes:
@@ -180,7 +183,7 @@ def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
         MESSAGE_ID_PROPERTY: letter.message_id,
     }
     own = [encode(each) for pair in added.items() for each in pair]
-    return b"\x00\x53" + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
+    return _SECTION + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
 
 
 def _unreadable(letter: AmqpDeadLetter) -> bytes:

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG
 from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.subscription_ledger import Recognition
 
 __all__ = ["RECOGNITION", "most_deliveries", "recognition_of", "redelivered", "suspect"]
 
-_NARROW, _WIDE = (3, 0xC0, 5), (3, 0xD0, 11)
+_NARROW, _WIDE = (3, LIST8, 5), (3, LIST32, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
 number of fields, or of its last byte. A message has fewer than 256 fields in its header.
 """
-_DESCRIPTOR, _HEADER_BYTES, _DELIVERY_COUNT = 0x53, 12, 5
+_DESCRIPTOR, _HEADER_BYTES, _DELIVERY_COUNT = SMALL_ULONG, 12, 5
 
 
 def _fingerprint(block: MessageBlock, index: int) -> bytes:

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, LIST_CODES, MAP_CODES, NULL, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.flattened_entries import FlattenedEntries, flatten, only_of_types
-from pyspark_jms.amqp.columns.names import names_of
+from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, ByteReader, Refusals
+from pyspark_jms.amqp.columns.fields import names_of
+from pyspark_jms.amqp.columns.flattened_entries import (
+    IS_ELEMENT,
+    FlattenedEntries,
+    element_types,
+    flatten,
+    only_of_types,
+    texts_of,
+)
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
-from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.columns.texts import IS_ELEMENT, element_types, texts_of
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
     Entries,
@@ -19,6 +24,7 @@ from pyspark_jms.amqp.columns.walk import (
     elements_of,
     entries_of,
 )
+from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
 from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
 from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at

@@ -9,32 +9,27 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
 from pyspark_jms.columns.strings import Ints, Mask, Uint8s
 
 __all__ = [
-    "BIN8",
-    "BIN32",
     "LIST_CODES",
     "MAP_CODES",
-    "NULL",
-    "STR8",
-    "STR32",
     "STRIP",
-    "SYM8",
-    "SYM32",
     "ByteReader",
+    "CachedCursor",
     "Code",
     "Compounds",
+    "Refusals",
     "TooNearTheEndError",
     "Values",
     "layout_of",
     "pick",
 ]
 
-NULL: Final = 0x40
-STR8, STR32, SYM8, SYM32, BIN8, BIN32 = 0xA1, 0xB1, 0xA3, 0xB3, 0xA0, 0xB0
-LIST_CODES, MAP_CODES = (0xC0, 0xD0, 0x45), (0xC1, 0xD1, -1)
+LIST_CODES: Final = (constructors.LIST8, constructors.LIST32, constructors.LIST_0)
+MAP_CODES: Final = (constructors.MAP8, constructors.MAP32, -1)
 """The narrow, the wide and the empty constructor of a compound value."""
 
 Code: TypeAlias = int | Ints
@@ -47,23 +42,23 @@ _WORD = 8
 _NARROW_HEAD, _WIDE_HEAD = 2, 5
 _BYTE, _UINT32 = 0xFF, 0xFFFF_FFFF
 _FORMATS = {
-    0x50: ">u1",
-    0x51: ">i1",
-    0x52: ">u1",
-    0x53: ">u1",
-    0x54: ">i1",
-    0x55: ">i1",
-    0x56: ">u1",
-    0x60: ">u2",
-    0x61: ">i2",
-    0x70: ">u4",
-    0x71: ">i4",
-    0x72: ">f4",
-    0x73: ">u4",
-    0x80: ">u8",
-    0x81: ">i8",
-    0x82: ">f8",
-    0x83: ">i8",
+    constructors.UBYTE: ">u1",
+    constructors.BYTE: ">i1",
+    constructors.SMALL_UINT: ">u1",
+    constructors.SMALL_ULONG: ">u1",
+    constructors.SMALL_INT: ">i1",
+    constructors.SMALL_LONG: ">i1",
+    constructors.BOOLEAN: ">u1",
+    constructors.USHORT: ">u2",
+    constructors.SHORT: ">i2",
+    constructors.UINT: ">u4",
+    constructors.INT: ">i4",
+    constructors.FLOAT: ">f4",
+    constructors.CHAR: ">u4",
+    constructors.ULONG: ">u8",
+    constructors.LONG: ">i8",
+    constructors.DOUBLE: ">f8",
+    constructors.TIMESTAMP: ">i8",
 }
 
 _WIDTHS = np.full(256, -1, np.int64)
@@ -233,3 +228,115 @@ def _big_endian(words: Ints) -> Ints:
     """The big-endian number in the first four bytes of each word."""
     numbers: Ints = (words & _UINT32).astype(np.uint32).byteswap().astype(np.int64)
     return numbers
+
+
+# --- one position in each row -----------------------------------------------------------------------
+
+# The bytes that follow it are read once, for all steps that move all rows alike: a gather from scattered messages costs
+# more than all arithmetic on what it brings.
+
+_STRIP_WORDS, _FOLDED = STRIP // _WORD, 64
+
+
+class CachedCursor:
+    """Positions that move on through their rows."""
+
+    __slots__ = ("_at", "_differing", "_moved", "_offset", "_reader", "_strip")
+
+    def __init__(self, reader: ByteReader, at: Ints) -> None:
+        self._reader = reader
+        self._at = at
+        self._moved = 0
+        """How far all positions have moved since they were computed."""
+        self._strip: Uint8s | None = None
+        self._offset = 0
+        """The distance of each position from the beginning of its strip."""
+        self._differing: bytes | None = None
+        """By place in a strip: 0 if all strips have the same byte there. None: not known yet."""
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @property
+    def at(self) -> Ints:
+        if self._moved:
+            self._at, self._moved = self._at + self._moved, 0
+        return self._at
+
+    def ahead(self, distance: int) -> Ints:
+        """The positions at a distance from these."""
+        return self._at + (self._moved + distance)
+
+    def words(self, ahead: int = 0) -> Ints:
+        """The eight bytes at each position, or at a distance from it."""
+        if self._strip is None or self._offset + ahead + _WORD > STRIP:
+            self._take_strips(ahead + _WORD)
+        if self._strip is None:
+            return self._reader.words(self.ahead(ahead))
+        begin = self._offset + ahead
+        return np.ndarray((len(self),), "<i8", self._strip, offset=begin, strides=(STRIP,))
+
+    def constant(self, size: int) -> bytes | None:
+        """The bytes at each position, if all rows have the same ones there; None: they differ, or that is not known."""
+        if not self.covers(size):
+            self._take_strips(size + _WORD)
+        if self._strip is None:
+            return None
+        if self._differing is None:
+            self._differing = _differing(self._strip)
+        begin, end = self._offset, self._offset + size
+        return None if any(self._differing[begin:end]) else self._strip[begin:end].tobytes()
+
+    def covers(self, size: int) -> bool:
+        """Whether so many bytes at each position, and a word after them, have been read."""
+        return self._strip is not None and self._offset + size + _WORD <= STRIP
+
+    def _take_strips(self, size: int) -> None:
+        """Read what follows the positions, if a strip has so many bytes."""
+        self._strip = None if size > STRIP else self._reader.strips(self.at)
+        self._offset, self._differing = 0, None
+
+    def step(self, distance: int) -> None:
+        """Move all positions on by the same distance."""
+        self._moved += distance
+        self._offset += distance
+
+    def move(self, to: Ints) -> None:
+        self._at, self._moved, self._strip = to, 0, None
+
+    def keep(self, kept: Mask) -> None:
+        self.move(self.at[kept])
+
+
+def _differing(strips: Uint8s) -> bytes:
+    """The places at which the strips are not all the same: a byte that is not 0."""
+    words = strips.view(np.int64)
+    changes = words[_STRIP_WORDS:] ^ words[:-_STRIP_WORDS]
+    # Fold into rows of this length: numpy is slow on short rows.
+    folded = len(changes) - len(changes) % (_STRIP_WORDS * _FOLDED)
+    found = np.bitwise_or.reduce(changes[:folded].reshape(-1, _STRIP_WORDS * _FOLDED), axis=0)
+    found = np.bitwise_or.reduce(found.reshape(_FOLDED, _STRIP_WORDS), axis=0)
+    return bytes((found | np.bitwise_or.reduce(changes[folded:].reshape(-1, _STRIP_WORDS), axis=0)).tobytes())
+
+
+# --- rows that the vectorised decoder does not take -------------------------------------------------
+
+# A step that refuses a row goes on with anything in its place: the reader of one message makes the whole row again.
+
+
+class Refusals:
+    def __init__(self) -> None:
+        self._rows: list[Ints] = []
+
+    def add(self, rows: Ints) -> None:
+        if len(rows):
+            self._rows.append(rows)
+
+    def add_where(self, rows: Ints, wrong: Mask | np.bool_) -> None:
+        """Refuse the rows where ``wrong`` is true; it may be one value for all of them."""
+        if wrong.any():
+            self._rows.append(rows[np.broadcast_to(wrong, rows.shape)])
+
+    def rows(self) -> Ints:
+        """The refused rows, each once, in order."""
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *self._rows]))

@@ -10,10 +10,16 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties
 from pyspark_jms.amqp.columns.encode_body import body, content_types
-from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
-from pyspark_jms.amqp.columns.encode_header import annotations, delivery_times_of, header
-from pyspark_jms.amqp.columns.encode_pieces import merged
-from pyspark_jms.amqp.columns.encode_properties import Identity, properties
+from pyspark_jms.amqp.columns.encode_properties import (
+    Identity,
+    addresses_of,
+    annotations,
+    delivery_times_of,
+    header,
+    properties,
+    reply_addresses_of,
+)
+from pyspark_jms.amqp.columns.encode_values import merged
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_fields import body_types, expiration_of

@@ -11,20 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.encode_pieces import (
-    MAP32,
-    NULL,
-    STR8,
+from pyspark_jms.amqp.columns.encode_values import (
+    NO_VALUE,
+    SMALL,
+    VALUE_TYPES,
     compound,
+    encoded_numbers,
+    encoded_values,
+    lengths_of,
     merged,
     numbers,
     only_where,
+    plain_values,
+    side_by_side,
     sized,
     sized_bytes,
 )
-from pyspark_jms.amqp.columns.encode_uniform import uniform_entries
-from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_numbers, encoded_values
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.constructors import MAP32, STR8, UINT, WIDE
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_properties import (
@@ -36,6 +40,7 @@ from pyspark_jms.columns.sink_properties import (
     distinct_names,
     places_of,
     properties_of,
+    repeated_width,
     stated_types,
 )
 from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
@@ -43,6 +48,8 @@ from pyspark_jms.columns.strings import (
     Int64s,
     Mask,
     Piece,
+    Uint8s,
+    binary_array,
     first_not_utf8,
     is_first,
     join_rows,
@@ -54,17 +61,21 @@ from pyspark_jms.columns.strings import (
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.rules import PROPERTY_TYPES
 
-__all__ = ["ApplicationProperties", "application_properties"]
+__all__ = [
+    "ApplicationProperties",
+    "application_properties",
+    "uniform_entries",
+]
 
 _GROUP_ID, _GROUP_SEQUENCE = "JMSXGroupID", "JMSXGroupSeq"
 _GROUP = (_GROUP_ID, _GROUP_SEQUENCE)
-_UINT = 0x70
 _STRING = VALUE_TYPES.index(ValueType.STRING)
 _TYPE_NAMES = pa.array([kind.encode() for kind in VALUE_TYPES], pa.binary())
 _INTEGERS = frozenset({ValueType.BYTE, ValueType.SHORT, ValueType.INT, ValueType.LONG})
 _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
-_NO_VALUE = pa.scalar(NULL, pa.binary())
+_NO_VALUE = pa.scalar(NO_VALUE, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +210,7 @@ def _group_fields(rows: Rows, groups: dict[str, pa.Array]) -> list[list[Piece]]:
     if not groups:
         return []
     ids, sequences = groups.get(_GROUP_ID), groups.get(_GROUP_SEQUENCE)
-    fields: list[list[Piece]] = [[NULL] if ids is None else _group_ids(rows, ids)]
+    fields: list[list[Piece]] = [[NO_VALUE] if ids is None else _group_ids(rows, ids)]
     return fields if sequences is None else [*fields, [_group_sequences(rows, sequences)]]
 
 
@@ -225,5 +236,64 @@ def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
     values = sequences.cast(pa.int64()).fill_null(pa.scalar(0, pa.int64())).to_numpy()
     wrong = (values < _MIN_INT) | (values > _MAX_INT)
     rows.refuse_any(wrong, f"has a {_GROUP_SEQUENCE} that is not an int", "JMS 3.1 §3.5.9: use a smaller number.")
-    found = numbers(values.astype(np.int32).view(np.uint32), _UINT, ">u4")
+    found = numbers(values.astype(np.int32).view(np.uint32), UINT, ">u4")
     return found if given.all() else pc.if_else(pa.array(given), found, _NO_VALUE)
+
+
+# --- rows that all have the same names and types, in the same order ---------------------------------
+
+# This is what one producer's rows have. Such a property is one column: its type is looked up once, and each row has the
+# same bytes around the values.
+
+_TYPES = {kind.encode(): kind for kind in PROPERTY_TYPES}
+
+
+def uniform_entries(properties: Properties, names: Names, stated: StatedTypes | None) -> list[Piece] | None:
+    """Keys and values of each row.
+
+    None if the rows differ in names or types, and if a value is not valid for its type or needs the full check.
+    """
+    kinds = _kinds(names, stated)
+    if kinds is None:
+        return None
+    if all(kind is ValueType.STRING for kind in kinds) and not properties.values.null_count:
+        return [_strings(properties, names.distinct)]
+    pieces: list[Piece] = []
+    for place, (name, kind) in enumerate(zip(names.distinct, kinds, strict=True)):
+        texts = properties.values.take(pa.array(np.arange(place, len(properties.values), len(kinds))))
+        values = sized(texts, STR8) if kind is ValueType.STRING else plain_values(kind, texts.view(pa.string()))
+        if values is None:
+            return None
+        pieces += [sized_bytes(name, STR8), *values]
+    return pieces
+
+
+def _kinds(names: Names, stated: StatedTypes | None) -> list[ValueType] | None:
+    """The type of each name. A type without a property is left to the checks of ``places_of``."""
+    if not names.each_row:
+        return None
+    if stated is None:
+        return [ValueType.STRING] * len(names.distinct)
+    width = repeated_width(stated.entries.bounds, stated.names)
+    if not width or repeated_width(stated.entries.bounds, stated.types) != width:
+        return None
+    first = (texts[:width].to_pylist() for texts in (stated.names, stated.types))
+    types = {name: _TYPES[kind] for name, kind in zip(*first, strict=True) if kind in _TYPES and name in names.distinct}
+    return [types.get(name, ValueType.STRING) for name in names.distinct] if len(types) == width else None
+
+
+def _strings(properties: Properties, names: list[bytes]) -> pa.Array:
+    """The keys, constructors and sizes of each row are one template, so an entry is two pieces: these and the value."""
+    rows, width = properties.entries.rows.count, len(names)
+    lengths = lengths_of(properties.values)
+    wide = bool(lengths.max() > SMALL)
+    sizes = lengths.astype(">u4" if wide else "u1").view(np.uint8).reshape(rows, width, -1)
+    parts: list[bytes | Uint8s] = []
+    for place, name in enumerate(names):
+        parts += [sized_bytes(name, STR8) + bytes((STR8 + WIDE * wide,)), sizes[:, place]]
+    ends = np.cumsum([len(part) + sizes.shape[2] for part in parts[::2]])
+    bounds = np.zeros(rows * width + 1, np.int32)
+    for place, end in enumerate(ends.tolist()):
+        bounds[1 + place :: width] = np.arange(end, end + rows * int(ends[-1]), int(ends[-1]))
+    heads = binary_array(bounds, side_by_side(parts, rows).reshape(-1))
+    return slices_of(join_rows([heads, properties.values]), properties.entries.bounds)

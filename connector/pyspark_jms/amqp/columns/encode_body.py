@@ -6,21 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.encode_pieces import (
-    BIN8,
-    LIST32,
-    MAP32,
-    NULL,
-    STR8,
-    SYM8,
+from pyspark_jms.amqp.columns.encode_values import (
+    NO_VALUE,
+    VALUE_TYPES,
     compound,
+    encoded_values,
     merged,
     sized,
     sized_bytes,
     table,
 )
-from pyspark_jms.amqp.columns.encode_values import VALUE_TYPES, encoded_values
 from pyspark_jms.amqp.columns.one_body import NO_BODY_TYPE, OBJECT_TYPE, TEXT_TYPE
+from pyspark_jms.amqp.wire.constructors import BIN8, DESCRIBED, LIST32, MAP32, SMALL_ULONG, STR8, SYM8
 from pyspark_jms.amqp.wire.sections import DATA, VALUE
 from pyspark_jms.columns.elements import check_names, check_values, elements_of
 from pyspark_jms.columns.row_fields import BODY_TYPES, Codes
@@ -30,7 +27,7 @@ from pyspark_jms.jms.model import OCTET_STREAM, BodyType
 
 __all__ = ["body", "content_types"]
 
-_VALUE, _DATA = bytes((0, 0x53, VALUE)), bytes((0, 0x53, DATA))
+_VALUE, _DATA = (bytes((DESCRIBED, SMALL_ULONG, each)) for each in (VALUE, DATA))
 _NULL_OBJECT = bytes.fromhex("aced000570")
 """The Java serialization of null."""
 
@@ -80,7 +77,7 @@ def _bodies(rows: Rows, kind: BodyType) -> list[Piece]:
 def _texts(rows: Rows) -> list[Piece]:
     texts = rows.text("text")
     if texts is None:
-        return [_VALUE + NULL]
+        return [_VALUE + NO_VALUE]
     wrong = first_not_utf8(texts)
     if wrong is not None:
         rows.refuse(wrong, "has a text that is not UTF-8", "Send it as bytes.")
@@ -120,7 +117,7 @@ def content_types(rows: Rows, codes: Codes) -> list[Piece]:
     """
     texts = rows.text("content_type")
     if texts is None:
-        own = [NULL if kind is None else sized_bytes(kind.encode(), SYM8) for kind in _CONTENT_TYPES]
+        own = [NO_VALUE if kind is None else sized_bytes(kind.encode(), SYM8) for kind in _CONTENT_TYPES]
         return [table(own, codes)]
     encoded = texts.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()

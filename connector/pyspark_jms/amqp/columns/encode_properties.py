@@ -1,26 +1,304 @@
-"""Headers of JMS → section ``properties`` (AMQP 1.0 §3.2.4)."""
+"""Headers of JMS → sections ``header``, ``message-annotations``, ``properties`` (AMQP 1.0 §3.2.1, §3.2.3, §3.2.4)."""
 
+import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.encode_destinations import Addresses
-from pyspark_jms.amqp.columns.encode_ids import correlation_ids
-from pyspark_jms.amqp.columns.encode_pieces import LIST32, NULL, STR8, compound, fixed, numbers, sized, sized_bytes
-from pyspark_jms.amqp.wire.sections import PROPERTIES
+from pyspark_jms.amqp.columns.encode_values import (
+    NO_VALUE,
+    compound,
+    fixed,
+    numbers,
+    only_where,
+    sized,
+    sized_bytes,
+    table,
+)
+from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import (
+    BIN8,
+    BYTE,
+    FALSE,
+    LIST32,
+    LONG,
+    MAP32,
+    SMALL_ULONG,
+    STR8,
+    SYM8,
+    TIMESTAMP,
+    TRUE,
+    UBYTE,
+    UINT,
+    ULONG,
+    ULONG_0,
+)
+from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS, PROPERTIES
+from pyspark_jms.columns.row_fields import (
+    BODY_TYPES,
+    PRIORITIES,
+    Codes,
+    delivery_of,
+    distinct_destinations,
+    first_given,
+    from_now,
+    modes_and_priorities,
+)
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8
+from pyspark_jms.columns.sink_schema import SendDefaults
+from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 
-__all__ = ["Identity", "properties"]
+__all__ = [
+    "NO_KIND",
+    "Addresses",
+    "Identity",
+    "addresses_of",
+    "annotations",
+    "correlation_ids",
+    "delivery_times_of",
+    "header",
+    "properties",
+    "reply_addresses_of",
+]
 
-_TIMESTAMP = 0x83
+# --- destinations -----------------------------------------------------------------------------------
+
+_KINDS = ("queue", "topic", "temp-queue", "temp-topic")
+"""The kind by the value of ``x-opt-jms-dest`` and ``x-opt-jms-reply-to``."""
+
+NO_KIND = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The address of each row as an encoded string, and its kind."""
+
+    pieces: list[Piece]
+    kinds: Int64s
+    """An index into queue, topic, temporary queue, temporary topic; ``NO_KIND`` for a row without an address."""
+
+
+def addresses_of(rows: Rows, dialect: Dialect, default: Destination | None) -> Addresses:
+    """``to``. Each distinct destination is checked once."""
+    made = distinct_destinations(rows, default, lambda destination, by_row: _checked(destination, dialect, by_row))
+    addresses = [sized_bytes(dialect.send.address(one.kind, one.name).encode(), STR8) for one in made.distinct]
+    kinds = np.array([int(one.kind is DestinationKind.TOPIC) for one in made.distinct])
+    if made.indices is None:
+        return Addresses([addresses[0]], np.repeat(kinds, rows.count))
+    return Addresses([pa.array(addresses, pa.binary()).take(made.indices)], kinds[made.indices.to_numpy()])
+
+
+def _checked(destination: Destination, dialect: Dialect, by_row: bool) -> Destination:  # noqa: FBT001
+    dialect.send.check_name(destination.name, by_row=by_row)
+    return destination
+
+
+def reply_addresses_of(rows: Rows, dialect: Dialect) -> Addresses | None:
+    """``reply-to``; None if no row has one. A text without ``queue://``, ``topic://`` etc. is a queue's name."""
+    texts = rows.text("JMSReplyTo")
+    if texts is None:
+        return None
+    wrong = first_not_utf8(texts)
+    if wrong is not None:
+        rows.refuse(wrong, "has a JMSReplyTo that is not UTF-8", "Encode it, in base64 for example.")
+    encoded = texts.dictionary_encode()
+    parsed = [_parse(data.decode()) for data in encoded.dictionary.to_pylist()]
+    indices = encoded.indices
+    nameless = pa.array([code for code, (_, name) in enumerate(parsed) if not name], indices.type)
+    remedy = "Use queue://NAME, topic://NAME or a queue's name, or leave it null."
+    rows.refuse_any(mask_of(pc.is_in(indices, value_set=nameless)), "has a JMSReplyTo without a name", remedy)
+    names = pa.array([dialect.send.address(kind, name).encode() for kind, name in parsed], pa.binary())
+    kinds = np.array([*(_KINDS.index(kind) for kind, _ in parsed), NO_KIND])
+    places = indices.fill_null(pa.scalar(len(parsed), indices.type)).to_numpy()
+    return Addresses(sized(names.take(indices), STR8), kinds[places])
+
+
+def _parse(text: str) -> tuple[str, str]:
+    """The kind and the name."""
+    kind, separator, name = text.partition("://")
+    return (kind, name) if separator and kind in _KINDS else ("queue", text)
+
+
+# --- delivery mode, priority, time to live ----------------------------------------------------------
+
+_DURABLE_AND_PRIORITY = [
+    bytes((TRUE if mode == DeliveryMode.PERSISTENT else FALSE, UBYTE, priority))
+    for mode in range(3)
+    for priority in range(PRIORITIES)
+]
+"""By delivery mode and priority, as ``modes_and_priorities`` numbers both."""
+
+_MAX_TTL = (1 << 32) - 1
+_ANNOTATION_OF = np.array([BY_ANNOTATION.index(kind) for kind in BODY_TYPES])
+
+
+def _symbol(name: bytes) -> bytes:
+    return sized_bytes(name, SYM8)
+
+
+# --- header --------------------------------------------------------------------------------------------
+
+
+def header(rows: Rows, defaults: SendDefaults, expirations: Int64s, now_ms: int) -> list[Piece]:
+    """``durable``, ``priority`` and, if a row of these expires, ``ttl``."""
+    codes = modes_and_priorities(rows, defaults)
+    first = table(_DURABLE_AND_PRIORITY, codes)
+    if not expirations.any():
+        return compound(HEADER, LIST32, [first], 2)
+    return compound(HEADER, LIST32, [first, _times_to_live(expirations, now_ms)], 3)
+
+
+def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
+    """The rest of each life, at least 1 ms: 0 would expire at once or never. Null where 32 bits cannot hold it."""
+    rest = np.where(expirations > 0, np.maximum(expirations - now_ms, 1), 0)
+    given = (rest > 0) & (rest <= _MAX_TTL)
+    if (rest == rest[0]).all():
+        return bytes((UINT,)) + struct.pack(">I", int(rest[0])) if given[0] else NO_VALUE
+    found = numbers(np.where(given, rest, 0), UINT, ">u4")
+    return pc.if_else(pa.array(given), found, pa.scalar(NO_VALUE, pa.binary()))
+
+
+# --- message-annotations -------------------------------------------------------------------------------
+
+
+def annotations(
+    rows: Rows, bodies: Codes, to: Addresses, reply_to: Addresses | None, delivery_times: Int64s
+) -> list[Piece]:
+    """What the AMQP-JMS binding keeps there: kinds of destinations, the type of the message, the delivery time."""
+    pieces = [
+        table([_kind(b"x-opt-jms-dest", code) for code in range(2)], to.kinds),
+        table([_kind(b"x-opt-jms-msg-type", code) for code in range(len(BY_ANNOTATION))], _ANNOTATION_OF[bodies]),
+    ]
+    counts: int | Int64s = 4
+    if reply_to is not None:
+        choices = [*(_kind(b"x-opt-jms-reply-to", code) for code in range(4)), b""]
+        pieces.append(table(choices, reply_to.kinds % len(choices)))  # NO_KIND is the last choice
+        counts = counts + 2 * (reply_to.kinds != NO_KIND)
+    if delivery_times.any():
+        given = np.broadcast_to(delivery_times > 0, rows.count)
+        times = numbers(np.broadcast_to(delivery_times, rows.count), LONG, ">i8")
+        pieces.append(only_where(given, join_rows([_symbol(b"x-opt-delivery-time"), times])))
+        counts = counts + 2 * given
+    return compound(MESSAGE_ANNOTATIONS, MAP32, pieces, counts)
+
+
+def _kind(name: bytes, code: int) -> bytes:
+    return _symbol(name) + bytes((BYTE, code))
+
+
+def delivery_times_of(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> Int64s:
+    """The instant before which no consumer gets the message; 0 for none. For each row, or one for all."""
+    delays, times = delivery_of(rows, defaults)
+    instants = first_given(times, from_now(now_ms, delays))
+    if dialect.send.delays_delivery:
+        return instants
+    later = instants > now_ms
+    if later.any():
+        raise UnsupportedError(
+            f"{rows.label(int(later.argmax()))} has a delivery delay, and {dialect.name} would deliver it at once.",
+            "Leave delivery_delay and JMSDeliveryTime null and option deliveryDelay unset, or send through another"
+            " broker.",
+        )
+    return np.zeros(1, np.int64)
+
+
+# --- JMSCorrelationID -------------------------------------------------------------------------------
+
+# It is sent with the type that its spelling names (AMQP-JMS binding §3.2.1.2).
+
+_MAX_ULONG, _MAX_BYTE = (1 << 64) - 1, 0xFF
+_PREFIX = b"ID:AMQP_"
+_ENCODED = re.compile(rb"ID:AMQP_(UUID|ULONG|BINARY|STRING|NO_PREFIX):(.*)", re.DOTALL)
+_FALSE = pa.scalar(value=False, type=pa.bool_())
+
+
+def correlation_ids(rows: Rows, texts: pa.Array) -> list[Piece]:
+    """``texts``: the column, as UTF-8 that has been checked."""
+    pieces = sized(texts, STR8)
+    begins = pc.starts_with(texts, _PREFIX)
+    if not pc.any(begins).as_py():
+        return pieces
+    at = np.flatnonzero(mask_of(begins.fill_null(_FALSE)))
+    named = texts.take(pa.array(at)).to_pylist()
+    values = [_value(rows, row, text) for row, text in zip(at.tolist(), named, strict=True)]
+    encoded = [value for value in values if value is not None]
+    mask = np.zeros(len(texts), np.bool_)
+    mask[at] = [value is not None for value in values]
+    heads, contents = pieces
+    # The whole value takes the place of its constructor and size.
+    return [
+        pc.replace_with_mask(heads, pa.array(mask), pa.array(encoded, pa.binary())),
+        pc.replace_with_mask(contents, pa.array(mask), pa.array([b""] * len(encoded), pa.binary())),
+    ]
+
+
+def _value(rows: Rows, at: int, text: bytes) -> bytes | None:
+    """The encoded value; None for an id that is sent as it is."""
+    found = _ENCODED.fullmatch(text)
+    if found is None:
+        return None
+    kind, value = found.groups()
+    encoded = _ENCODERS[kind](value)
+    if encoded is None:
+        wanted, name = _WANTED[kind], f"ID:AMQP_{kind.decode()}:"
+        rows.refuse(
+            at,
+            f"has a JMSCorrelationID that begins with {name} and does not continue with {wanted}",
+            f"Write {wanted} there. ID:AMQP_STRING: before the whole text sends it as a string.",
+        )
+    return encoded
+
+
+def _uuid(value: bytes) -> bytes | None:
+    if not re.fullmatch(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
+        return None
+    return bytes((constructors.UUID,)) + UUID(value.decode()).bytes
+
+
+def _ulong(value: bytes) -> bytes | None:
+    if not re.fullmatch(rb"0*[0-9]{1,20}", value) or int(value) > _MAX_ULONG:
+        return None
+    number = int(value)
+    if number > _MAX_BYTE:
+        return bytes((ULONG,)) + struct.pack(">Q", number)
+    return bytes((SMALL_ULONG, number)) if number else bytes((ULONG_0,))
+
+
+def _binary(value: bytes) -> bytes | None:
+    if not re.fullmatch(rb"([0-9a-fA-F]{2})*", value):
+        return None
+    return sized_bytes(bytes.fromhex(value.decode()), BIN8)
+
+
+def _string(value: bytes) -> bytes:
+    return sized_bytes(value, STR8)
+
+
+_ENCODERS: Mapping[bytes, Callable[[bytes], bytes | None]] = MappingProxyType(
+    {b"UUID": _uuid, b"ULONG": _ulong, b"BINARY": _binary, b"STRING": _string, b"NO_PREFIX": _string}
+)
+_WANTED = {
+    b"UUID": "a UUID with its hyphens",
+    b"ULONG": f"a whole number from 0 to {_MAX_ULONG}",
+    b"BINARY": "pairs of hexadecimal digits",
+}
+
+
+# --- section properties -----------------------------------------------------------------------------
+
 _DIGITS = 12
 _FOUR_DIGITS = np.frombuffer("".join(f"{number:04}" for number in range(10_000)).encode(), "V4")
-_NO_VALUE = pa.scalar(NULL, pa.binary())
+_NO_VALUE = pa.scalar(NO_VALUE, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +323,15 @@ def properties(
     """``groups``: ``group-id`` and ``group-sequence``, or nothing if no row of these has one."""
     fields: list[list[Piece]] = [
         _message_ids(rows, identity.message_id_prefix),
-        [NULL],  # user-id
+        [NO_VALUE],  # user-id
         to.pieces,
         _text(rows, "JMSType"),
-        [NULL] if reply_to is None else reply_to.pieces,
+        [NO_VALUE] if reply_to is None else reply_to.pieces,
         _text(rows, "JMSCorrelationID", correlation_ids),
         content_types,
-        [NULL],  # content-encoding
+        [NO_VALUE],  # content-encoding
         [_expiry(expirations)],
-        [bytes((_TIMESTAMP,)) + struct.pack(">q", identity.now_ms)],
+        [bytes((TIMESTAMP,)) + struct.pack(">q", identity.now_ms)],
         *groups,
     ]
     return compound(PROPERTIES, LIST32, [piece for field in fields for piece in field], len(fields))
@@ -83,7 +361,7 @@ def _strings(_: Rows, texts: pa.Array) -> list[Piece]:
 def _text(rows: Rows, column: str, encode: Callable[[Rows, pa.Array], list[Piece]] = _strings) -> list[Piece]:
     texts = rows.text(column)
     if texts is None:
-        return [NULL]
+        return [NO_VALUE]
     wrong = first_not_utf8(texts)
     if wrong is not None:
         rows.refuse(wrong, f"has a {column} that is not UTF-8", "Encode it, in base64 for example.")
@@ -93,7 +371,7 @@ def _text(rows: Rows, column: str, encode: Callable[[Rows, pa.Array], list[Piece
 def _expiry(expirations: Int64s) -> Piece:
     given = expirations > 0
     if not given.any():
-        return NULL
+        return NO_VALUE
     if (expirations == expirations[0]).all():
-        return bytes((_TIMESTAMP,)) + struct.pack(">q", int(expirations[0]))
-    return pc.if_else(pa.array(given), numbers(expirations, _TIMESTAMP, ">i8"), _NO_VALUE)
+        return bytes((TIMESTAMP,)) + struct.pack(">q", int(expirations[0]))
+    return pc.if_else(pa.array(given), numbers(expirations, TIMESTAMP, ">i8"), _NO_VALUE)

@@ -1,11 +1,12 @@
-"""JMS types and texts of values → encoded AMQP values, over whole columns (AMQP 1.0 §1.6; AMQP-JMS binding, §3.4.1).
+"""Columns → encoded AMQP values and sections, as pieces for ``join_rows`` (AMQP 1.0 §1.6, §3.2; AMQP-JMS §3.4.1).
 
-The texts are checked before (``columns.typed_values``). A null has no type in AMQP.
+The texts are checked before (``columns.value_texts``). A null has no type in AMQP.
 """
 
 import base64
-from collections.abc import Callable
-from typing import Any
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,27 +15,215 @@ import pyarrow.compute as pc
 
 from jms_selector.meaning.conversions import parse_java
 from jms_selector.syntax.kinds import Kind
-from pyspark_jms.amqp.columns.encode_pieces import BIN8, NULL, STR8, fixed, numbers, sized
-from pyspark_jms.columns.strings import Int64s, Mask, Piece, bytes_of, join_rows
+from pyspark_jms.amqp.wire.constructors import (
+    BIN8,
+    BYTE,
+    CHAR,
+    DESCRIBED,
+    DOUBLE,
+    FALSE,
+    FLOAT,
+    INT,
+    LONG,
+    NULL,
+    SHORT,
+    SMALL_ULONG,
+    STR8,
+    TRUE,
+    WIDE,
+)
+from pyspark_jms.columns.strings import (
+    Int64s,
+    Mask,
+    Piece,
+    Uint8s,
+    binary_array,
+    bytes_of,
+    join_rows,
+    mask_of,
+    offsets_of,
+)
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import ValueType
 
-__all__ = ["VALUE_TYPES", "encoded_numbers", "encoded_values", "plain_values"]
+__all__ = [
+    "NO_VALUE",
+    "SMALL",
+    "VALUE_TYPES",
+    "compound",
+    "encoded_numbers",
+    "encoded_values",
+    "fixed",
+    "lengths_of",
+    "merged",
+    "numbers",
+    "only_where",
+    "plain_values",
+    "side_by_side",
+    "sized",
+    "sized_bytes",
+    "table",
+]
+
+# --- values and sections as pieces ------------------------------------------------------------------
+
+# Sizes come first in AMQP, so the lengths of pieces are summed; strings are not copied before the one join.
+
+NO_VALUE: Final = bytes((NULL,))
+"""The encoded null."""
+
+SMALL = 0xFF
+"""The largest size of one byte."""
+
+_MOST_MERGED = 64
+"""The width up to which a piece is copied once more, to save a piece."""
+
+_BINARY = pa.binary()
+_NOTHING = pa.scalar(b"", _BINARY)
+_NO_VALUE = pa.scalar(NO_VALUE, _BINARY)
+
+
+def sized_bytes(data: bytes, code: int) -> bytes:
+    """One string, symbol or binary; ``code``: its constructor with a size of one byte."""
+    if len(data) <= SMALL:
+        return bytes((code, len(data))) + data
+    return bytes((code + WIDE,)) + struct.pack(">I", len(data)) + data
+
+
+def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
+    """The same for each entry of a binary array: the constructors and sizes, and the bytes. A null becomes AMQP's.
+
+    ``prefix``: bytes before those of each entry, none of which is null.
+    """
+    lengths = lengths_of(texts)
+    if prefix:
+        return [_heads(lengths + len(prefix), code), prefix, texts]
+    if texts.null_count:
+        given = texts.is_valid()
+        heads = _heads(np.where(mask_of(given), lengths, 0), code)
+        return [pc.if_else(given, heads, _NO_VALUE), texts.fill_null(_NOTHING)]
+    return [_heads(lengths, code), texts]
+
+
+def _heads(lengths: Int64s, code: int) -> pa.Array:
+    wide = lengths > SMALL
+    if not wide.any():
+        return numbers(lengths, code, "u1")
+    large = numbers(lengths, code + WIDE, ">u4")
+    return large if wide.all() else pc.if_else(pa.array(wide), large, numbers(np.where(wide, 0, lengths), code, "u1"))
+
+
+def numbers(values: npt.NDArray[Any], code: int, layout: str) -> pa.Array:
+    """A constructor and a big-endian number for each value; ``layout`` is numpy's name of the number's type."""
+    found = np.empty(len(values), np.dtype([("code", "u1"), ("value", layout)]))
+    found["code"], found["value"] = code, values
+    return fixed(found)
+
+
+def fixed(records: npt.NDArray[Any]) -> pa.Array:
+    """The bytes of each record of an array, or of each row of a matrix, as binary."""
+    width = records.dtype.itemsize * (records.shape[1] if records.ndim > 1 else 1)
+    offsets = np.arange(len(records) + 1, dtype=np.int32) * np.int32(width)
+    return binary_array(offsets, records.view(np.uint8).reshape(-1))
+
+
+def table(choices: Sequence[bytes | None], which: Int64s) -> Piece:
+    """The choice of each row; one of them for all rows if they agree."""
+    if (which == which[0]).all() and (only := choices[int(which[0])]) is not None:
+        return only
+    return pa.array(choices, _BINARY).take(pa.array(which))
+
+
+def only_where(given: Mask, piece: Piece) -> Piece:
+    """The piece in these rows, and nothing in the others."""
+    if given.all():
+        return piece
+    return pc.if_else(pa.array(given), pa.scalar(piece, _BINARY) if isinstance(piece, bytes) else piece, _NOTHING)
+
+
+def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int64s) -> list[Piece]:
+    """A section with a list or a map; ``counts``: the number of its elements, which for a map are keys and values."""
+    head = bytes((DESCRIBED, SMALL_ULONG, section, code))
+    sizes: int | Int64s = 4 + sum(len(piece) for piece in pieces if isinstance(piece, bytes))
+    for piece in pieces:
+        if not isinstance(piece, bytes):
+            sizes = sizes + lengths_of(piece)
+    if isinstance(sizes, int) and isinstance(counts, int):
+        return [head + struct.pack(">II", sizes, counts), *pieces]
+    rows = len(sizes) if isinstance(counts, int) else len(counts)  # type: ignore[arg-type]  # one of them is an array
+    found = np.empty(rows, np.dtype([("head", "S4"), ("size", ">u4"), ("count", ">u4")]))
+    found["head"], found["size"], found["count"] = head, sizes, counts
+    return [fixed(found), *pieces]
+
+
+def lengths_of(array: pa.Array) -> Int64s:
+    offsets = offsets_of(array)
+    lengths: Int64s = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
+    return lengths
+
+
+def merged(pieces: Sequence[Piece]) -> list[Piece]:
+    """Neighbours that have one width in all rows become one piece, because ``join_rows`` costs by the piece."""
+    found: list[Piece] = []
+    run: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, bytes) or _has_one_width(piece):
+            run.append(piece)
+        else:
+            found += [*_one(run), piece]
+            run = []
+    return found + _one(run)
+
+
+def _has_one_width(array: pa.Array) -> bool:
+    if array.null_count or not len(array):
+        return False
+    offsets = offsets_of(array)
+    width = int(offsets[1]) - int(offsets[0])
+    if width > _MOST_MERGED or int(offsets[-1]) - int(offsets[0]) != width * len(array):
+        return False
+    return bool((offsets[1:] - offsets[:-1] == width).all())
+
+
+def _one(run: list[Piece]) -> list[Piece]:
+    arrays = [piece for piece in run if not isinstance(piece, bytes)]
+    if len(run) == 1 or not arrays:
+        return run
+    rows = len(arrays[0])
+    parts = [piece if isinstance(piece, bytes) else bytes_of(piece).reshape(rows, -1) for piece in run]
+    return [fixed(side_by_side(parts, rows))]
+
+
+def side_by_side(parts: Sequence[bytes | Uint8s], rows: int) -> Uint8s:
+    """A matrix whose rows have the same bytes, or the bytes of a matrix's row, part by part."""
+    template = b"".join(part if isinstance(part, bytes) else bytes(part.shape[1]) for part in parts)
+    # The template is repeated first, because numpy copies a matrix into a wider one with 5 ns a row, and a short
+    # constant too. A matrix as one column of a void type takes 1 to 3 ns.
+    found = np.frombuffer(bytearray(template) * rows, np.uint8)
+    place = 0
+    for part in parts:
+        width = len(part) if isinstance(part, bytes) else part.shape[1]
+        if width and not isinstance(part, bytes):
+            kind = np.dtype(f"V{width}")
+            column = np.ndarray((rows,), kind, found.data, place, (len(template),))
+            column[:] = np.ascontiguousarray(part).view(kind)[:, 0]
+        place += width
+    return found.reshape(rows, len(template))
+
+
+# --- texts as values of a type ----------------------------------------------------------------------
 
 VALUE_TYPES = tuple(ValueType)
 _LAYOUTS = {
-    ValueType.BYTE: (0x51, "i1", pa.int8()),
-    ValueType.SHORT: (0x61, ">i2", pa.int16()),
-    ValueType.INT: (0x71, ">i4", pa.int32()),
-    ValueType.LONG: (0x81, ">i8", pa.int64()),
-    ValueType.FLOAT: (0x72, ">f4", pa.float32()),
-    ValueType.DOUBLE: (0x82, ">f8", pa.float64()),
+    ValueType.BYTE: (BYTE, "i1", pa.int8()),
+    ValueType.SHORT: (SHORT, ">i2", pa.int16()),
+    ValueType.INT: (INT, ">i4", pa.int32()),
+    ValueType.LONG: (LONG, ">i8", pa.int64()),
+    ValueType.FLOAT: (FLOAT, ">f4", pa.float32()),
+    ValueType.DOUBLE: (DOUBLE, ">f8", pa.float64()),
 }
-_TRUE, _FALSE = 0x41, 0x42
-_BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([_TRUE, _FALSE], np.uint8)
-_CHAR = 0x73
+_BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([TRUE, FALSE], np.uint8)
 _LARGEST = np.iinfo(np.int64)
-_NO_VALUE = pa.scalar(NULL, pa.binary())
 _OF_INTEGERS, _OF_DECIMALS = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
 """The bytes of numbers that Arrow reads as Java does: without words, blanks and hexadecimal digits."""
 _OF_INTEGERS[list(b"-0123456789")] = _OF_DECIMALS[list(b"-+.0123456789eE")] = True
@@ -109,7 +298,7 @@ def _group(group: int, texts: pa.Array) -> list[Piece]:
         case ValueType.BOOLEAN:
             return [_booleans(pc.equal(pc.ascii_lower(texts), pa.scalar("true", pa.string())))]
         case ValueType.CHAR:
-            return [numbers(_distinct(texts, ord, np.int64), _CHAR, ">u4")]
+            return [numbers(_distinct(texts, ord, np.int64), CHAR, ">u4")]
         case ValueType.FLOAT | ValueType.DOUBLE:
             return [_floating(kind, texts)]
     unsigned = pc.replace_substring_regex(texts, "^\\+", "")
@@ -119,7 +308,7 @@ def _group(group: int, texts: pa.Array) -> list[Piece]:
 
 
 def _booleans(array: pa.Array) -> pa.Array:
-    codes = np.where(array.to_numpy(zero_copy_only=False), _TRUE, _FALSE)
+    codes = np.where(array.to_numpy(zero_copy_only=False), TRUE, FALSE)
     return fixed(codes.astype(np.dtype([("code", "u1")])))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.merge import merged
+from pyspark_jms.amqp.columns.decode import merged
 from pyspark_jms.columns.envelope import EnvelopeKind, Unreadable, read_elements, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.strings import Ints, Mask

@@ -1,30 +1,67 @@
-"""One field of a section → a column: strings, numbers, times. A row with a field of another type is refused."""
+"""Fields of the sections of messages → columns: strings, numbers, times, ids, annotations and destinations.
 
-from collections.abc import Mapping
+A row with a field of another type is refused: the reader of one message makes it again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.byte_reader import NULL, STR8, STR32, ByteReader
-from pyspark_jms.amqp.columns.compound_cursor import Field
-from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.columns.walk import Fields
-from pyspark_jms.columns.strings import Ints, Mask, Pieces, is_utf8, not_utf8, strings_at
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
+from pyspark_jms.amqp.columns.walk import Entries, Field, Fields
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
+from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
+from pyspark_jms.columns.strings import (
+    Ints,
+    Mask,
+    Pieces,
+    Uint8s,
+    contents,
+    is_utf8,
+    not_utf8,
+    require_offsets,
+    strings_at,
+)
+from pyspark_jms.jms.model import Destination, DestinationKind
 
-__all__ = ["BOOLEAN", "BYTE", "TIME", "UBYTE", "UINT", "field_at", "numbers", "string", "times"]
+__all__ = [
+    "ABSENT",
+    "BOOLEAN",
+    "BYTE",
+    "KINDS",
+    "TIME",
+    "UBYTE",
+    "UINT",
+    "Annotations",
+    "Names",
+    "destination_of",
+    "field_at",
+    "fingerprint_texts",
+    "ids",
+    "is_pattern",
+    "names_of",
+    "numbers",
+    "reply_to_of",
+    "string",
+    "times",
+    "uuid_texts",
+]
 
 _REFUSED = -(1 << 62)
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
-"""The years 1 to 9999, as Spark SQL has them."""
-
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SHORT = 64
 
-BOOLEAN: Mapping[int, int | None] = {0x41: 1, 0x42: 0, 0x56: None}
-UBYTE: Mapping[int, int | None] = {0x50: None}
-UINT: Mapping[int, int | None] = {0x70: None, 0x52: None, 0x43: 0}
-BYTE: Mapping[int, int | None] = {0x51: None}
-TIME: Mapping[int, int | None] = {0x83: None}
+BOOLEAN: Mapping[int, int | None] = {constructors.TRUE: 1, constructors.FALSE: 0, constructors.BOOLEAN: None}
+UBYTE: Mapping[int, int | None] = {constructors.UBYTE: None}
+UINT: Mapping[int, int | None] = {constructors.UINT: None, constructors.SMALL_UINT: None, constructors.UINT_0: 0}
+BYTE: Mapping[int, int | None] = {constructors.BYTE: None}
+TIME: Mapping[int, int | None] = {constructors.TIMESTAMP: None}
 """The constructors of a type, each with its number if it has only one."""
 
 
@@ -128,14 +165,228 @@ def _numbers(reader: ByteReader, field: Field, codes: Mapping[int, int | None], 
             if constant is None and field.content is not None:
                 constant = reader.number(code, field.content)
             values[at] = reader.numbers(code, field.start[at]) if constant is None else constant
-            if code == 0x56:  # noqa: PLR2004 - a boolean that is neither 0 nor 1
+            if code == constructors.BOOLEAN:  # it may be neither 0 nor 1
                 values[at] = np.where(values[at] > 1, _REFUSED, values[at])
     return values
 
 
 def times(milliseconds: Ints) -> pa.Array:
     """Timestamps of milliseconds since the epoch; null for 0 and outside of the years that Spark has."""
-    given = (milliseconds != 0) & (milliseconds >= _FIRST_MS) & (milliseconds <= _LAST_MS)
+    given = (milliseconds != 0) & (milliseconds >= FIRST_MS) & (milliseconds <= LAST_MS)
     if given.all():
-        return pa.array(milliseconds * 1000).view(_TIMESTAMP)
-    return pa.array(np.where(given, milliseconds, 0) * 1000, mask=~given).view(_TIMESTAMP)
+        return pa.array(milliseconds * 1000).view(TIMESTAMP)
+    return pa.array(np.where(given, milliseconds, 0) * 1000, mask=~given).view(TIMESTAMP)
+
+
+# --- keys of maps -----------------------------------------------------------------------------------
+
+# Each distinct key is read once. What the names mean is not known here.
+
+
+class Names:
+    """The distinct names of some entries, numbered from 0."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.codes: list[int | Ints] = []
+        """By entry, the number of its name in each row; one number if the rows have the same name."""
+
+    def number(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def texts(self) -> pa.Array:
+        return pa.array(list(self.numbers), pa.string())
+
+
+def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> Names:
+    """The names of entries of maps. A row with a name that is not UTF-8 is refused."""
+    names = Names()
+    for entry in entries:
+        if entry.key is not None:
+            try:
+                name = entry.key.decode()
+            except UnicodeDecodeError:
+                name = ""
+                refusals.add(entry.field.rows)
+            names.codes.append(names.number(name))
+            continue
+        assert entry.key_start is not None and entry.key_stop is not None  # noqa: PT018
+        keys = strings_at(reader.buffer, entry.key_start, entry.key_stop)
+        if not is_utf8(keys):
+            wrong = not_utf8(keys)
+            refusals.add(entry.field.rows[wrong])
+            keys = strings_at(reader.buffer, entry.key_start, np.where(wrong, entry.key_start, entry.key_stop))
+        encoded = keys.dictionary_encode()
+        numbers = np.array([names.number(name) for name in encoded.dictionary.to_pylist()], np.int64)
+        names.codes.append(numbers[encoded.indices.to_numpy()])
+    return names
+
+
+# --- message annotations of JMS ---------------------------------------------------------------------
+
+# AMQP-JMS binding §3.1, §3.3.
+
+ABSENT = -(1 << 61)
+
+_ROLES = ("x-opt-jms-dest", "x-opt-jms-reply-to", "x-opt-jms-msg-type", "x-opt-delivery-time")
+
+
+class Annotations:
+    def __init__(self, reader: ByteReader, entries: Entries, rows: int, refusals: Refusals) -> None:
+        self._reader = reader
+        self._rows = rows
+        self._fields: dict[str, list[Field]] = {role: [] for role in _ROLES}
+        names = names_of(reader, entries, refusals)
+        for role, fields in self._fields.items():
+            number = names.numbers.get(role, -1)
+            for entry, code in zip(entries, names.codes, strict=True):
+                which = np.equal(code, number)
+                if which.any():
+                    fields.append(entry.field if which.all() else entry.field.only(which))
+
+    def numbers(self, role: str, codes: Mapping[int, int | None]) -> Ints:
+        """The annotation in each row; ``ABSENT`` without one, or if its value has none of the constructors."""
+        found = np.full(self._rows, ABSENT, np.int64)
+        for field in self._fields[role]:
+            values = numbers(self._reader, field, self._rows, codes, absent=ABSENT, refusals=None)
+            if len(field.rows) == self._rows:
+                found = values
+            else:
+                found[field.rows] = values[field.rows]
+        return found
+
+    def small(self, role: str, codes: Mapping[int, int | None], values: range) -> Ints:
+        """The annotation as an index; -1 without one, and where it is not one of ``values``."""
+        found = self.numbers(role, codes)
+        return np.where((found >= values.start) & (found < values.stop), found, -1)
+
+
+# --- message-id and correlation-id ------------------------------------------------------------------
+
+# As JMS spells them (AMQP-JMS binding §3.2.1.1).
+
+_OTHERS = (constructors.ULONG, constructors.SMALL_ULONG, constructors.ULONG_0, constructors.UUID, BIN8, BIN32)
+_IS_OTHER = np.zeros(256, np.bool_)
+_IS_OTHER[list(_OTHERS)] = True
+_UUID_BYTES, _DASHES = 16, (8, 13, 18, 23)
+_NOTHING = pa.scalar("", pa.string())
+_ENCODED, _IS_ENCODED = "ID:AMQP_", rf"\A({'|'.join(ENCODED_IDS)})"
+_LOWER, _UPPER = (
+    np.frombuffer("".join(f"{byte:02{case}}" for byte in range(256)).encode(), "V2") for case in ("x", "X")
+)
+"""The two digits of each byte."""
+
+
+def ids(reader: ByteReader, field: Field | None, rows: int, refusals: Refusals, *, of_messages: bool) -> pa.Array:
+    """A column of a field that holds ids, null for a null. A row with a value that is no id is refused."""
+    if field is None or not _IS_OTHER[field.code].any():
+        return _escaped(string(reader, field, rows, refusals), of_messages=of_messages)
+    codes = np.broadcast_to(np.asarray(field.code), field.rows.shape)
+    texts = string(reader, field.only(~_IS_OTHER[codes]), rows, refusals)
+    parts = [_escaped(texts, of_messages=of_messages)]
+    places = np.arange(rows)
+    for code in _OTHERS:
+        which = codes == code
+        if not which.any():
+            continue
+        places[field.rows[which]] = np.arange(int(which.sum())) + sum(map(len, parts))
+        parts.append(_spelled(reader, code, field.start[which], field.stop[which]))
+    return pa.concat_arrays(parts).take(pa.array(places))
+
+
+def _escaped(texts: pa.Array, *, of_messages: bool) -> pa.Array:
+    """Strings as ids: what begins like another type is escaped, and each JMSMessageID begins with ``ID:``."""
+    escaped = texts
+    if pc.any(pc.starts_with(texts, _ENCODED)).as_py():
+        encoded = pc.match_substring_regex(texts, _IS_ENCODED)
+        escaped = pc.if_else(encoded, _with_prefix("ID:AMQP_STRING:", texts), texts)
+    if of_messages:
+        prefixed = pc.starts_with(texts, "ID:")
+        if pc.all(prefixed).as_py() is False:
+            escaped = pc.if_else(prefixed, escaped, _with_prefix(EMPTY_MESSAGE_ID, texts))
+    return escaped
+
+
+def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array:
+    """The ids with one constructor."""
+    if code == constructors.UUID:
+        return _with_prefix("ID:AMQP_UUID:", uuid_texts(reader, start))
+    if code in {BIN8, BIN32}:
+        return _with_prefix("ID:AMQP_BINARY:", _digits(strings_at(reader.buffer, start, stop)))
+    numbers = (
+        np.zeros(len(start), np.uint64)
+        if code == constructors.ULONG_0
+        else reader.numbers(code, start).astype(np.uint64)
+    )
+    return _with_prefix("ID:AMQP_ULONG:", pa.array(numbers).cast(pa.string()))
+
+
+def _with_prefix(prefix: str, texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pa.scalar(prefix, pa.string()), texts, _NOTHING)
+
+
+def fingerprint_texts(digests: Sequence[bytes]) -> pa.Array:
+    """``~`` and the digits of each digest, at least one."""
+    raw = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, FINGERPRINT_BYTES)
+    texts: Uint8s = np.full((len(raw), 1 + 2 * FINGERPRINT_BYTES), ord("~"), np.uint8)
+    texts[:, 1:] = _LOWER[raw].view(np.uint8).reshape(len(raw), -1)
+    return _strings(np.arange(len(raw) + 1) * texts.shape[1], texts)
+
+
+def uuid_texts(reader: ByteReader, start: Ints) -> pa.Array:
+    digits = _LOWER[reader.raw[start[:, None] + np.arange(_UUID_BYTES)]].view(np.uint8).reshape(len(start), -1)
+    width = digits.shape[1] + len(_DASHES)
+    texts: Uint8s = np.full((len(start), width), ord("-"), np.uint8)
+    texts[:, np.delete(np.arange(width), _DASHES)] = digits
+    return _strings(np.arange(len(start) + 1) * width, texts)
+
+
+def _digits(column: pa.Array) -> pa.Array:
+    data, limits = contents(column)
+    return _strings(2 * limits, _UPPER[np.frombuffer(data, np.uint8)])
+
+
+def _strings(limits: Ints, data: npt.NDArray[Any]) -> pa.Array:
+    require_offsets(int(limits[-1]))
+    offsets = pa.py_buffer(limits.astype(np.int32))
+    return pa.Array.from_buffers(pa.string(), len(limits) - 1, [None, offsets, pa.py_buffer(data)])
+
+
+# --- to and reply-to --------------------------------------------------------------------------------
+
+KINDS = (DestinationKind.QUEUE, DestinationKind.TOPIC, DestinationKind.QUEUE, DestinationKind.TOPIC)
+"""The kind by ``x-opt-jms-dest`` and ``x-opt-jms-reply-to``: queue, topic, temporary queue, temporary topic."""
+
+_MANY = frozenset("*#>,")
+"""The wildcards of any broker, and what separates the names in a list of destinations."""
+
+
+def is_pattern(source: Destination) -> bool:
+    """Whether messages of several destinations may be read from ``source``."""
+    return not _MANY.isdisjoint(source.name)
+
+
+def destination_of(to: str | None, kind: int | None, source: Destination, dialect: Dialect) -> str:
+    """JMSDestination: ``to`` where the message states the kind, or where ``source`` is a pattern; else ``source``.
+
+    ``kind``: ``x-opt-jms-dest``, an index of ``KINDS``.
+    """
+    if not to:
+        return str(source)
+    prefixed, name = dialect.split_address(to)
+    if kind is not None:
+        return f"{KINDS[kind]}://{name}"
+    if prefixed is not None:
+        return f"{prefixed}://{name}"
+    return f"{source.kind}://{name}" if is_pattern(source) else str(source)
+
+
+def reply_to_of(reply_to: str | None, kind: int | None, dialect: Dialect) -> str | None:
+    """JMSReplyTo: a queue, if the message does not state the kind."""
+    if not reply_to:
+        return None
+    prefixed, name = dialect.split_address(reply_to)
+    return f"{(prefixed or DestinationKind.QUEUE) if kind is None else KINDS[kind]}://{name}"

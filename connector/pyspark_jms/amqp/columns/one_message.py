@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
+from pyspark_jms.amqp.columns.fields import KINDS, destination_of, reply_to_of
 from pyspark_jms.amqp.columns.one_body import BodyFacts, read_body
 from pyspark_jms.amqp.columns.one_value import (
-    NULL,
+    BOOLEANS,
     STRINGS,
     SYMBOLS,
     Unreadable,
@@ -25,6 +25,8 @@ from pyspark_jms.amqp.columns.one_value import (
     symbol,
 )
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, Dialect
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import NULL
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -47,7 +49,7 @@ from pyspark_jms.amqp.wire.sections import (
     stable_id,
 )
 from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
@@ -57,11 +59,12 @@ from pyspark_jms.sentences import joined_faults
 __all__ = ["Reading", "delivery_id", "read_message"]
 
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
-_BOOLEANS, _UBYTE, _UINTS, _BYTE, _TIMESTAMP = b"\x41\x42\x56", b"\x50", b"\x70\x52\x43", b"\x51", b"\x83"
-_LONGS, _TIMES = b"\x81\x55", b"\x81\x55\x83"
+_UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
+_UINTS = bytes((constructors.UINT, constructors.SMALL_UINT, constructors.UINT_0))
+_LONGS = bytes((constructors.LONG, constructors.SMALL_LONG))
+_TIMES = _LONGS + _TIMESTAMP
 _DEFAULT_PRIORITY = 4
 _MAX_INT = (1 << 31) - 1
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER), "annotations") | {
     APPLICATION_PROPERTIES: "properties"
 }
@@ -207,7 +210,7 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
             row.faults.append(f"{name} is not a {kind}")
         return absent if found is None else found
 
-    durable = of(0, "durable", _BOOLEANS, "boolean", 0)
+    durable = of(0, "durable", BOOLEANS, "boolean", 0)
     earlier = of(4, "delivery-count", _UINTS, "uint", 0)
     row.time_to_live = of(2, "ttl", _UINTS, "uint", 0)
     row.columns |= {
@@ -283,7 +286,7 @@ def _time(message: bytes, at: int) -> int:
 
 def _micros(milliseconds: int | None) -> int | None:
     """Microseconds; None for 0, as JMS has it for an absent time, and outside of the years 1 to 9999."""
-    return milliseconds * 1000 if milliseconds and _FIRST_MS <= milliseconds <= _LAST_MS else None
+    return milliseconds * 1000 if milliseconds and FIRST_MS <= milliseconds <= LAST_MS else None
 
 
 def _annotation(message: bytes, parts: _Parts, name: bytes, codes: bytes) -> int | None:
@@ -333,7 +336,7 @@ def _size_before_compression(message: bytes, parts: _Parts) -> int | None:
     """The bytes that the body had before its producer compressed it; None if it did not, -1 if that is not known."""
     found = {content(message, key): value for key, value in parts.application_properties if message[key] in STRINGS}
     compressed = found.get(COMPRESSED_PROPERTY.encode())
-    if compressed is None or not number(message, compressed, _BOOLEANS):
+    if compressed is None or not number(message, compressed, BOOLEANS):
         return None
     at = found.get(SIZE_PROPERTY.encode())
     size = None if at is None else number(message, at, _LONGS)

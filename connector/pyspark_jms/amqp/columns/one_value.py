@@ -2,16 +2,22 @@
 
 import struct
 import sys
+from decimal import Decimal
 from functools import lru_cache
 from uuid import UUID
 
-from pyspark_jms.amqp.columns.decimals import decimal_text
-from pyspark_jms.amqp.wire.sections import FIXED_WIDTHS, SIZE_WIDTHS, Buffer, skip
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS
+from pyspark_jms.amqp.wire.sections import (
+    Buffer,
+    skip,
+)
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = [
     "AMQP_NAMES",
+    "BOOLEANS",
     "JMS_TYPES",
     "NULL",
     "STRINGS",
@@ -19,6 +25,7 @@ __all__ = [
     "Unreadable",
     "binary",
     "content",
+    "decimal_text",
     "element_text",
     "number",
     "property_text",
@@ -26,9 +33,52 @@ __all__ = [
     "symbol",
 ]
 
-NULL = 0x40
-STRINGS, _BINARIES, SYMBOLS = b"\xa1\xb1", b"\xa0\xb0", b"\xa3\xb3"
-_BOOLEAN_BYTE, _CHAR = 0x56, 0x73
+# --- decimal numbers --------------------------------------------------------------------------------
+
+# AMQP 1.0 §1.6.13: IEEE 754-2008 with a binary integer as coefficient.
+
+_LARGE = 3
+"""The first two bits after the sign of a number whose coefficient begins with the bits 100, and of no number."""
+
+_INFINITY, _NAN = 0b11110, 0b11111
+
+
+def decimal_text(data: bytes | bytearray | memoryview) -> str:
+    """The number as ``Decimal`` writes it; Infinity, -Infinity or NaN.
+
+    >>> decimal_text(bytes.fromhex("3200007b"))
+    '12.3'
+    """
+    bits = 8 * len(data)
+    digits = (bits // 32) * 9 - 2
+    exponent_bits = bits // 16 + 6
+    value = int.from_bytes(data, "big")
+    negative, rest = value >> (bits - 1), value & ((1 << (bits - 1)) - 1)
+    special = rest >> (bits - 6)
+    if special == _NAN:
+        return "NaN"
+    if special == _INFINITY:
+        return "-Infinity" if negative else "Infinity"
+    width = bits - 1 - exponent_bits
+    if rest >> (bits - 3) == _LARGE:
+        width -= 2
+        coefficient = (rest & ((1 << width) - 1)) | 1 << (width + 2)
+        exponent = rest >> width & ((1 << exponent_bits) - 1)
+    else:
+        coefficient, exponent = rest & ((1 << width) - 1), rest >> width
+    if coefficient >= 10**digits:
+        coefficient = 0  # §3.5.2 of IEEE 754: not a canonical number
+    bias = 3 * (1 << (exponent_bits - 3)) + digits - 2
+    sign = int(negative)
+    return str(Decimal((sign, tuple(map(int, str(coefficient))), exponent - bias)))
+
+
+# --- values -----------------------------------------------------------------------------------------
+
+STRINGS = bytes((constructors.STR8, constructors.STR32))
+_BINARIES = bytes((constructors.BIN8, constructors.BIN32))
+SYMBOLS = bytes((constructors.SYM8, constructors.SYM32))
+BOOLEANS = bytes((constructors.TRUE, constructors.FALSE, constructors.BOOLEAN))
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHAR = 0xFFFF
 """A char of Java has 16 bits."""
@@ -36,57 +86,67 @@ _LAST_CHAR = 0xFFFF
 _MAX_LONG = (1 << 63) - 1
 
 JMS_TYPES: dict[int, ValueType] = {
-    0x41: ValueType.BOOLEAN,
-    0x42: ValueType.BOOLEAN,
-    0x56: ValueType.BOOLEAN,
-    0x51: ValueType.BYTE,
-    0x61: ValueType.SHORT,
-    0x71: ValueType.INT,
-    0x54: ValueType.INT,
-    0x81: ValueType.LONG,
-    0x55: ValueType.LONG,
-    0x72: ValueType.FLOAT,
-    0x82: ValueType.DOUBLE,
-    0x73: ValueType.CHAR,
-    0xA0: ValueType.BYTES,
-    0xB0: ValueType.BYTES,
-    0xA1: ValueType.STRING,
-    0xB1: ValueType.STRING,
+    constructors.TRUE: ValueType.BOOLEAN,
+    constructors.FALSE: ValueType.BOOLEAN,
+    constructors.BOOLEAN: ValueType.BOOLEAN,
+    constructors.BYTE: ValueType.BYTE,
+    constructors.SHORT: ValueType.SHORT,
+    constructors.INT: ValueType.INT,
+    constructors.SMALL_INT: ValueType.INT,
+    constructors.LONG: ValueType.LONG,
+    constructors.SMALL_LONG: ValueType.LONG,
+    constructors.FLOAT: ValueType.FLOAT,
+    constructors.DOUBLE: ValueType.DOUBLE,
+    constructors.CHAR: ValueType.CHAR,
+    constructors.BIN8: ValueType.BYTES,
+    constructors.BIN32: ValueType.BYTES,
+    constructors.STR8: ValueType.STRING,
+    constructors.STR32: ValueType.STRING,
     NULL: ValueType.STRING,
 }
 """Constructor → JMS type. A null has no type on the wire; a row has it as a string, which JMS allows."""
 
 AMQP_NAMES: dict[int, str] = {
-    0x50: "ubyte",
-    0x60: "ushort",
-    0x70: "uint",
-    0x52: "uint",
-    0x43: "uint",
-    0x80: "ulong",
-    0x53: "ulong",
-    0x44: "ulong",
-    0x74: "decimal32",
-    0x84: "decimal64",
-    0x94: "decimal128",
-    0x73: "char",
-    0xA0: "binary",
-    0xB0: "binary",
-    0x83: "timestamp",
-    0x98: "uuid",
-    0xA3: "symbol",
-    0xB3: "symbol",
-    0x45: "list",
-    0xC0: "list",
-    0xD0: "list",
-    0xC1: "map",
-    0xD1: "map",
-    0xE0: "array",
-    0xF0: "array",
-    0x00: "described type",
+    constructors.UBYTE: "ubyte",
+    constructors.USHORT: "ushort",
+    constructors.UINT: "uint",
+    constructors.SMALL_UINT: "uint",
+    constructors.UINT_0: "uint",
+    constructors.ULONG: "ulong",
+    constructors.SMALL_ULONG: "ulong",
+    constructors.ULONG_0: "ulong",
+    constructors.DECIMAL32: "decimal32",
+    constructors.DECIMAL64: "decimal64",
+    constructors.DECIMAL128: "decimal128",
+    constructors.CHAR: "char",
+    constructors.BIN8: "binary",
+    constructors.BIN32: "binary",
+    constructors.TIMESTAMP: "timestamp",
+    constructors.UUID: "uuid",
+    constructors.SYM8: "symbol",
+    constructors.SYM32: "symbol",
+    constructors.LIST_0: "list",
+    constructors.LIST8: "list",
+    constructors.LIST32: "list",
+    constructors.MAP8: "map",
+    constructors.MAP32: "map",
+    constructors.ARRAY8: "array",
+    constructors.ARRAY32: "array",
+    constructors.DESCRIBED: "described type",
 }
 """Constructor → its type, where JMS does not have that type for a property."""
 
-_FORMATS = {0x51: ">b", 0x54: ">b", 0x55: ">b", 0x61: ">h", 0x71: ">i", 0x81: ">q", 0x83: ">q", 0x72: ">f", 0x82: ">d"}
+_FORMATS = {
+    constructors.BYTE: ">b",
+    constructors.SMALL_INT: ">b",
+    constructors.SMALL_LONG: ">b",
+    constructors.SHORT: ">h",
+    constructors.INT: ">i",
+    constructors.LONG: ">q",
+    constructors.TIMESTAMP: ">q",
+    constructors.FLOAT: ">f",
+    constructors.DOUBLE: ">d",
+}
 
 
 _SHORT = [1 + FIXED_WIDTHS[code] if FIXED_WIDTHS.get(code, 2) < 2 else 0 for code in range(256)]  # noqa: PLR2004
@@ -105,10 +165,10 @@ def number(message: Buffer, at: int, codes: bytes) -> int | None:
     if code in _FORMATS:
         found: int = struct.unpack_from(_FORMATS[code], message, at + 1)[0]
         return found
-    if code in {0x41, 0x42}:
-        return int(code == 0x41)  # noqa: PLR2004 - the constructor of true
+    if code in {constructors.TRUE, constructors.FALSE}:
+        return int(code == constructors.TRUE)
     found = int.from_bytes(message[at + 1 : at + 1 + FIXED_WIDTHS[code]], "big")
-    return None if code == _BOOLEAN_BYTE and found > 1 else found
+    return None if code == constructors.BOOLEAN and found > 1 else found
 
 
 def string(message: Buffer, at: int) -> str:
@@ -159,7 +219,7 @@ def _short_text(element: bytes) -> tuple[str, str | None]:
 
 def _element_text(message: Buffer, at: int) -> tuple[str, str | None]:
     code = message[at]
-    if code in JMS_TYPES and not (code == _CHAR and not _is_java_char(message, at)):
+    if code in JMS_TYPES and not (code == constructors.CHAR and not _is_java_char(message, at)):
         kind, text = _jms_text(message, at)
         return kind.value, text
     kind, text = _widened(message, at)
@@ -205,7 +265,7 @@ def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
         case ValueType.CHAR:
             return _char(int.from_bytes(message[at + 1 : at + 5], "big"))
         case ValueType.BOOLEAN:
-            truth = number(message, at, b"\x41\x42\x56")
+            truth = number(message, at, BOOLEANS)
             if truth is None:
                 raise Unreadable("is not a boolean")
             return bool(truth)

@@ -5,15 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.byte_reader import BIN8, BIN32, NULL, STR8, STR32, ByteReader, Code
-from pyspark_jms.amqp.columns.compound_cursor import Field
-from pyspark_jms.amqp.columns.fields import field_at
-from pyspark_jms.amqp.columns.flattened_entries import flatten, only_of_types
-from pyspark_jms.amqp.columns.names import Names, names_of
-from pyspark_jms.amqp.columns.refusals import Refusals
-from pyspark_jms.amqp.columns.texts import IS_PROPERTY, NUMBER, SEQUENCES, property_types, texts_of
-from pyspark_jms.amqp.columns.walk import Entries, Parts
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Refusals
+from pyspark_jms.amqp.columns.fields import Names, field_at, names_of
+from pyspark_jms.amqp.columns.flattened_entries import (
+    IS_PROPERTY,
+    NUMBER,
+    SEQUENCES,
+    flatten,
+    only_of_types,
+    property_types,
+    texts_of,
+)
+from pyspark_jms.amqp.columns.walk import Entries, Field, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
+from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
 from pyspark_jms.columns.read_columns import property_keys
 from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER

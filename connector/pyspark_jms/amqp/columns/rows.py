@@ -6,17 +6,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.annotations import ABSENT, Annotations
 from pyspark_jms.amqp.columns.bodies import body_columns
-from pyspark_jms.amqp.columns.byte_reader import STR8, STR32, SYM8, SYM32, ByteReader
-from pyspark_jms.amqp.columns.destinations import KINDS, destination_of, reply_to_of
-from pyspark_jms.amqp.columns.fields import BOOLEAN, BYTE, TIME, UBYTE, UINT, field_at, numbers, string, times
-from pyspark_jms.amqp.columns.ids import fingerprint_texts, ids
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
+from pyspark_jms.amqp.columns.fields import (
+    ABSENT,
+    BOOLEAN,
+    BYTE,
+    KINDS,
+    TIME,
+    UBYTE,
+    UINT,
+    Annotations,
+    destination_of,
+    field_at,
+    fingerprint_texts,
+    ids,
+    numbers,
+    reply_to_of,
+    string,
+    times,
+)
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import Reading
 from pyspark_jms.amqp.columns.properties import property_columns, wanted_properties
-from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import Parts
+from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
@@ -28,7 +42,7 @@ __all__ = ["columns_of"]
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
 _NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
-_DELIVERY_TIME = {**TIME, 0x81: None, 0x55: None}
+_DELIVERY_TIME = {**TIME, LONG: None, SMALL_LONG: None}
 _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
 _EXPIRY, _CREATED = 8, 9
 _TTL = 2

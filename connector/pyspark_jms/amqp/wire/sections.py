@@ -9,6 +9,9 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
+
 __all__ = [
     "APPLICATION_PROPERTIES",
     "DATA",
@@ -16,7 +19,6 @@ __all__ = [
     "EMPTY_MESSAGE_ID",
     "ENCODED_IDS",
     "FINGERPRINT_BYTES",
-    "FIXED_WIDTHS",
     "FOOTER",
     "HEADER",
     "LISTS",
@@ -24,7 +26,6 @@ __all__ = [
     "MESSAGE_ANNOTATIONS",
     "PROPERTIES",
     "SEQUENCE",
-    "SIZE_WIDTHS",
     "VALUE",
     "Buffer",
     "MalformedMessageError",
@@ -76,20 +77,6 @@ ENCODED_IDS: Final = tuple(f"ID:AMQP_{kind}:" for kind in ("UUID", "ULONG", "BIN
 _DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
 
 
-def _widths(by_nibble: dict[int, int], codes: str) -> dict[int, int]:
-    return {code: by_nibble[code >> 4] for code in bytes.fromhex(codes)}
-
-
-FIXED_WIDTHS: Final = _widths(
-    {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16},
-    "40 41 42 43 44 45 50 51 52 53 54 55 56 60 61 70 71 72 73 74 80 81 82 83 84 94 98",
-)
-"""Constructor → bytes of its value (AMQP 1.0 §1.6)."""
-
-SIZE_WIDTHS: Final = _widths({0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4}, "a0 a1 a3 b0 b1 b3 c0 c1 d0 d1 e0 f0")
-"""Constructor → bytes of the size that precedes its value."""
-
-
 _STEPS = [-1] * 256
 """Constructor → bytes of a value of one width; 0: a byte with the size follows; -1: see ``skip``."""
 for _code, _width in FIXED_WIDTHS.items():
@@ -97,8 +84,8 @@ for _code, _width in FIXED_WIDTHS.items():
 for _code, _width in SIZE_WIDTHS.items():
     _STEPS[_code] = 0 if _width == 1 else -1
 
-LISTS: Final = b"\xc0\xd0\x45"
-MAPS: Final = b"\xc1\xd1"
+LISTS: Final = bytes((constructors.LIST8, constructors.LIST32, constructors.LIST_0))
+MAPS: Final = bytes((constructors.MAP8, constructors.MAP32))
 """The constructors of a list and of a map."""
 
 
@@ -251,7 +238,7 @@ def digest(data: Buffer) -> bytes:
 def creation_time_ms(message: Buffer) -> int | None:
     """Milliseconds since the epoch; None if the message has no creation-time."""
     at = _field(message, PROPERTIES, _CREATION_TIME)
-    if at is None or message[at] != 0x83:  # noqa: PLR2004 - the constructor of a timestamp
+    if at is None or message[at] != constructors.TIMESTAMP:
         return None
     number: int = struct.unpack_from(">q", message, at + 1)[0]
     return number
@@ -260,7 +247,7 @@ def creation_time_ms(message: Buffer) -> int | None:
 def delivery_count(message: Buffer) -> int:
     """The number of earlier deliveries that failed; 0 if the message has none, or it cannot be read."""
     at = _field(message, HEADER, _DELIVERY_COUNT)
-    widths = {0x52: 1, 0x70: 4}  # the constructors of a uint
+    widths = {constructors.SMALL_UINT: 1, constructors.UINT: 4}
     if at is None or message[at] not in widths:
         return 0
     return int.from_bytes(message[at + 1 : at + 1 + widths[message[at]]], "big")
@@ -292,14 +279,14 @@ def id_text(message: Buffer, at: int, *, of_message: bool) -> str | None:
     end = skip(message, at, len(message))
     value = bytes(message[at + 1 + SIZE_WIDTHS.get(code, 0) : end])
     match code:
-        case 0xA1 | 0xB1:
+        case constructors.STR8 | constructors.STR32:
             text = _utf8(value)
             return None if text is None else _spelled(text, of_message=of_message)
-        case 0x80 | 0x53 | 0x44:
+        case constructors.ULONG | constructors.SMALL_ULONG | constructors.ULONG_0:
             return f"ID:AMQP_ULONG:{int.from_bytes(value, 'big')}"
-        case 0x98:
+        case constructors.UUID:
             return f"ID:AMQP_UUID:{UUID(bytes=value)}"
-        case 0xA0 | 0xB0:
+        case constructors.BIN8 | constructors.BIN32:
             return f"ID:AMQP_BINARY:{value.hex().upper()}"
     return None
 

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+from pyspark_jms.amqp.wire.constructors import BIN8, FIXED_WIDTHS, SMALL_UINT, UINT, UINT_0
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
@@ -22,8 +23,7 @@ _PLAIN = 0x0200_0000_0053_14C0
 _SHORTEST = 20
 _LIST_SIZE, _LIST_BEGIN, _HANDLE = 12, 13, 14
 """Positions in the usual frame. The size of the list counts from ``_LIST_BEGIN``."""
-_ZERO, _SMALL, _BINARY = 0x43, 0x52, 0xA0
-_ID_BYTES = {0x43: 0, 0x52: 1, 0x70: 4}
+_ID_BYTES = {code: FIXED_WIDTHS[code] for code in (UINT_0, SMALL_UINT, UINT)}
 """Constructors (§1.6) of a delivery-id → bytes of its value."""
 _NOTHING = b"\x40\x42\x43"
 """null, false and 0."""
@@ -165,9 +165,9 @@ def plain_handle(view: Bytes, position: int) -> int | None:
     """The handle of the link to which the frame here belongs, if the frame may be a plain transfer."""
     if len(view) - position < _SHORTEST:
         return None
-    if view[position + _HANDLE] == _ZERO:
+    if view[position + _HANDLE] == UINT_0:
         return 0
-    return view[position + _HANDLE + 1] if view[position + _HANDLE] == _SMALL else None
+    return view[position + _HANDLE + 1] if view[position + _HANDLE] == SMALL_UINT else None
 
 
 def _shape_of(view: memoryview, position: int, handle: int) -> _Shape | None:
@@ -178,12 +178,12 @@ def _shape_of(view: memoryview, position: int, handle: int) -> _Shape | None:
     first = bytes(view[position : position + width])
     if len(first) < width or width <= _HANDLE or plain_handle(view, position) != handle:
         return None
-    at = _HANDLE + (1 if first[_HANDLE] == _ZERO else 2)
+    at = _HANDLE + (1 if first[_HANDLE] == UINT_0 else 2)
     if width <= at or first[at] not in _ID_BYTES:
         return None
     id_bytes = _ID_BYTES[first[at]]
     tag = at + 1 + id_bytes
-    if width < tag + 2 or first[tag] != _BINARY:
+    if width < tag + 2 or first[tag] != BIN8:
         return None
     tail = tag + 2 + first[tag + 1]
     if tail > width or first[tail:].strip(_NOTHING):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
+from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.limits import MAX_DEPTH
 from pyspark_jms.errors import MalformedFrameError
 
@@ -56,17 +57,20 @@ def _refuse(fact: str) -> NoReturn:
 # --- encoding ----------------------------------------------------------------------------------------------
 
 _FIXED: Mapping[str, tuple[int, struct.Struct]] = {
-    "ubyte": (0x50, struct.Struct(">B")),
-    "byte": (0x51, struct.Struct(">b")),
-    "ushort": (0x60, struct.Struct(">H")),
-    "short": (0x61, struct.Struct(">h")),
-    "int": (0x71, struct.Struct(">i")),
-    "float": (0x72, struct.Struct(">f")),
-    "char": (0x73, struct.Struct(">I")),
-    "long": (0x81, struct.Struct(">q")),
-    "double": (0x82, struct.Struct(">d")),
-    "timestamp": (0x83, struct.Struct(">q")),
+    "ubyte": (constructors.UBYTE, struct.Struct(">B")),
+    "byte": (constructors.BYTE, struct.Struct(">b")),
+    "ushort": (constructors.USHORT, struct.Struct(">H")),
+    "short": (constructors.SHORT, struct.Struct(">h")),
+    "int": (constructors.INT, struct.Struct(">i")),
+    "float": (constructors.FLOAT, struct.Struct(">f")),
+    "char": (constructors.CHAR, struct.Struct(">I")),
+    "long": (constructors.LONG, struct.Struct(">q")),
+    "double": (constructors.DOUBLE, struct.Struct(">d")),
+    "timestamp": (constructors.TIMESTAMP, struct.Struct(">q")),
 }
+_NULL, _TRUE, _FALSE, _EMPTY_LIST = (
+    bytes((code,)) for code in (constructors.NULL, constructors.TRUE, constructors.FALSE, constructors.LIST_0)
+)
 _SMALL = 0xFF
 _UINT, _ULONG = struct.Struct(">I"), struct.Struct(">Q")
 
@@ -75,7 +79,7 @@ def sized(code: int, data: bytes) -> bytes:
     """A variable-width value: ``code`` for a size of one byte, ``code + 16`` for four."""
     if len(data) <= _SMALL:
         return bytes((code, len(data))) + data
-    return bytes((code + 0x10,)) + _UINT.pack(len(data)) + data
+    return bytes((code + constructors.WIDE,)) + _UINT.pack(len(data)) + data
 
 
 def _compound(code: int, items: Sequence[bytes]) -> bytes:
@@ -83,21 +87,25 @@ def _compound(code: int, items: Sequence[bytes]) -> bytes:
     data = b"".join(items)
     if len(data) < _SMALL and len(items) <= _SMALL:
         return bytes((code, len(data) + 1, len(items))) + data
-    return bytes((code + 0x10,)) + struct.pack(">II", len(data) + 4, len(items)) + data
+    return bytes((code + constructors.WIDE,)) + struct.pack(">II", len(data) + 4, len(items)) + data
 
 
 def encode_list(items: Sequence[bytes]) -> bytes:
     """A list of values that are encoded already."""
-    return _compound(0xC0, items) if items else b"\x45"
+    return _compound(constructors.LIST8, items) if items else _EMPTY_LIST
 
 
 def encode_map(items: Sequence[bytes]) -> bytes:
     """A map of keys and values in turn, which are encoded already."""
-    return _compound(0xC1, items)
+    return _compound(constructors.MAP8, items)
 
 
 def _encode_unsigned(kind: str, number: int) -> bytes:
-    zero, small, wide, layout = (0x43, 0x52, 0x70, _UINT) if kind == "uint" else (0x44, 0x53, 0x80, _ULONG)
+    zero, small, wide, layout = (
+        (constructors.UINT_0, constructors.SMALL_UINT, constructors.UINT, _UINT)
+        if kind == "uint"
+        else (constructors.ULONG_0, constructors.SMALL_ULONG, constructors.ULONG, _ULONG)
+    )
     if number == 0:
         return bytes((zero,))
     return bytes((small, number)) if number <= _SMALL else bytes((wide,)) + layout.pack(number)
@@ -106,7 +114,7 @@ def _encode_unsigned(kind: str, number: int) -> bytes:
 def _encode_symbols(names: Sequence[str]) -> bytes:
     """An array of symbols (§1.6.24), for capabilities."""
     data = b"".join(_UINT.pack(len(name)) + name.encode("ascii") for name in names)
-    return b"\xf0" + struct.pack(">II", len(data) + 5, len(names)) + b"\xb3" + data
+    return struct.pack(">BIIB", constructors.ARRAY32, len(data) + 5, len(names), constructors.SYM32) + data
 
 
 def _encode_typed(kind: str, value: Any) -> bytes:
@@ -124,31 +132,31 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
     """The bytes of a value. A plain ``int`` becomes a long, a ``float`` a double, a ``str`` a string."""
     match value:
         case None:
-            return b"\x40"
+            return _NULL
         case True:
-            return b"\x41"
+            return _TRUE
         case False:
-            return b"\x42"
+            return _FALSE
         case Typed():
-            return b"\x40" if value.value is None else _encode_typed(value.type, value.value)
+            return _NULL if value.value is None else _encode_typed(value.type, value.value)
         case Symbol():
-            return sized(0xA3, value.encode("ascii"))
+            return sized(constructors.SYM8, value.encode("ascii"))
         case str():
-            return sized(0xA1, value.encode())
+            return sized(constructors.STR8, value.encode())
         case bytes() | bytearray() | memoryview():
-            return sized(0xA0, bytes(value))
+            return sized(constructors.BIN8, bytes(value))
         case int():
-            return b"\x81" + struct.pack(">q", value)
+            return struct.pack(">Bq", constructors.LONG, value)
         case float():
-            return b"\x82" + struct.pack(">d", value)
+            return struct.pack(">Bd", constructors.DOUBLE, value)
         case uuid.UUID():
-            return b"\x98" + value.bytes
+            return bytes((constructors.UUID,)) + value.bytes
         case Described():
             named = value.descriptor
             descriptor = Typed("ulong", named) if isinstance(named, int) else Symbol(named)
-            return b"\x00" + encode(descriptor) + encode(value.value)
+            return bytes((constructors.DESCRIBED,)) + encode(descriptor) + encode(value.value)
         case Mapping():
-            return _compound(0xC1, [encode(each) for pair in value.items() for each in pair])
+            return _compound(constructors.MAP8, [encode(each) for pair in value.items() for each in pair])
         case Sequence():
             return encode_list([encode(each) for each in value])
     raise TypeError(type(value).__name__)
@@ -167,29 +175,35 @@ def _char(data: bytes) -> str:
     return chr(number) if number <= sys.maxunicode else _refuse("a char above U+10FFFF")
 
 
-_CONSTANTS: Mapping[int, Any] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_CONSTANTS: Mapping[int, Any] = {
+    constructors.NULL: None,
+    constructors.TRUE: True,
+    constructors.FALSE: False,
+    constructors.UINT_0: 0,
+    constructors.ULONG_0: 0,
+}
 _WIDTHS: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
-    0x50: _reader(">B"),
-    0x51: _reader(">b"),
-    0x52: _reader(">B"),
-    0x53: _reader(">B"),
-    0x54: _reader(">b"),
-    0x55: _reader(">b"),
-    0x56: _reader(">?"),
-    0x60: _reader(">H"),
-    0x61: _reader(">h"),
-    0x70: _reader(">I"),
-    0x71: _reader(">i"),
-    0x72: _reader(">f"),
-    0x73: (4, _char),
-    0x74: (4, bytes),
-    0x80: _reader(">Q"),
-    0x81: _reader(">q"),
-    0x82: _reader(">d"),
-    0x83: _reader(">q"),
-    0x84: (8, bytes),
-    0x94: (16, bytes),
-    0x98: (16, lambda data: uuid.UUID(bytes=data)),
+    constructors.UBYTE: _reader(">B"),
+    constructors.BYTE: _reader(">b"),
+    constructors.SMALL_UINT: _reader(">B"),
+    constructors.SMALL_ULONG: _reader(">B"),
+    constructors.SMALL_INT: _reader(">b"),
+    constructors.SMALL_LONG: _reader(">b"),
+    constructors.BOOLEAN: _reader(">?"),
+    constructors.USHORT: _reader(">H"),
+    constructors.SHORT: _reader(">h"),
+    constructors.UINT: _reader(">I"),
+    constructors.INT: _reader(">i"),
+    constructors.FLOAT: _reader(">f"),
+    constructors.CHAR: (4, _char),
+    constructors.DECIMAL32: (4, bytes),
+    constructors.ULONG: _reader(">Q"),
+    constructors.LONG: _reader(">q"),
+    constructors.DOUBLE: _reader(">d"),
+    constructors.TIMESTAMP: _reader(">q"),
+    constructors.DECIMAL64: (8, bytes),
+    constructors.DECIMAL128: (16, bytes),
+    constructors.UUID: (16, lambda data: uuid.UUID(bytes=data)),
 }
 
 
@@ -208,15 +222,18 @@ def _symbol(data: bytes) -> Symbol:
 
 
 _VARIABLE: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
-    0xA0: (1, bytes),
-    0xB0: (4, bytes),
-    0xA1: (1, _text),
-    0xB1: (4, _text),
-    0xA3: (1, _symbol),
-    0xB3: (4, _symbol),
+    constructors.BIN8: (1, bytes),
+    constructors.BIN32: (4, bytes),
+    constructors.STR8: (1, _text),
+    constructors.STR32: (4, _text),
+    constructors.SYM8: (1, _symbol),
+    constructors.SYM32: (4, _symbol),
 }
-_EMPTY_LIST = 0x45
-_LISTS, _MAPS, _ARRAYS = {0xC0: 1, 0xD0: 4}, {0xC1: 1, 0xD1: 4}, {0xE0: 1, 0xF0: 4}
+_LISTS, _MAPS, _ARRAYS = (
+    {constructors.LIST8: 1, constructors.LIST32: 4},
+    {constructors.MAP8: 1, constructors.MAP32: 4},
+    {constructors.ARRAY8: 1, constructors.ARRAY32: 4},
+)
 
 
 def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any, int]:
@@ -224,7 +241,7 @@ def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any
     if position >= end:
         _refuse("a value is missing")
     code = buffer[position]
-    if code == 0:
+    if code == constructors.DESCRIBED:
         if depth >= MAX_DEPTH:
             _refuse(f"values nested more than {MAX_DEPTH} deep")
         descriptor, position = decode(buffer, position + 1, end, depth + 1)
@@ -239,7 +256,7 @@ def _value(code: int, buffer: Buffer, position: int, end: int, depth: int) -> tu
     """The value after a constructor of this code."""
     if code in _CONSTANTS:
         return _CONSTANTS[code], position
-    if code == _EMPTY_LIST:
+    if code == constructors.LIST_0:
         return [], position
     if (fixed := _WIDTHS.get(code)) is not None:
         width, read = fixed
@@ -308,7 +325,7 @@ def _pairs(buffer: Buffer, position: int, stop: int, count: int, depth: int) -> 
 def _elements(buffer: Buffer, position: int, stop: int, count: int, depth: int) -> tuple[list[Any], int]:
     """An array: one constructor for all elements (§1.6.24). Elements may be of no width, so their number is limited."""
     descriptor = None
-    if position < stop and buffer[position] == 0:
+    if position < stop and buffer[position] == constructors.DESCRIBED:
         descriptor, position = decode(buffer, position + 1, stop, depth)
         if not isinstance(descriptor, int | str):
             _refuse("a descriptor that is neither a number nor a symbol")

@@ -6,8 +6,7 @@ import pytest
 from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, string
 
 from pyspark_jms.amqp.columns.bodies import body_columns
-from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
 

@@ -1,15 +1,234 @@
+"""Headers of JMS in the sections of AMQP."""
+
+import uuid
+
 import numpy as np
 import plain_amqp
 import pyarrow as pa
 import pytest
+from amqp_messages import binary, string, ulong
+from plain_amqp import correlation_identifier, take
 from sink_rows import DEFAULTS, rows_of
 
-from pyspark_jms.amqp.columns.encode_destinations import addresses_of, reply_addresses_of
-from pyspark_jms.amqp.columns.encode_properties import Identity, properties
-from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.amqp.columns.encode_properties import (
+    NO_KIND,
+    Identity,
+    addresses_of,
+    annotations,
+    correlation_ids,
+    delivery_times_of,
+    header,
+    properties,
+    reply_addresses_of,
+)
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.columns.row_fields import BODY_TYPES
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.strings import join_rows
-from pyspark_jms.errors import MessageFormatError
+from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from pyspark_jms.jms.model import Destination
+
+TOPIC = Destination.parse("topic://t")
+
+
+def test_one_destination_is_constant():
+    found = addresses_of(rows_of(text=["a", "b"]), ARTEMIS, TOPIC)
+    assert (found.pieces, found.kinds.tolist()) == ([b"\xa1\x01t"], [1, 1])
+
+
+def test_each_row_may_name_its_own():
+    found = addresses_of(rows_of(destination=["topic://x", None, "q", "queue://q"]), ARTEMIS, TOPIC)
+    assert join_rows(found.pieces).to_pylist() == [b"\xa1\x01x", b"\xa1\x01t", b"\xa1\x01q", b"\xa1\x01q"]
+    assert found.kinds.tolist() == [1, 1, 0, 0]
+
+
+def test_classic_has_the_kind_in_the_address():
+    found = addresses_of(rows_of(destination=["topic://x", "q"]), CLASSIC, None)
+    assert join_rows(found.pieces).to_pylist() == [b"\xa1\x09topic://x", b"\xa1\x09queue://q"]
+
+
+def test_an_option_may_name_what_a_row_may_not():
+    reserved = Destination.parse("queue://activemq.management")
+    assert addresses_of(rows_of(text=["a"]), ARTEMIS, reserved).kinds.tolist() == [0]
+    with pytest.raises(InvalidDestinationError, match="row 10 "):
+        addresses_of(rows_of(destination=["activemq.management"]), ARTEMIS, None)
+    with pytest.raises(InvalidDestinationError, match="comma"):
+        addresses_of(rows_of(text=["a"]), CLASSIC, Destination.parse("queue://a,b"))
+
+
+def test_reply_to_keeps_its_kind():
+    texts = ["queue://a", None, "topic://b", "temp-queue://c", "temp-topic://d", "e", "f://g"]
+    found = reply_addresses_of(rows_of(JMSReplyTo=texts), AMQP)
+    assert join_rows(found.pieces).to_pylist() == [
+        b"\xa1\x01a",
+        b"\x40",
+        *(b"\xa1\x01" + name for name in (b"b", b"c", b"d", b"e")),
+        b"\xa1\x05f://g",
+    ]
+    assert found.kinds.tolist() == [0, NO_KIND, 1, 2, 3, 0, 0]
+
+
+def test_no_reply_to():
+    assert reply_addresses_of(rows_of(text=["a"]), ARTEMIS) is None
+
+
+def test_a_reply_to_without_a_name_is_refused():
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSReplyTo"):
+        reply_addresses_of(rows_of(JMSReplyTo=["a", "queue://"]), ARTEMIS)
+
+
+def test_a_reply_to_that_is_not_utf8_is_refused():
+    texts = pa.array([b"a", b"\xff"]).view(pa.string())
+    with pytest.raises(MessageFormatError, match=r"Row 11 .*JMSReplyTo .*UTF-8"):
+        reply_addresses_of(rows_of(JMSReplyTo=texts), ARTEMIS)
+
+
+NOW_MS = 1_000_000
+
+
+def joined(pieces, rows=1):
+    if all(isinstance(piece, bytes) for piece in pieces):
+        return [b"".join(pieces)] * rows
+    return join_rows(pieces).to_pylist()
+
+
+def fields(section):
+    ((_, value),) = plain_amqp.sections(section)
+    return plain_amqp.fields(value, 5)
+
+
+def test_the_defaults_are_one_constant():
+    pieces = header(rows_of(text=["a", "b"]), DEFAULTS, np.zeros(1, np.int64), NOW_MS)
+    assert b"".join(pieces) == bytes.fromhex("005370d0 00000007 00000002 41 5004")
+
+
+def test_mode_and_priority_of_each_row():
+    rows = rows_of(JMSDeliveryMode=[1, None], JMSPriority=[9, 0])
+    first, second = joined(header(rows, DEFAULTS, np.zeros(1, np.int64), NOW_MS))
+    assert fields(first) == {0: (0x42, b""), 1: (0x50, b"\x09")}
+    assert fields(second) == {0: (0x41, b""), 1: (0x50, b"\x00")}
+
+
+@pytest.mark.parametrize(
+    ("expiration", "ttl"),
+    [(NOW_MS + 5, 5), (NOW_MS - 5, 1), (NOW_MS, 1), (NOW_MS + 2**32 - 1, 2**32 - 1), (NOW_MS + 2**32, None), (0, None)],
+)
+def test_ttl_is_the_rest_of_the_life(expiration, ttl):
+    rows = rows_of(text=["a", "b"])
+    own = np.array([expiration, NOW_MS + 7])
+    found = fields(joined(header(rows, DEFAULTS, own, NOW_MS))[0])[2]
+    assert found == ((0x40, b"") if ttl is None else (0x70, ttl.to_bytes(4, "big")))
+
+
+def test_one_ttl_of_all_rows_is_constant():
+    pieces = header(rows_of(text=["a", "b"]), DEFAULTS, np.array([NOW_MS + 1]), NOW_MS)
+    assert fields(b"".join(pieces))[2] == (0x70, b"\0\0\0\x01")
+
+
+def found_annotations(section):
+    ((_, value),) = plain_amqp.sections(section)
+    return {key[1].decode(): (code, int.from_bytes(content, "big")) for key, (code, content) in plain_amqp.pairs(value)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("message", 0), ("object", 1), ("map", 2), ("bytes", 3), ("stream", 4), ("text", 5)]
+)
+def test_the_type_of_the_message(kind, code):
+    rows = rows_of(text=["a"])
+    pieces = annotations(
+        rows,
+        np.array([BODY_TYPES.index(kind)]),
+        addresses_of(rows, ARTEMIS, DEFAULTS.destination),
+        None,
+        np.zeros(1, np.int64),
+    )
+    assert found_annotations(b"".join(pieces)) == {"x-opt-jms-dest": (0x51, 0), "x-opt-jms-msg-type": (0x51, code)}
+
+
+def test_each_row_has_its_own_annotations():
+    rows = rows_of(
+        text=["a", "b", "c"],
+        destination=["queue://a", "topic://b", "c"],
+        JMSReplyTo=["topic://r", None, "temp-queue://s"],
+        delivery_delay=pa.array([5, None, 0]),
+    )
+    times = delivery_times_of(rows, ARTEMIS, DEFAULTS, NOW_MS)
+    to, reply_to = addresses_of(rows, ARTEMIS, None), reply_addresses_of(rows, ARTEMIS)
+    texts = np.full(3, BODY_TYPES.index("text"))
+    found = [found_annotations(section) for section in joined(annotations(rows, texts, to, reply_to, times))]
+    assert found == [
+        {
+            "x-opt-jms-dest": (0x51, 0),
+            "x-opt-jms-msg-type": (0x51, 5),
+            "x-opt-jms-reply-to": (0x51, 1),
+            "x-opt-delivery-time": (0x81, NOW_MS + 5),
+        },
+        {"x-opt-jms-dest": (0x51, 1), "x-opt-jms-msg-type": (0x51, 5)},
+        {"x-opt-jms-dest": (0x51, 0), "x-opt-jms-msg-type": (0x51, 5), "x-opt-jms-reply-to": (0x51, 2)},
+    ]
+
+
+def test_one_delivery_time_of_all_rows():
+    rows = rows_of(text=["a", "b"])
+    to = addresses_of(rows, ARTEMIS, DEFAULTS.destination)
+    texts = np.full(2, BODY_TYPES.index("text"))
+    for section in joined(annotations(rows, texts, to, None, np.array([77]))):
+        assert found_annotations(section)["x-opt-delivery-time"] == (0x81, 77)
+
+
+def test_a_broker_that_cannot_delay_refuses_a_delay_and_takes_a_time_that_is_over():
+    rows = rows_of(text=["a", "b"], delivery_delay=pa.array([0, 5]))
+    with pytest.raises(UnsupportedError, match=r"Row 11 .*has a delivery delay, and rabbitmq would deliver it at once"):
+        delivery_times_of(rows, RABBITMQ, DEFAULTS, NOW_MS)
+    over = rows_of(text=["a"], delivery_delay=pa.array([0]))
+    assert not delivery_times_of(over, RABBITMQ, DEFAULTS, NOW_MS).any()
+
+
+UUID = b"\x98" + uuid.UUID(int=7).bytes
+ENCODED = [UUID, b"\x44", ulong(255), ulong(256), ulong(2**64 - 1), binary(b""), binary(bytes(range(256)) * 2)]
+ENCODED += [string(text) for text in ("", "a", "ID:a", "ID:AMQP_UUID:a", "ID:AMQP_x", "é" * 300, "ID:AMQP_STRING:")]
+SPELLED = [correlation_identifier(take(value)[0]) for value in ENCODED]
+
+
+def sent(*ids):
+    texts = pa.array(ids, pa.string())
+    rows = rows_of(JMSCorrelationID=texts)
+    return [take(value)[0] for value in join_rows(correlation_ids(rows, texts.view(pa.binary()))).to_pylist()]
+
+
+@pytest.mark.parametrize("value", ENCODED, ids=lambda value: f"{value[0]:02x}-{len(value)}")
+def test_an_id_is_sent_as_it_came(value):
+    """By itself, and among ids that are strings, and nulls."""
+    number = take(value)[0]
+    spelled = correlation_identifier(number)
+    assert sent(spelled) == [number]
+    assert sent(None, "a", spelled, "ID:AMQP_NO_PREFIX:b") == [
+        (0x40, b""),
+        (0xA1, b"a"),
+        number,
+        (0xA1, b"b"),
+    ]
+
+
+def test_every_type_in_one_batch():
+    assert [plain_amqp.correlation_identifier(value) for value in sent(*SPELLED)] == SPELLED
+
+
+@pytest.mark.parametrize("digits", ["0123456789ABCDEF0123456789ABCDEF", "01234567-89AB-CDEF-0123-456789ABCDEF"])
+def test_capital_letters_are_read(digits):
+    value = f"ID:AMQP_{'UUID' if '-' in digits else 'BINARY'}:{digits}"
+    assert sent(value)[0][1] == bytes.fromhex(digits.replace("-", ""))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["UUID:", "UUID:x", f"UUID:{uuid.UUID(int=7).hex}", "ULONG:-1", "ULONG:", f"ULONG:{2**64}", "ULONG:x", "BINARY:0"],
+)
+def test_what_is_not_of_the_type_that_it_names_is_refused(wrong):
+    begin = f"JMSCorrelationID that begins with ID:AMQP_{wrong.partition(':')[0]}: and does not"
+    with pytest.raises(MessageFormatError, match=f"Row 12 .*{begin}"):
+        sent("a", None, f"ID:AMQP_{wrong}")
+
 
 NULL = (0x40, b"")
 

@@ -1,17 +1,53 @@
-"""Fields of sections as columns."""
+"""Fields, names, annotations, ids and destinations."""
 
 import datetime as dt
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from amqp_messages import FALSE, NULL, TRUE, string, ubyte, uint
+from amqp_messages import (
+    FALSE,
+    NULL,
+    TRUE,
+    annotations,
+    binary,
+    block_of,
+    byte,
+    int_,
+    long,
+    map_,
+    section,
+    string,
+    symbol,
+    ubyte,
+    uint,
+    ulong,
+    variable,
+)
 
-from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.compound_cursor import Field
-from pyspark_jms.amqp.columns.fields import BOOLEAN, UBYTE, UINT, field_at, numbers, times
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
+from pyspark_jms.amqp.columns.fields import (
+    ABSENT,
+    BOOLEAN,
+    BYTE,
+    UBYTE,
+    UINT,
+    Annotations,
+    destination_of,
+    field_at,
+    ids,
+    is_pattern,
+    names_of,
+    numbers,
+    reply_to_of,
+    times,
+)
 from pyspark_jms.amqp.columns.fields import string as string_column
-from pyspark_jms.amqp.columns.refusals import Refusals
+from pyspark_jms.amqp.columns.walk import Entry, Field, walk
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.amqp.wire.sections import id_text
+from pyspark_jms.blocks.block import positions_of
+from pyspark_jms.jms.model import Destination
 
 
 def laid_out(values, rows=None):
@@ -79,3 +115,189 @@ def test_a_field_that_no_row_has_is_none():
     assert field_at([], 3) is None
     _, field = laid_out([NULL, TRUE])
     assert field_at([field], 0) is field
+
+
+READER = ByteReader(pa.py_buffer(b"abcab\xff"))
+FIELD = Field(np.array([0, 1, 2]), 0x40, np.zeros(3, np.int64), np.zeros(3, np.int64))
+
+
+def entry(starts, stops):
+    return Entry(FIELD, None, np.array(starts), np.array(stops))
+
+
+def test_each_name_has_one_number():
+    names = names_of(READER, [Entry(FIELD, b"ab"), entry([0, 1, 3], [2, 3, 5])], Refusals())
+    assert names.texts().to_pylist() == ["ab", "bc"]
+    assert (names.codes[0], names.codes[1].tolist()) == (0, [0, 1, 0])
+    assert (names.number("new"), len(names)) == (2, 3)
+
+
+def test_names_that_are_not_utf8_are_refused_all_at_once():
+    """They have another name instead."""
+    refusals = Refusals()
+    names = names_of(READER, [entry([0, 4, 0], [1, 6, 1]), entry([0, 0, 5], [1, 1, 6])], refusals)
+    assert refusals.rows().tolist() == [1, 2]
+    assert [names.texts().take(pa.array(codes)).to_pylist() for codes in names.codes] == [
+        ["a", "", "a"],
+        ["a", "a", ""],
+    ]
+    names = names_of(READER, [Entry(FIELD, b"\xff")], refusals)
+    assert (refusals.rows().tolist(), names.texts().to_pylist(), names.codes) == ([0, 1, 2], [""], [0])
+
+
+def annotated(messages):
+    block = block_of(messages)
+    ends = positions_of(block.ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    entries = walk(reader, np.concatenate(([0], ends))[:-1], ends).annotations
+    return Annotations(reader, entries, len(messages), Refusals())
+
+
+def test_a_number_for_each_row():
+    """Absent, of another type and out of range are the same for an index."""
+    rows = [
+        annotations(jms_dest=byte(1), ingress_time=long(1)),
+        annotations(ingress_time=long(1), jms_dest=byte(3)),
+        annotations(jms_dest=string("queue")),
+        annotations(jms_dest=byte(9)),
+        section(0x77, int_(1)),
+    ]
+    found = annotated(rows)
+    assert found.small("x-opt-jms-dest", BYTE, range(4)).tolist() == [1, 3, -1, -1, -1]
+    assert found.numbers("x-opt-jms-dest", BYTE).tolist() == [1, 3, ABSENT, 9, ABSENT]
+    assert found.numbers("x-opt-delivery-time", BYTE).tolist() == [ABSENT] * 5
+
+
+def test_the_last_of_two_counts():
+    twice = section(0x72, map_([(symbol("x-opt-jms-dest"), byte(0)), (symbol("x-opt-jms-dest"), byte(2))]))
+    assert annotated([twice]).small("x-opt-jms-dest", BYTE, range(4)).tolist() == [2]
+
+
+UUID = b"\x98" + bytes(range(0x90, 0xA0))
+VALUES = [
+    string("ID:1"),
+    string(""),
+    string("x" * 300),
+    string("ID:AMQP_UUID:1"),
+    string("ID:AMQP_NO_PREFIX:"),
+    string("ID:AMQP_OTHER:1"),
+    ulong(7),
+    b"\x44",
+    ulong(2**64 - 1),
+    UUID,
+    binary(b"\x01\xab"),
+    variable(0xA0, b""),
+    variable(0xA0, bytes(range(256)) * 2),
+]
+
+
+@pytest.fixture(params=[True, False], ids=["message-id", "correlation-id"])
+def of_messages(request):
+    return request.param
+
+
+def column(values, of_messages, rows=None):
+    ends = np.cumsum([len(value) for value in values])
+    reader = ByteReader(pa.py_buffer(b"".join(values) + bytes(16)))
+    found = reader.values(ends - [len(value) for value in values], ends)
+    every, refusals = np.arange(len(values)) if rows is None else np.array(rows), Refusals()
+    texts = ids(reader, Field(every, *found[:3]), int(every.max()) + 2, refusals, of_messages=of_messages)
+    texts.validate(full=True)
+    return texts.to_pylist()[:-1], refusals.rows().tolist()
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: hex(value[0]))
+def test_a_block_of_one_type(value, of_messages):
+    assert column([value] * 3, of_messages) == ([id_text(value, 0, of_message=of_messages)] * 3, [])
+
+
+def test_every_type_in_one_block(of_messages):
+    values = [*VALUES, NULL, *reversed(VALUES)]
+    assert column(values, of_messages) == ([id_text(value, 0, of_message=of_messages) for value in values], [])
+
+
+def test_rows_without_the_field(of_messages):
+    uuid = id_text(UUID, 0, of_message=of_messages)
+    assert column([UUID, string("ID:a"), NULL], of_messages, [0, 2, 3]) == ([uuid, None, "ID:a", None], [])
+
+
+@pytest.mark.parametrize("wrong", [b"\x41", b"\xa1\x01\xff"])
+def test_what_is_no_id_is_refused(wrong, of_messages):
+    for right in (UUID, string("a")):
+        found, refused = column([right, wrong, right], of_messages)
+        assert (found[::2], refused) == ([id_text(right, 0, of_message=of_messages)] * 2, [1])
+
+
+@pytest.mark.parametrize(
+    ("value", "of_message", "of_correlation"),
+    [
+        (string("a"), "ID:AMQP_NO_PREFIX:a", "a"),
+        (string("ID:a"), "ID:a", "ID:a"),
+        (string("ID:AMQP_ULONG:1"), "ID:AMQP_STRING:ID:AMQP_ULONG:1", "ID:AMQP_STRING:ID:AMQP_ULONG:1"),
+        (ulong(1), "ID:AMQP_ULONG:1", "ID:AMQP_ULONG:1"),
+    ],
+)
+def test_ids_are_spelled_as_the_binding_says(value, of_message, of_correlation):
+    assert column([value, NULL], of_messages=True) == ([of_message, None], [])
+    assert column([value, NULL], of_messages=False) == ([of_correlation, None], [])
+
+
+@pytest.mark.parametrize(
+    ("to", "kind", "source", "expected"),
+    [
+        ("orders", 0, "queue://other", "queue://orders"),
+        ("t", 3, "queue://other", "topic://t"),
+        ("orders", None, "queue://other", "queue://other"),
+        (None, 0, "queue://other", "queue://other"),
+        ("", 1, "queue://other", "queue://other"),
+        ("topic://t", None, "queue://other", "topic://t"),
+        ("queue://q", 1, "queue://other", "topic://q"),
+        ("a.b", None, "topic://a.*", "topic://a.b"),
+        ("a", None, "queue://a,b", "queue://a"),
+    ],
+)
+def test_destination(to, kind, source, expected):
+    assert destination_of(to, kind, Destination.parse(source), CLASSIC) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply_to", "kind", "expected"),
+    [
+        (None, 0, None),
+        ("", None, None),
+        ("a", None, "queue://a"),
+        ("a", 1, "topic://a"),
+        ("temp-topic://a", None, "topic://a"),
+        ("temp-queue://a", 2, "queue://a"),
+    ],
+)
+def test_reply_to(reply_to, kind, expected):
+    assert reply_to_of(reply_to, kind, CLASSIC) == expected
+
+
+def test_without_prefixes_a_name_is_the_whole_address():
+    assert destination_of("queue://q", 0, Destination.parse("queue://o"), ARTEMIS) == "queue://queue://q"
+
+
+@pytest.mark.parametrize(
+    ("to", "kind", "expected"),
+    [
+        ("/queues/orders", None, "queue://orders"),
+        ("/queues/a%20b%2Fc", 0, "queue://a b/c"),
+        ("/queues/%2Fqueues%2Fx", 0, "queue:///queues/%2Fqueues%2Fx"),
+        ("/exchanges/amq.topic/orders.de", None, "topic://orders.de"),
+        ("/exchanges/x/k", None, "topic:///exchanges/x/k"),
+        ("/queues/%ff", None, "queue:///queues/%ff"),
+        ("orders", None, "queue://other"),
+    ],
+)
+def test_an_address_of_rabbitmq_becomes_the_name_that_is_sent_to_it_again(to, kind, expected):
+    found = Destination.parse(destination_of(to, kind, Destination.parse("queue://other"), RABBITMQ))
+    assert str(found) == expected
+    if expected != "queue://other":
+        assert RABBITMQ.send.address(str(found.kind), found.name) == to
+
+
+@pytest.mark.parametrize(("name", "expected"), [("a", False), ("a.>", True), ("a,b", True), ("a.#", True), ("*", True)])
+def test_is_pattern(name, expected):
+    assert is_pattern(Destination.parse(f"queue://{name}")) is expected

@@ -5,9 +5,8 @@ import pyarrow as pa
 import pytest
 from amqp_messages import NULL, application_properties, binary, block_of, int_, properties, string, uint, ulong
 
-from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.properties import property_columns
-from pyspark_jms.amqp.columns.refusals import Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.blocks.block import positions_of

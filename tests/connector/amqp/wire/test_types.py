@@ -47,12 +47,12 @@ def test_fields_stand_in_the_order_of_the_specification():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cls", _TYPES)
+@pytest.mark.parametrize("cls", [cls for cls in _TYPES if dataclasses.fields(cls)])
 def test_a_composite_value_is_frozen(cls):
     given = {field.name: None for field in dataclasses.fields(cls)}
     value = cls(**given)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(value, next(iter(given), "x"), 1)
+        setattr(value, next(iter(given)), 1)
 
 
 ALL = [

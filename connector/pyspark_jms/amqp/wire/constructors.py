@@ -1,0 +1,50 @@
+"""The constructors of AMQP 1.0's types (§1.6): the byte before each value, which names its type and its length.
+
+They stand here once, because the wire, the decoder of columns, the reader of one message and the encoder need the same.
+"""
+
+from typing import Final
+
+DESCRIBED: Final = 0x00
+NULL: Final = 0x40
+
+TRUE, FALSE, BOOLEAN = 0x41, 0x42, 0x56
+"""A boolean is a constructor alone, or a byte of 0 or 1."""
+
+UINT_0, ULONG_0, LIST_0 = 0x43, 0x44, 0x45
+"""A number of 0 and an empty list have no bytes after the constructor."""
+
+UBYTE, BYTE, SMALL_UINT, SMALL_ULONG, SMALL_INT, SMALL_LONG = 0x50, 0x51, 0x52, 0x53, 0x54, 0x55
+USHORT, SHORT = 0x60, 0x61
+UINT, INT, FLOAT, CHAR, DECIMAL32 = 0x70, 0x71, 0x72, 0x73, 0x74
+ULONG, LONG, DOUBLE, TIMESTAMP, DECIMAL64 = 0x80, 0x81, 0x82, 0x83, 0x84
+DECIMAL128, UUID = 0x94, 0x98
+
+BIN8, STR8, SYM8, BIN32, STR32, SYM32 = 0xA0, 0xA1, 0xA3, 0xB0, 0xB1, 0xB3
+LIST8, MAP8, LIST32, MAP32 = 0xC0, 0xC1, 0xD0, 0xD1
+ARRAY8, ARRAY32 = 0xE0, 0xF0
+"""The size that follows has one byte (8) or four (32)."""
+
+WIDE: Final = 0x10
+"""What a constructor with a size of four bytes has more than the one with a size of one byte."""
+
+
+def _widths(by_nibble: dict[int, int], codes: tuple[int, ...]) -> dict[int, int]:
+    return {code: by_nibble[code >> 4] for code in codes}
+
+
+FIXED_WIDTHS: Final = _widths(
+    {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16},
+    (
+        *(NULL, TRUE, FALSE, UINT_0, ULONG_0, LIST_0),
+        *(UBYTE, BYTE, SMALL_UINT, SMALL_ULONG, SMALL_INT, SMALL_LONG, BOOLEAN, USHORT, SHORT),
+        *(UINT, INT, FLOAT, CHAR, DECIMAL32, ULONG, LONG, DOUBLE, TIMESTAMP, DECIMAL64, DECIMAL128, UUID),
+    ),
+)
+"""Constructor → bytes of its value. The first half of the byte tells it (§1.2)."""
+
+SIZE_WIDTHS: Final = _widths(
+    {0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4},
+    (BIN8, STR8, SYM8, BIN32, STR32, SYM32, LIST8, MAP8, LIST32, MAP32, ARRAY8, ARRAY32),
+)
+"""Constructor → bytes of the size that precedes its value."""
