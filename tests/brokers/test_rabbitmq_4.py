@@ -278,3 +278,10 @@ def test_rows_come_back_over_stomp_too(rabbit):
 def test_the_product_is_detected(rabbit):
     with closing(connect(SourceOptions.parse(access(rabbit, queue="q")).connection)) as connection:
         assert (connection.dialect.name, connection.server) == ("rabbitmq", f"RabbitMQ/{rabbit.version}")
+
+
+def test_a_row_without_a_body_comes_back_as_it_was(rabbit, queue):
+    write(rabbit, [None, "x"], {"body_type": ["message", "text"]}, queue=queue)
+    options = SourceOptions.parse(access(rabbit, queue=queue, idleTimeout="500ms"))
+    rows = [row for batch in peek(options, AmqpSource()) for row in batch.select(["body_type", "text"]).to_pylist()]
+    assert rows == [{"body_type": "message", "text": None}, {"body_type": "text", "text": "x"}]

@@ -89,6 +89,6 @@ def _messages(rows: Rows, dialect: Dialect, defaults: SendDefaults, identity: Id
             groups=application.groups,
         ),
         *application.section,
-        *body(rows, bodies),
+        *body(rows, bodies, needs_section=dialect.send.needs_body_section),
     ]
     return join_rows(merged(pieces))

@@ -37,16 +37,19 @@ _BY_TYPE = {BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE, BodyType
 _CONTENT_TYPES = [_BY_TYPE.get(kind) for kind in BODY_TYPES]
 
 
-def body(rows: Rows, codes: Codes) -> list[Piece]:
-    """``codes``: the body type of each row, an index into ``BODY_TYPES``."""
+def body(rows: Rows, codes: Codes, *, needs_section: bool = False) -> list[Piece]:
+    """``codes``: the body type of each row, an index into ``BODY_TYPES``.
+
+    ``needs_section``: a message without a body has the value null, and not no section at all.
+    """
     present = np.flatnonzero(np.bincount(codes))
     if len(present) == 1:
-        return _bodies(rows, BODY_TYPES[present[0]])
+        return _bodies(rows, BODY_TYPES[present[0]], needs_section=needs_section)
     parts, places = [], np.empty(rows.count, np.int64)
     before = 0
     for code in present:
         mask = codes == code
-        parts.append(_joined(_bodies(rows.only(mask), BODY_TYPES[code]), int(mask.sum())))
+        parts.append(_joined(_bodies(rows.only(mask), BODY_TYPES[code], needs_section=needs_section), int(mask.sum())))
         places[mask] = np.arange(before, before + len(parts[-1]))
         before += len(parts[-1])
     return [pa.concat_arrays(parts).take(pa.array(places))]
@@ -58,7 +61,7 @@ def _joined(pieces: list[Piece], rows: int) -> pa.Array:
     return join_rows(pieces)
 
 
-def _bodies(rows: Rows, kind: BodyType) -> list[Piece]:
+def _bodies(rows: Rows, kind: BodyType, *, needs_section: bool) -> list[Piece]:
     match kind:
         case BodyType.TEXT:
             return _texts(rows)
@@ -71,7 +74,7 @@ def _bodies(rows: Rows, kind: BodyType) -> list[Piece]:
         case BodyType.STREAM:
             return _elements(rows, "stream", LIST32)
         case BodyType.MESSAGE:
-            return []
+            return [_VALUE + NO_VALUE] if needs_section else []
 
 
 def _texts(rows: Rows) -> list[Piece]:

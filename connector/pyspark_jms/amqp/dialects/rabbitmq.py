@@ -48,6 +48,7 @@ RABBITMQ = Dialect(
         percent_encoded=True,
         native_prefixes=(_QUEUES, _EXCHANGES),
         delays_delivery=False,
+        needs_body_section=True,  # missing_amqp_message_body, and the session ends
         refused_names=(
             RefusedName(
                 pattern=f"^{_EXCHANGES}",

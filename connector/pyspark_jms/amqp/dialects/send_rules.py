@@ -31,6 +31,9 @@ class SendRules:
     delays_delivery: bool = True
     """Whether the broker may hold a message back until its delivery time. Otherwise such a row is refused."""
 
+    needs_body_section: bool = False
+    """Whether the broker refuses a message without a body section, which AMQP 1.0 §3.2 demands."""
+
     refused_names: tuple[RefusedName, ...] = ()
     """Names of destinations that the broker would take for something else."""
 

@@ -20,8 +20,8 @@ def joined(pieces, rows):
     return join_rows(pieces).to_pylist()
 
 
-def bodies(rows):
-    return joined(body(rows, body_types(rows)), rows)
+def bodies(rows, **options):
+    return joined(body(rows, body_types(rows), **options), rows)
 
 
 def value(kind, text):
@@ -54,6 +54,12 @@ def test_an_object_is_data_and_a_null_object_is_the_serialized_null():
 
 def test_a_message_without_a_body_has_no_body_section():
     assert bodies(rows_of(JMSType=["a", "b"])) == [b"", b""]
+
+
+def test_a_message_without_a_body_is_a_null_where_the_broker_demands_a_section():
+    found = bodies(rows_of(body_type=["message", "text"], text=[None, "x"]), needs_section=True)
+    assert found == [b"\0\x53\x77\x40", b"\0\x53\x77\xa1\x01x"]
+    assert bodies(rows_of(JMSType=["a"]), needs_section=True) == [b"\0\x53\x77\x40"]
 
 
 def test_a_map_is_a_value_with_string_keys():
