@@ -35,6 +35,9 @@ _BROWSE_MESSAGES = 1 << 15
 and each takes a hundred bytes beside its own.
 """
 
+_MAX_QUESTIONS = 12
+"""Each waits for 5 s at most: a broker that sends heartbeats and answers nothing for a minute ends the read."""
+
 
 def peek(
     options: SourceOptions, protocol: SourceProtocol, *, limits: str = "maxMessages and maxBytes"
@@ -101,6 +104,7 @@ class _Look:
         self._started_ms = time.time() * 1000
         self._shown = 0
         self._is_whole = self._is_used_up = self._met_later = False
+        self._questions, self._is_answered = 0, False
 
     def spans(self, limited: _Room) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
@@ -132,15 +136,34 @@ class _Look:
                 shown = room.take(MessageRange(0, block, 0, earlier))
                 if shown:
                     self._shown += len(shown)
+                    self._questions, self._is_answered = 0, False
                     yield shown, link
                 if room.is_used_up or self._met_later:
                     return
                 link.shown(block)
                 quiet_since = time.monotonic()
-            if link.browse_ended or time.monotonic() - quiet_since >= self._options.idle_timeout:
+            if link.browse_ended:
                 return
+            if time.monotonic() - quiet_since >= self._options.idle_timeout:
+                if self._is_end():
+                    return
+                quiet_since = time.monotonic()
             _check(link)
             pause(_POLL_SECONDS)
+
+    def _is_end(self) -> bool:
+        """Whether the silence of ``idleTimeout`` is the end of the queue.
+
+        A broker that collects its garbage is silent too, and shows more afterwards. So if messages are missing, it must
+        have answered a question in this silence, and must have sent nothing for another ``idleTimeout``.
+        """
+        is_complete = self._found is None or self._shown >= self._found.messages
+        if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:
+            return True
+        self._questions += 1
+        name = self._destination.name
+        self._is_answered = name in look_up_queues(self._protocol.open_management, self._options.connection, [name])
+        return self._questions == _MAX_QUESTIONS
 
     def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:
         """How many of the first messages a read shows that knows no number of messages to end at: producers that go on

@@ -1,3 +1,6 @@
+import os
+import signal
+import threading
 import time
 
 import pyarrow as pa
@@ -16,7 +19,7 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.source.peek import _BROWSE_MESSAGES, peek
+from pyspark_jms.source.peek import peek
 from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.source import StompSource
@@ -169,9 +172,29 @@ def test_a_browse_of_a_long_queue_keeps_a_window_of_messages_and_shows_each_once
         kept.append(receiver.transfers.total_messages - read)
         read += len(rows)
     assert pa.concat_arrays(found).equals(texts)
-    assert max(kept) <= _BROWSE_MESSAGES
+    assert max(kept) <= 32_768  # as docs/batch-and-sql.md says
     assert caplog.text == ""
     await_count(broker, queue, count)
+
+
+@pytest.mark.deep
+def test_a_browse_goes_on_after_a_pause_of_the_broker_that_is_longer_than_idle_timeout(caplog):
+    """As when it collects its garbage."""
+    count = 40_000
+    with EmbeddedArtemis() as broker:
+        given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": "long", "idleTimeout": "200ms"}
+        texts = pa.array([f"text {n}" for n in range(count)])
+        write = SinkOptions.parse({name: value for name, value in given.items() if name != "idleTimeout"})
+        send_at_least_once(AMQP_SINK, write, iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
+        await_count(broker, "long", count)
+        read = 0
+        for rows in peek(SourceOptions.parse(given, "batch"), AmqpSource()):
+            if not read:  # what is above the window is asked for when the generator goes on
+                os.kill(broker.pid, signal.SIGSTOP)
+                threading.Timer(2, os.kill, (broker.pid, signal.SIGCONT)).start()
+            read += len(rows)
+    assert read == count
+    assert caplog.text == ""
 
 
 def test_a_queue_that_does_not_exist_is_warned_of_and_not_made(broker, look, queue, caplog):
