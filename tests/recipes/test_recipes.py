@@ -36,16 +36,19 @@ def test_dead_letters(run, recipes_broker, body, queue):
     prints(run, f"{body}-dead-letters.md", f"{body}_dead_letters.py")
 
 
-def test_json_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path):
+@pytest.mark.parametrize(
+    ("body", "queue", "order_5"), [("json", "orders.dead", "ada"), ("xml", "orders.xml.dead", "Zoë")]
+)
+def test_dead_letters_after_a_kill(run, start, recipes_broker, tmp_path, body, queue, order_5):
     """Killed after both writes of its batch: nothing is lost, and no row and no dead letter is duplicated."""
-    empty(recipes_broker, "orders.dead")
-    killed = start(sys.executable, RECIPES / "json_dead_letters.py")
-    wait_until(lambda: dead_letters(recipes_broker) == 3, 400, "the first batch's dead letters")
+    empty(recipes_broker, queue)
+    killed = start(sys.executable, RECIPES / f"{body}_dead_letters.py")
+    wait_until(lambda: waiting(recipes_broker, queue) == 3, 400, "the first batch's dead letters")
     kill_session(killed.pid)
     assert (tmp_path / "data/orders/batch=0/_SUCCESS").exists()
-    again = run("json_dead_letters.py")  # sends the examples again, too
-    assert again.count("order 1: ada 12.50") == again.count("order 5: ada 7.25") == 2, again
-    assert again.count("dead letter: ") == dead_letters(recipes_broker) == 6, again
+    again = run(f"{body}_dead_letters.py")  # sends the examples again, too
+    assert again.count("order 1: ada 12.50") == again.count(f"order 5: {order_5} 7.25") == 2, again
+    assert again.count("dead letter: ") == waiting(recipes_broker, queue) == 6, again
 
 
 def empty(broker, queue):
@@ -53,8 +56,8 @@ def empty(broker, queue):
         broker.purge(queue)
 
 
-def dead_letters(broker):
-    return broker.message_count("orders.dead") if broker.has_queue("orders.dead") else 0
+def waiting(broker, queue):
+    return broker.message_count(queue) if broker.has_queue(queue) else 0
 
 
 def test_late_rows(run):
