@@ -12,7 +12,7 @@ OLDER  := 4.0.5 4.1.4 4.2.1
 # Where tests have the marker `releases`: the others may import what an older PySpark does not have.
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
             $(addprefix tests/integration/test_,moving_between_releases.py reader_reads.py restarts.py selectors_in_a_query.py) \
-            tests/selector/targets/column/test_build.py tests/recipes/test_lakes.py
+            tests/selector/targets/column/test_build.py $(addprefix tests/recipes/test_,binary_bodies.py lakes.py)
 # With PART=yes, Spark 4.0 runs all of them that are not slow, and the later releases what differs there.
 PART   :=
 DIFFER := $(addprefix tests/connector/spark/test_,releases.py stream_writer.py) tests/integration/test_reader_reads.py \
