@@ -72,7 +72,7 @@ class AmqpStage:
 
     def take(self, queue, count):
         with self.java() as java:
-            return [java.receive(queue) for _ in range(count)]
+            return java.receive_all(queue, count, timeout=30)
 
     def create(self, queue):
         """Before it is written to, where the broker creates none."""

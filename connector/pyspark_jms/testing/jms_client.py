@@ -3,6 +3,7 @@
 Python values -> Jakarta messages, and Jakarta messages -> Python values with the Java type of every value.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -119,6 +120,9 @@ class JmsClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, Py4JJavaError):  # its text comes from the virtual machine, which may end here
+            with contextlib.suppress(Exception):
+                error.add_note(str(error))
         if self._machine.alive():
             self.close()
         else:
@@ -218,6 +222,17 @@ class JmsClient:
     def receive(self, destination: str, timeout: float = 5.0, *, selector: str | None = None) -> JmsMessage | None:
         """The next message; None if none is received within ``timeout`` seconds."""
         return self.receive_as(self._read, destination, timeout, selector=selector)
+
+    def receive_all(self, destination: str, count: int, timeout: float = 5.0) -> list[JmsMessage]:
+        """The next ``count`` messages, with one consumer; fewer if none is received within ``timeout`` seconds."""
+        consumer, found = self._session.createConsumer(self._destination(destination)), list[JmsMessage]()
+        try:
+            while len(found) < count and (message := consumer.receive(round(timeout * 1000))) is not None:
+                found.append(self._read(message))
+                self._gateway.detach(message)
+        finally:
+            consumer.close()
+        return found
 
     def receive_as(
         self, read: Callable[[Any], _Read], destination: str, timeout: float = 5.0, *, selector: str | None = None

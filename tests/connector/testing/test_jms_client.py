@@ -141,6 +141,22 @@ def test_receive_as_passes_the_java_message(java, queue):
     assert java.receive_as(lambda message: message, queue, timeout=0.05) is None
 
 
+def test_receive_all_ends_at_the_count_or_at_the_end_of_the_queue(either, queue):
+    for n in range(5):
+        either.send(queue, str(n))
+    assert [message.body for message in either.receive_all(queue, 3)] == ["0", "1", "2"]
+    assert [message.body for message in either.receive_all(queue, 3, timeout=0.5)] == ["3", "4"]
+
+
+def test_a_java_error_can_be_read_after_the_client_has_ended(broker):
+    with (
+        pytest.raises(Py4JJavaError) as caught,
+        JmsClient(broker.amqp_url, broker.user, broker.password) as client,
+    ):
+        client.receive("queue", selector="no selector at all")
+    assert "InvalidSelectorException" in caught.value.__notes__[0]
+
+
 def test_a_selector_without_a_match_receives_nothing(java, queue):
     java.send(queue, "a", properties={"n": 1})
     java.send(queue, "b", properties={"n": 2})
