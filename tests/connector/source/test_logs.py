@@ -22,7 +22,7 @@ def test_what_came_moves_the_position_also_over_gaps():
     one = log()
     assert one.receive([*taken(4, 5), *taken(9)]) == 3
     assert (one.position, [piece.next for piece in one.waiting]) == (10, [6, 10])
-    first, rest = one.waiting[0].cut(1)
+    first, rest = one.waiting[0].split(1)
     assert (first.next, rest.next) == (5, 6)
 
 
