@@ -17,6 +17,7 @@ from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
 from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
@@ -149,6 +150,11 @@ class AmqpSource:
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
+
+    def end_subscription(
+        self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
+    ) -> None:
+        end_subscription(settings, topic, subscription)
 
     def connect_reader(
         self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None

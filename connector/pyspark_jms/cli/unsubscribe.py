@@ -17,8 +17,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
-    from pyspark_jms.stomp.link.subscriptions import end_subscription as end_over_stomp
+    from pyspark_jms.spark.protocols import source_protocol
 
     shared = "true" if options.client_id is None else None
     parsed = source_options(
@@ -29,8 +28,7 @@ def _run(options: argparse.Namespace) -> int:
         sharedSubscription=shared,
     )
     assert parsed.durable is not None
-    end = end_over_amqp if parsed.connection.addresses[0].protocol == "amqp" else end_over_stomp
-    end(parsed.connection, parsed.destinations[0], parsed.durable)
+    source_protocol(parsed).end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     print(f"{parsed.durable}: ended")
     return 0
 

@@ -257,3 +257,8 @@ class SourceProtocol(Protocol):
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[Any]) -> None:
         """Returns when the broker has confirmed all of them."""
+
+    def end_subscription(
+        self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
+    ) -> None:
+        """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""

@@ -19,7 +19,7 @@ from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
-from pyspark_jms.stomp.link.subscriptions import require_same_subscription
+from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
 from pyspark_jms.stomp.wire.header import header_of
 
@@ -203,6 +203,11 @@ class StompSource:
 
     def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
+
+    def end_subscription(
+        self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
+    ) -> None:
+        end_subscription(settings, topic, subscription)
 
 
 def _decode(block: MessageBlock, **facts: Any) -> Any:

@@ -10,7 +10,6 @@ from streaming import access
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.link.subscriptions import end_subscription as end_over_amqp
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import (
     BrokerUnreachableError,
@@ -30,7 +29,6 @@ from pyspark_jms.source.subscriptions import ShortSessions, Subscriptions, creat
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC
-from pyspark_jms.stomp.link.subscriptions import end_subscription as end_over_stomp
 from pyspark_jms.stomp.source import StompSource
 
 ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue://orders")
@@ -250,7 +248,6 @@ def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(br
     parsed = SourceOptions.parse(
         access(broker) | {"topic": "t", "subscriptionName": "s", "clientId": "c"} | wrong | url
     )
-    end = end_over_amqp if parsed.connection.addresses[0].protocol == "amqp" else end_over_stomp
     with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
-        end(parsed.connection, parsed.destinations[0], parsed.durable)
+        source_protocol(parsed).end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()

@@ -1,6 +1,6 @@
 """What a receiver and a sender have in common: a name, a handle, a state, and how the link ends (AMQP 1.0 §2.6)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -107,7 +107,3 @@ class Link:
 
     def on_connection_closed(self) -> None:
         self._machine.move(EndpointEvent.CONNECTION_CLOSED)
-
-    @property
-    def remote_properties(self) -> Mapping[str, Any]:
-        return (self.remote.properties if self.remote is not None else None) or {}

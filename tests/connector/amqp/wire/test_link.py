@@ -5,7 +5,7 @@ from pyspark_jms.amqp.wire.link import PeerError, peer_error
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Source, Target
+from pyspark_jms.amqp.wire.types import Detach, Error, Source, Target
 
 
 def attached():
@@ -48,12 +48,6 @@ def test_a_sender_is_refused_by_its_target():
     other.attach_to(Target(address="q"))
     peer.attach(other, target=None)
     assert other.is_refused
-
-
-def test_properties_of_the_peer():
-    peer, link = attached()
-    peer.send(Attach(name="r", handle=0, role=False, source=Source(), properties={"a": 1}))
-    assert link.remote_properties == {"a": 1}
 
 
 @pytest.mark.parametrize("error", [None, "text"])
